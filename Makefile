@@ -1,0 +1,73 @@
+# Every target works alone from a fresh clone: it builds .venv first when that is needed.
+PYTHON ?= python3
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+UV ?= uv
+LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+	--generate-hashes --no-header --no-annotate --extra parquet --extra cli --group build
+
+# The test requirements contain the demo's, so an environment that has them serves both.
+DEMO_ENV := $(if $(wildcard $(VENV)/.test),$(VENV)/.test,$(VENV)/.demo)
+DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test check types format bench docs lock clean
+
+help: ## List what can be done here
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(DEMO_ENV) ## Fit, compare and question a model of the penguins table
+	@$(PY) -m suffice.cli.demo
+
+test: export OPENBLAS_NUM_THREADS := 1
+test: export OMP_NUM_THREADS := 1
+test: $(VENV)/.test ## Run the tests, then every example in the code and in the documents
+	$(PY) -m pytest -n 2
+	$(PY) -m pytest -q -p no:randomly --doctest-modules $(DOC_FILES)
+
+check: $(VENV)/.test ## Lint, check the format and the types
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+types: $(VENV)/.test ## Check the types only
+	$(PY) -m mypy
+
+format: $(VENV)/.test ## Rewrite the files in the project's format
+	$(PY) -m ruff check --fix-only .
+	$(PY) -m ruff format .
+
+bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
+	$(PY) benchmarks/run.py
+
+docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
+	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
+lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
+	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
+	$(LOCK) --group test --group lint -o requirements/test.txt
+	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
+	$(LOCK) --constraints requirements/test.txt --group docs -o requirements/docs.txt
+	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
+
+clean: ## Remove the environment, caches and built documents
+	rm -rf $(VENV) docs/_build docs/api build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+$(VENV)/bin/python:
+	@command -v $(PYTHON) >/dev/null || { echo "suffice needs Python 3.11 or newer, and there is no '$(PYTHON)' here. Next: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "suffice needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) -V 2>&1). Next: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { echo "$(PYTHON) cannot make virtual environments: it comes without ensurepip. Next: install it (Debian, Ubuntu: apt-get install python3-venv), or make PYTHON=/path/to/another/python3" >&2; exit 1; }
+	@echo "Creating $(VENV) with $$($(PYTHON) -V)"
+	@$(PYTHON) -m venv $(VENV)
+
+# A stamp is older than its requirement file when that file changed: the pinned versions are then installed again.
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
+	@echo "Installing requirements/$*.txt (half a minute or so)"
+	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
+	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
+	@touch $@

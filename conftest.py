@@ -1,0 +1,31 @@
+"""Runs the Python examples of the Markdown documents, each document in an empty folder of its own."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any
+
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+
+collect_ignore = ["docs/conf.py"]
+
+
+def _enter(namespace: dict[str, Any]) -> None:
+    folder = tempfile.TemporaryDirectory(prefix="suffice-docs-", ignore_cleanup_errors=True)
+    namespace["_folder"], namespace["_home"] = folder, os.getcwd()  # noqa: PTH109
+    os.chdir(folder.name)
+
+
+def _leave(namespace: dict[str, Any]) -> None:
+    os.chdir(namespace["_home"])
+    namespace["_folder"].cleanup()
+
+
+pytest_collect_file = Sybil(
+    parsers=[PythonCodeBlockParser(), SkipParser()],
+    patterns=["README.md", "ARCHITECTURE.md", "docs/*.md", "docs/**/*.md"],
+    setup=_enter,
+    teardown=_leave,
+).pytest()

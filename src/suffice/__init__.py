@@ -1,0 +1,34 @@
+"""Generative classification: a model is an estimate from statistics, statistics merge, and every answer is read off
+the same joint density.
+
+Importing this package loads neither NumPy nor scikit-learn; its names do when first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .estimators import GaussianDiscriminant as GaussianDiscriminant
+    from .estimators import NaiveBayes as NaiveBayes
+    from .estimators import load as load
+
+__version__ = "0.1.0"
+
+_HOMES = {"GaussianDiscriminant": ".estimators", "NaiveBayes": ".estimators", "load": ".estimators"}
+
+__all__ = ["GaussianDiscriminant", "NaiveBayes", "load"]
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name], __name__), name)
+    if name in ("errors", "testing"):
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__", "errors", "testing"])

@@ -1,0 +1,143 @@
+"""The only door to NumPy, SciPy and the BLAS: every other module imports `np` and these helpers from here."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import blas, cholesky, lapack, solve_triangular
+from scipy.special import logsumexp
+from threadpoolctl import ThreadpoolController
+
+__all__ = [
+    "Array",
+    "Codes",
+    "NDArray",
+    "add_gram",
+    "cholesky",
+    "invert_triangular",
+    "log_softmax",
+    "logsumexp",
+    "np",
+    "parallel_map",
+    "pattern_groups",
+    "row_chunks",
+    "single_blas_thread",
+    "solve_triangular",
+    "sparse",
+    "symmetric",
+    "workers",
+]
+
+Array = NDArray[np.float64]
+Codes = NDArray[np.integer[Any]]
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def log_softmax(scores: Array) -> Array:
+    """Return scores − log Σ exp(scores) per row, (n, k) in nats, without overflow or saturation."""
+    peak = scores.max(axis=1, keepdims=True)
+    shifted = scores - np.where(np.isfinite(peak), peak, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return np.asarray(shifted - total)
+
+
+def invert_triangular(lower: Array) -> Array:
+    """Return the inverse of a lower triangular matrix (d, d)."""
+    inverse, info = lapack.dtrtri(lower, lower=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("triangular matrix is singular")
+    return np.ascontiguousarray(np.tril(inverse))
+
+
+def add_gram(total: Array, rows: Array) -> None:
+    """Add rowsᵀ rows to the upper triangle of `total` (d, d, Fortran order) in place: half the work of a product."""
+    if len(rows):
+        blas.dsyrk(1.0, rows.T, beta=1.0, c=total, overwrite_c=1)
+
+
+def symmetric(upper: Array) -> Array:
+    """Return the symmetric matrix with this upper triangle."""
+    return np.ascontiguousarray(np.triu(upper) + np.triu(upper, 1).T)
+
+
+def row_chunks(n: int, size: int) -> Iterator[slice]:
+    """Yield slices that cover `n` rows, at most `size` rows each."""
+    for start in range(0, n, size):
+        yield slice(start, min(start + size, n))
+
+
+def pattern_groups(observed: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield (observed columns, row numbers) for each pattern of observed cells in a mask (n, d)."""
+    packed = np.packbits(observed, axis=1)
+    keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    order = np.argsort(inverse, kind="stable")
+    bounds = np.cumsum(np.bincount(inverse))[:-1]
+    for start, index in zip(first, np.split(order, bounds), strict=True):
+        yield np.flatnonzero(observed[start]), index
+
+
+class _BlasLimit:
+    """A process-wide, re-entrant limit of one BLAS thread; the last user out restores what was there.
+
+    Oversubscribed BLAS threads are the largest slowdown we know of, and the limit is global to the process:
+    two threads that each set and restored it could leave it on for good, hence the count.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._controller: ThreadpoolController | None = None
+        self._limiter: Any = None
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._lock:
+            if self._users == 0:
+                if self._controller is None:
+                    self._controller = ThreadpoolController()
+                self._limiter = self._controller.limit(limits=1, user_api="blas")
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self._limiter.restore_original_limits()
+
+
+single_blas_thread = _BlasLimit()
+
+
+def workers() -> int:
+    """Return how many threads this process may use: its CPU affinity, or OMP_NUM_THREADS if that is lower."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return max(1, min(cores, int(asked))) if asked.isdigit() else max(1, cores)
+
+
+def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float = np.inf) -> Iterator[R]:
+    """Yield function(item) in the order of the items, on as many threads as there are cores.
+
+    `cost` is the rough number of floating-point operations in all; small jobs stay on this thread.
+    BLAS runs one thread in each worker. Results come in order, so a fold over them is reproducible.
+    """
+    items = list(items)
+    threads = min(workers(), len(items))
+    with single_blas_thread():
+        if threads <= 1 or cost < 2e7:
+            yield from map(function, items)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield from pool.map(function, items)

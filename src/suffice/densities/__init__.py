@@ -1,0 +1,17 @@
+"""Parameters → log densities by class. No data, no fitting.
+
+The contract of a class-conditional density (frozen; `k` classes):
+
+must provide
+    log_density(rows)        (n, k) in nats; a missing cell is integrated out, so it contributes nothing
+may provide
+    limit(rows)              order and coefficient of a density that is zero, see `discrete.Categorical`
+    marginal(columns)        the density of some of the columns
+"""
+
+from .covariance import Covariance, Diagonal, Full, LowRank, Spherical
+from .discrete import Categorical
+from .gaussian import Gaussian
+from .product import Product
+
+__all__ = ["Categorical", "Covariance", "Diagonal", "Full", "Gaussian", "LowRank", "Product", "Spherical"]

@@ -1,0 +1,337 @@
+"""The structures a covariance can have, each a small class that factors once and measures many rows.
+
+Every structure carries g covariances: one per class, or one (g = 1) that all classes share. Factors are made on the
+correlation scale, so a change of units changes nothing but `log_det`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from .._arrays import Array, cholesky, invert_triangular, np, parallel_map, row_chunks
+
+CHUNK_CELLS = 1 << 17  # 1 MiB of float64 per buffer: whitened rows are squared while still in cache
+FAR = 1e6  # squared distance between class means above which distances are not expanded into products
+
+
+class Covariance(Protocol):
+    """What `Gaussian` asks of a structure."""
+
+    @property
+    def g(self) -> int:
+        """How many covariances there are: one per class, or one."""
+        ...
+
+    @property
+    def log_det(self) -> Array:
+        """Logarithms of the determinants (g,)."""
+        ...
+
+    def distances(self, rows: Array, means: Array) -> Array:
+        """Return squared Mahalanobis distances (n, k) of rows (n, d) from means (k, d)."""
+        ...
+
+    def marginal(self, columns: Sequence[int]) -> Covariance:
+        """Return the covariance of some of the columns."""
+        ...
+
+    def dense(self) -> Array:
+        """Return the covariances as matrices (g, d, d)."""
+        ...
+
+    def solve(self, vectors: Array) -> Array:
+        """Return Σ⁻¹ v for each row of `vectors` (m, d), of the first covariance."""
+        ...
+
+    def whiten(self, rows: Array) -> Array:
+        """Return rows (n, d) in coordinates where the first covariance is the identity."""
+        ...
+
+
+def _chunk_rows(d: int, least: int = 64) -> int:
+    return max(least, CHUNK_CELLS // max(d, 1))
+
+
+def _far_apart(whitened_means: Array) -> bool:
+    return bool((whitened_means**2).sum(axis=-1).max(initial=0.0) > FAR)
+
+
+def _shared_distances(rows: Array, means: Array, factor: Array | None, scale: Array) -> Array:
+    """Return distances under one covariance: whiten the rows once, then |z|² − 2 z·m + |m|²."""
+    center = means.mean(axis=0)
+
+    def white(block: Array) -> Array:
+        scaled = (block - center) / scale
+        return scaled if factor is None else scaled @ factor
+
+    targets = white(means)
+    lengths = np.einsum("kd,kd->k", targets, targets)
+    far = _far_apart(targets)
+    out = np.empty((len(rows), len(means)))
+
+    def fill(part: slice) -> None:
+        z = white(rows[part])
+        if far:
+            for c, target in enumerate(targets):
+                shifted = z - target
+                out[part, c] = np.einsum("nd,nd->n", shifted, shifted)
+            return
+        block = z @ targets.T
+        block *= -2.0
+        block += lengths
+        block += np.einsum("nd,nd->n", z, z)[:, None]
+        np.maximum(block, 0.0, out=out[part]) if not np.isnan(block).any() else np.copyto(out[part], block)
+
+    d = rows.shape[1]
+    for _ in parallel_map(fill, row_chunks(len(rows), _chunk_rows(d)), cost=2.0 * rows.size * (len(means) + d)):
+        pass
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Any symmetric positive definite matrix: `covariance` (g, d, d).
+
+    `scale` (g, d) are standard deviations and `whitener` (g, d, d) the inverse transposed Cholesky factor of the
+    correlation matrix, so that ((x − μ) / scale) @ whitener has covariance I.
+    """
+
+    covariance: Array
+    scale: Array
+    whitener: Array
+    log_det: Array
+
+    @classmethod
+    def factor(cls, covariance: Array) -> Self:
+        """Factor positive definite matrices (g, d, d)."""
+        g, d, _ = covariance.shape
+        scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        whitener, log_det = np.empty((g, d, d)), np.empty(g)
+        for i in range(g):
+            correlation = covariance[i] / scale[i][:, None] / scale[i]
+            lower = cholesky(correlation, lower=True, check_finite=False)
+            whitener[i] = invert_triangular(lower).T
+            log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale[i]).sum())
+        return cls(covariance, scale, whitener, log_det)
+
+    @property
+    def g(self) -> int:
+        return len(self.covariance)
+
+    def distances(self, rows: Array, means: Array) -> Array:
+        if self.g == 1:
+            return _shared_distances(rows, means, self.whitener[0], self.scale[0])
+        n, d = rows.shape
+        factors = self.whitener / self.scale[:, :, None]
+        out = np.empty((n, len(means)))
+        size = _chunk_rows(d, least=512)
+
+        def fill(part: slice) -> None:
+            block = rows[part]
+            centered, z = np.empty((2, *block.shape))
+            for c, mean in enumerate(means):
+                np.subtract(block, mean, out=centered)
+                np.matmul(centered, factors[c], out=z)
+                np.einsum("nd,nd->n", z, z, out=out[part, c])
+
+        for _ in parallel_map(fill, row_chunks(n, size), cost=2.0 * rows.size * d * len(means)):
+            pass
+        return out
+
+    def marginal(self, columns: Sequence[int]) -> Full:
+        return Full.factor(self.covariance[:, columns][:, :, columns])
+
+    def dense(self) -> Array:
+        return self.covariance
+
+    def solve(self, vectors: Array) -> Array:
+        return (self.whiten(vectors) @ self.whitener[0].T) / self.scale[0]
+
+    def whiten(self, rows: Array) -> Array:
+        return (rows / self.scale[0]) @ self.whitener[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Diagonal:
+    """Independent columns: `variance` (g, d)."""
+
+    variance: Array
+
+    @property
+    def g(self) -> int:
+        return len(self.variance)
+
+    @property
+    def log_det(self) -> Array:
+        return np.log(self.variance).sum(axis=1)
+
+    def distances(self, rows: Array, means: Array) -> Array:
+        if self.g == 1:
+            return _shared_distances(rows, means, None, np.sqrt(self.variance[0]))
+        n, d = rows.shape
+        center = means.mean(axis=0)
+        shifted, precision = means - center, 1.0 / self.variance
+        if _far_apart(shifted * np.sqrt(precision)):
+            return self._direct_distances(rows, means)
+        linear = -2.0 * (precision * shifted).T
+        constant = np.einsum("kd,kd,kd->k", precision, shifted, shifted)
+        out = np.empty((n, len(means)))
+
+        def fill(part: slice) -> None:
+            block = rows[part] - center
+            total = block @ linear
+            block *= block
+            total += block @ precision.T
+            total += constant
+            np.maximum(total, 0.0, out=out[part]) if not np.isnan(total).any() else np.copyto(out[part], total)
+
+        for _ in parallel_map(fill, row_chunks(n, _chunk_rows(d)), cost=4.0 * rows.size * len(means)):
+            pass
+        return out
+
+    def _direct_distances(self, rows: Array, means: Array) -> Array:
+        """Like `distances`, without expanding the square, for class means very far apart in some column."""
+        scale = 1.0 / np.sqrt(self.variance)
+        out = np.empty((len(rows), len(means)))
+
+        def fill(part: slice) -> None:
+            block = rows[part]
+            for c, mean in enumerate(means):
+                z = (block - mean) * scale[c]
+                out[part, c] = np.einsum("nd,nd->n", z, z)
+
+        for _ in parallel_map(fill, row_chunks(len(rows), _chunk_rows(rows.shape[1])), cost=4.0 * rows.size * len(means)):
+            pass
+        return out
+
+    def marginal(self, columns: Sequence[int]) -> Diagonal:
+        return Diagonal(self.variance[:, columns])
+
+    def dense(self) -> Array:
+        return np.stack([np.diag(row) for row in self.variance])
+
+    def solve(self, vectors: Array) -> Array:
+        return vectors / self.variance[0]
+
+    def whiten(self, rows: Array) -> Array:
+        return rows / np.sqrt(self.variance[0])
+
+
+@dataclass(frozen=True, slots=True)
+class Spherical:
+    """One variance for all `d` columns: `variance` (g,)."""
+
+    variance: Array
+    d: int
+
+    @property
+    def g(self) -> int:
+        return len(self.variance)
+
+    @property
+    def log_det(self) -> Array:
+        return self.d * np.log(self.variance)
+
+    def _diagonal(self) -> Diagonal:
+        return Diagonal(np.repeat(self.variance[:, None], self.d, axis=1))
+
+    def distances(self, rows: Array, means: Array) -> Array:
+        return _shared_distances(rows, means, None, np.ones(self.d)) / self.variance
+
+    def marginal(self, columns: Sequence[int]) -> Spherical:
+        return Spherical(self.variance, len(columns))
+
+    def dense(self) -> Array:
+        return self.variance[:, None, None] * np.eye(self.d)
+
+    def solve(self, vectors: Array) -> Array:
+        return vectors / self.variance[0]
+
+    def whiten(self, rows: Array) -> Array:
+        return rows / np.sqrt(self.variance[0])
+
+
+@dataclass(frozen=True, slots=True)
+class LowRank:
+    """A few directions and a floor: D^½ (V diag(λ − s) Vᵀ + s I) D^½, for more columns than rows; never d × d.
+
+    `scale` (g, d) are standard deviations D^½; per covariance, `basis` (d, r) has orthonormal columns V, `values` (r,)
+    are the correlation scale's eigenvalues λ along them, and `floor` (g,) is the eigenvalue s everywhere else.
+    """
+
+    scale: Array
+    basis: tuple[Array, ...]
+    values: tuple[Array, ...]
+    floor: Array
+
+    @classmethod
+    def factor(cls, rows: Sequence[Array], scale: Array, shrinkage: Array) -> Self:
+        """Factor (1 − s) zᵀz + s I by one thin singular value decomposition per covariance.
+
+        `rows[i]` (r, d) holds rows z already divided by `scale[i]` (d,) and by √divisor.
+        """
+        basis, values = [], []
+        for z, s in zip(rows, shrinkage, strict=True):
+            vectors, eigenvalues = _thin_spectrum(z)
+            basis.append(vectors)
+            values.append((1.0 - s) * eigenvalues + s)
+        return cls(scale, tuple(basis), tuple(values), np.asarray(shrinkage))
+
+    @property
+    def g(self) -> int:
+        return len(self.scale)
+
+    @property
+    def log_det(self) -> Array:
+        d = self.scale.shape[1]
+        inner = [np.log(v).sum() + (d - len(v)) * np.log(s) for v, s in zip(self.values, self.floor, strict=True)]
+        return np.asarray(inner) + 2.0 * np.log(self.scale).sum(axis=1)
+
+    def distances(self, rows: Array, means: Array) -> Array:
+        out = np.empty((len(rows), len(means)))
+        for c, mean in enumerate(means):
+            i = min(c, self.g - 1)
+            for part in row_chunks(len(rows), _chunk_rows(rows.shape[1])):
+                z = (rows[part] - mean) / self.scale[i]
+                inside = z @ self.basis[i]
+                z -= inside @ self.basis[i].T  # the remainder itself, not |z|² − |inside|², which would cancel
+                out[part, c] = np.einsum("nd,nd->n", z, z) / self.floor[i] + (inside**2 / self.values[i]).sum(axis=1)
+        return out
+
+    def marginal(self, columns: Sequence[int]) -> LowRank:
+        kept = []
+        for vectors, eigenvalues, s in zip(self.basis, self.values, self.floor, strict=True):
+            kept.append((vectors[list(columns)] * np.sqrt(np.maximum(eigenvalues - s, 0.0))).T)
+        basis, values = zip(*(_thin_spectrum(z) for z in kept), strict=True)
+        lifted = tuple(v + s for v, s in zip(values, self.floor, strict=True))
+        return LowRank(self.scale[:, columns], basis, lifted, self.floor)
+
+    def dense(self) -> Array:
+        matrices = []
+        for sd, vectors, eigenvalues, s in zip(self.scale, self.basis, self.values, self.floor, strict=True):
+            correlation = (vectors * (eigenvalues - s)) @ vectors.T + s * np.eye(len(sd))
+            matrices.append(correlation * sd[:, None] * sd)
+        return np.stack(matrices)
+
+    def solve(self, vectors: Array) -> Array:
+        z = vectors / self.scale[0]
+        inside = z @ self.basis[0]
+        outside = z - inside @ self.basis[0].T
+        return (outside / self.floor[0] + (inside / self.values[0]) @ self.basis[0].T) / self.scale[0]
+
+    def whiten(self, rows: Array) -> Array:
+        z = rows / self.scale[0]
+        inside = z @ self.basis[0]
+        outside = z - inside @ self.basis[0].T
+        return outside / np.sqrt(self.floor[0]) + (inside / np.sqrt(self.values[0])) @ self.basis[0].T
+
+
+def _thin_spectrum(rows: Array) -> tuple[Array, Array]:
+    """Return orthonormal columns (d, r) and eigenvalues (r,) of rowsᵀ rows, those at rounding level left out."""
+    if not rows.size:
+        return np.zeros((rows.shape[1], 0)), np.zeros(0)
+    _, singular, vectors = np.linalg.svd(rows, full_matrices=False)
+    kept = singular > singular.max(initial=0.0) * max(rows.shape) * np.finfo(np.float64).eps
+    return np.ascontiguousarray(vectors[kept].T), singular[kept] ** 2

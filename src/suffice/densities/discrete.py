@@ -1,0 +1,90 @@
+"""Independent categorical columns, each with its own probabilities by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from ..schema import Level
+
+TABLE_CELLS = 1 << 14  # log-probability tables of several columns are added up beforehand while they stay this small
+CHUNK_ROWS = 1 << 15
+
+
+@dataclass(frozen=True, slots=True)
+class Categorical:
+    """p(level | class) of each column.
+
+    `levels[j]` names the levels of column j; `log_p[j]` is (k, levels + 1) in nats, the last entry being a category
+    never seen. `limit_log_p` holds the same numbers with each zero probability (−∞) replaced by the logarithm of its
+    coefficient c in p ≈ c·α as the smoothing α goes to 0; see `limit`.
+    """
+
+    levels: tuple[tuple[Level, ...], ...]
+    log_p: tuple[Array, ...]
+    limit_log_p: tuple[Array, ...]
+    _tables: dict[str, list[tuple[list[int], list[int], Array]]] = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return len(self.log_p[0])
+
+    def log_density(self, columns: Sequence[Codes]) -> Array:
+        """Return Σ_j log p(x_j | class), (n, k) in nats; code −1 is missing and contributes 0."""
+        n = len(columns[0])
+        out = np.zeros((n, self.k))
+        groups = self._grouped_tables()
+
+        def fill(part: slice) -> None:
+            total = out[part]
+            for first, (group, sizes, table) in enumerate(groups):
+                code = _lookup_code([columns[j][part] for j in group], sizes)
+                if first == 0:
+                    np.take(table, code, axis=0, out=total, mode="clip")
+                else:
+                    total += np.take(table, code, axis=0, mode="clip")
+
+        for _ in parallel_map(fill, row_chunks(n, CHUNK_ROWS), cost=10.0 * n * len(columns)):
+            pass
+        return out
+
+    def _grouped_tables(self) -> list[tuple[list[int], list[int], Array]]:
+        """Return (columns, sizes, table): one table (cells, k) per run of columns, indexed by their joint code."""
+        if "sum" not in self._tables:
+            groups: list[tuple[list[int], list[int], Array]] = []
+            for j, log_p in enumerate(self.log_p):
+                own = np.concatenate([log_p.T, np.zeros((1, self.k))])  # the last row is a missing cell
+                if groups and groups[-1][2].size * len(own) <= TABLE_CELLS:
+                    columns, sizes, table = groups[-1]
+                    joint = (table[:, None, :] + own[None]).reshape(-1, self.k)
+                    groups[-1] = ([*columns, j], [*sizes, len(own)], joint)
+                else:
+                    groups.append(([j], [len(own)], own))
+            self._tables["sum"] = groups
+        return self._tables["sum"]
+
+    def limit(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
+        """Return (order, log coefficient), each (n, k): the density is coefficient · α^order as smoothing α → 0.
+
+        Where every class gives a row probability zero, Bayes' rule reads 0 / 0; its limit for vanishing smoothing is
+        defined, and is what a slightly smoothed model answers.
+        """
+        order = np.zeros((len(columns[0]), self.k))
+        score = np.zeros_like(order)
+        for code, log_p, limit in zip(columns, self.log_p, self.limit_log_p, strict=True):
+            missing = np.zeros((1, self.k))
+            order += np.concatenate([np.isneginf(log_p).T.astype(float), missing])[code]
+            score += np.concatenate([limit.T, missing])[code]
+        return order, score
+
+
+def _lookup_code(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes:
+    joint: Codes | None = None
+    for code, size in zip(columns, sizes, strict=True):
+        if len(code) and code.min() < 0:
+            code = np.where(code < 0, size - 1, code)
+        joint = code if joint is None else joint * np.int64(size) + code
+    assert joint is not None
+    return joint

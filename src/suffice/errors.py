@@ -1,0 +1,136 @@
+"""The error tree: every refusal says what, what was got, why, and what to do next.
+
+All errors are `ValueError`s, so code written for scikit-learn catches them. Text that needs care is built
+by a named constructor here, never at the place that raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+class SufficeError(ValueError):
+    """Root of every error this library raises on purpose."""
+
+
+class SettingError(SufficeError):
+    """A constructor or method argument has a value that cannot work."""
+
+    @classmethod
+    def choice(cls, name: str, got: object, allowed: Iterable[object]) -> SettingError:
+        """Refuse a value outside a fixed list."""
+        options = ", ".join(repr(option) for option in allowed)
+        return cls(f"{name}={got!r} is not one of {options}.")
+
+
+class SchemaError(SufficeError):
+    """The columns of a table are not those the model knows, or have a kind it cannot use."""
+
+    @classmethod
+    def columns_differ(cls, missing: Sequence[object], extra: Sequence[object], who: str) -> SchemaError:
+        """Refuse a table that lacks columns of the model, or has columns unknown to it."""
+        parts = []
+        if missing:
+            parts.append(f"it lacks {quoted(missing)}")
+        if extra:
+            parts.append(f"{who} does not know {quoted(extra)}")
+        return cls(
+            f"The columns of this table differ from those of the fitted model: {'; '.join(parts)}. "
+            "Next: rename, add or drop columns so that the names agree (their order does not matter)."
+        )
+
+    @classmethod
+    def kind_differs(cls, column: object, expected: str, got: str) -> SchemaError:
+        """Refuse a column whose kind is not the one seen at fit."""
+        return cls(
+            f"Column {column!r} was {expected} when the model was fitted and is {got} now. "
+            f"Next: convert it to {expected}, or fit a new model."
+        )
+
+    @classmethod
+    def temporal(cls, column: object, dtype: object) -> SchemaError:
+        """Refuse dates and times, which carry no unit a density could use."""
+        return cls(
+            f"Column {column!r} holds dates or times ({dtype}), which have no density of their own. "
+            "Next: turn it into numbers that matter (days since an event, month, hour) or drop it."
+        )
+
+    @classmethod
+    def unsupported(cls, column: object, dtype: object) -> SchemaError:
+        """Refuse a column type that is neither number, truth value nor category."""
+        return cls(
+            f"Column {column!r} has type {dtype}, which is neither numeric, boolean, categorical nor string. "
+            "Next: convert it to one of those or drop it."
+        )
+
+    @classmethod
+    def mixed_objects(cls, column: object, types: Iterable[str]) -> SchemaError:
+        """Refuse an object column that mixes Python types."""
+        return cls(
+            f"Column {column!r} mixes values of the types {', '.join(sorted(types))}; every argument must be "
+            "a string, or every one a number, or every one a truth value. Next: convert the column to one type."
+        )
+
+    @classmethod
+    def needs_numbers(cls, columns: Sequence[object], who: str) -> SchemaError:
+        """Refuse text in a model of numbers."""
+        one = len(columns) == 1
+        return cls(
+            f"{who} models numbers, and {'column' if one else 'columns'} {quoted(columns)} "
+            f"{'holds' if one else 'hold'} categories. Next: drop {'it' if one else 'them'}, or use NaiveBayes, "
+            "which takes numbers and categories side by side."
+        )
+
+
+class DataError(SufficeError):
+    """The cells, labels or weights of a table cannot be used."""
+
+    @classmethod
+    def infinite(cls, columns: Sequence[object]) -> DataError:
+        """Refuse infinities by column."""
+        return cls(
+            f"Input X contains infinity in {'column' if len(columns) == 1 else 'columns'} {quoted(columns)}. "
+            "Next: correct those cells, or make them missing (NaN), which every model here accepts."
+        )
+
+    @classmethod
+    def unseen_labels(cls, labels: Sequence[object]) -> DataError:
+        """Refuse labels outside the list the caller gave."""
+        return cls(
+            f"y holds {quoted(labels)}, not in the list `classes`. Next: add to `classes` or correct the labels."
+        )
+
+
+class SingularCovarianceError(SufficeError):
+    """A covariance has no inverse and the caller asked for no shrinkage."""
+
+    @classmethod
+    def for_class(
+        cls, label: object | None, columns: Sequence[object], rank: int, need: int
+    ) -> SingularCovarianceError:
+        """Name the class (None: the shared covariance), the columns involved and the rank found."""
+        who = "The covariance of all classes" if label is None else f"Class {label!r}: the covariance"
+        return cls(
+            f"{who} has rank {rank} of {need} and shrinkage=0.0 forbids repair; the columns involved are "
+            f"{quoted(columns)}. Next: drop one of them, give a small shrinkage such as shrinkage=1e-3, or leave "
+            "shrinkage=None for the smallest that works."
+        )
+
+
+class MergeError(SufficeError):
+    """Two sets of statistics or two models do not describe the same columns."""
+
+
+class ModelFileError(SufficeError):
+    """A model file is damaged, foreign, too new, or not safe to read."""
+
+    @classmethod
+    def unreadable(cls, path: object, why: str) -> ModelFileError:
+        """Say which file and what is wrong with it."""
+        return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
+
+
+def quoted(names: Sequence[object], limit: int = 8) -> str:
+    """Join names for a message, the first `limit` of them."""
+    shown = ", ".join(repr(name) for name in names[:limit])
+    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"

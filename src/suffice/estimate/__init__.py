@@ -1,0 +1,16 @@
+"""Statistics (+ settings) → density. Everything subjective enters here: divisors, smoothing, priors, shrinkage."""
+
+from .families import FAMILIES, Family, Settings
+from .likelihood import class_log_prior, estimate_categorical
+from .notes import Note
+from .shrinkage import Shrinkage
+
+__all__ = [
+    "FAMILIES",
+    "Family",
+    "Note",
+    "Settings",
+    "Shrinkage",
+    "class_log_prior",
+    "estimate_categorical",
+]

@@ -1,0 +1,234 @@
+"""Maximum likelihood with its repairs: class priors, categorical probabilities, Gaussian covariances."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .._arrays import Array, NDArray, np
+from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
+from ..errors import SettingError, SingularCovarianceError
+from ..schema import Level, Name
+from ..stats import CategoricalStats, GaussianStats, PatternStats, ThinScatter
+from .em import complete
+from .notes import Note
+from .pooling import pooled_variance, total_variance
+from .shrinkage import FLOOR, ROUNDING, USABLE, Shrinkage, correlations, least_amount, rank_and_columns, shrink
+
+STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
+
+
+def class_log_prior(weight: Array, priors: str | Array | None) -> Array:
+    """Return log π (k,) in nats: class shares of the weight (None), equal ("uniform"), or the given numbers."""
+    if priors is None:
+        shares = weight / weight.sum()
+    elif isinstance(priors, str):
+        if priors != "uniform":
+            raise SettingError.choice("priors", priors, [None, "uniform", "one number per class"])
+        shares = np.full(len(weight), 1.0 / len(weight))
+    else:
+        shares = check_priors(priors, len(weight))
+    with np.errstate(divide="ignore"):
+        return np.log(shares)
+
+
+def check_priors(priors: Array, k: int) -> Array:
+    """Return class priors as an array (k,); SettingError if they are not k probabilities that sum to one."""
+    shares = np.asarray(priors, dtype=np.float64)
+    if shares.shape != (k,):
+        raise SettingError(f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class.")
+    if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
+        raise SettingError(
+            f"priors={shares.tolist()} are not probabilities: they must be at least 0 and sum to 1, and sum to "
+            f"{shares.sum():.6g}. Next: divide them by their sum."
+        )
+    return shares / shares.sum()
+
+
+def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categorical:
+    """Return p(level | class) = (count + α) / (n + α L), n the weight of the class's observed cells of the column.
+
+    L is the number of known levels. A category never seen is scored as if its level had been declared with count 0:
+    α / (n + α (L + 1)), on top of the known levels, which sum to one by themselves. α = 0 is maximum likelihood; its
+    zeros are −∞, with the limit for α → 0 kept beside them (1/L for a class with no observed cell).
+    """
+    if not (np.isfinite(smoothing) and smoothing >= 0):
+        raise SettingError(f"smoothing={smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule.")
+    log_p, limits = [], []
+    for counts in stats.counts:
+        levels = counts.shape[1]
+        seen = counts.sum(axis=1, keepdims=True)
+        exact = np.where(seen + smoothing * levels > 0, (counts + smoothing), 1.0)
+        known = exact / np.where(seen + smoothing * levels > 0, seen + smoothing * levels, max(levels, 1))
+        spare = smoothing / np.where(seen + smoothing > 0, seen + smoothing * (levels + 1), 1.0)
+        own = np.concatenate([known, spare], axis=1)
+        vanishing = 1.0 / np.where(seen > 0, seen, levels + 1.0)  # coefficient of α in α / (n + α L) as α → 0
+        with np.errstate(divide="ignore"):
+            log_p.append(np.log(own))
+        limits.append(np.log(np.where(own > 0, own, vanishing)))
+    return Categorical(stats.levels, tuple(log_p), tuple(limits))
+
+
+@dataclass(slots=True)
+class GaussianEstimate:
+    """One pass from Gaussian statistics to a density; `notes` records every repair on the way."""
+
+    stats: GaussianStats | PatternStats
+    structure: type[Covariance]
+    shared: bool
+    divisor: str
+    shrinkage: Shrinkage
+    classes: Sequence[Level]
+    columns: Sequence[Name]
+    notes: list[Note] = field(default_factory=list)
+
+    def run(self) -> Gaussian:
+        """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
+        stats = self.stats
+        if isinstance(stats, PatternStats):
+            stats = complete(stats, report=self.notes.append)
+        weight = stats.column_weight()
+        means = _fill_means(stats.mean, weight)
+        within, reference, used = self._scales(stats, weight)
+        keep = np.flatnonzero(used)
+        names = [self.columns[j] for j in keep]
+        within, reference = within[:, keep], reference[keep]
+        covariance: Covariance
+        if not len(keep):
+            covariance = Spherical(np.ones(1), 0)
+        elif self.structure is Full:
+            covariance = self._full(stats, within, reference, keep, names)
+        elif self.structure is Diagonal:
+            covariance = Diagonal(self._variances(within, reference, names)[0])
+        else:
+            covariance = self._spherical(stats, weight[:, keep], reference, keep)
+        return Gaussian(means, covariance, tuple(int(j) for j in keep))
+
+    def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
+        """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
+        less = weight - classes if self.divisor == "unbiased" else weight
+        return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))
+
+    def _scales(self, stats: GaussianStats, weight: Array) -> tuple[Array, Array, Array]:
+        """Return class variances (k or 1, d), the reference variance (d,), and which columns vary at all (d,)."""
+        squares = stats.scatter.diagonal(len(weight))
+        pooled = pooled_variance(squares, self._divide(weight.sum(axis=0), (weight > 0).sum(axis=0)))
+        total = total_variance(stats.mean, weight, squares)
+        rounding = (ROUNDING * np.abs(stats.mean).max(axis=0, initial=0.0)) ** 2
+        used = total > rounding
+        if not used.all():
+            names = tuple(self.columns[j] for j in np.flatnonzero(~used))
+            self._refuse_singular(None, names, int(used.sum()), len(used))
+            self.notes.append(Note("left out", "the column never varies, so it has no density", columns=names))
+        reference = np.where(pooled <= rounding, total, pooled)
+        within = pooled[None].copy() if self.shared else squares / self._divide(weight)
+        within[within <= rounding] = 0.0
+        return within, reference, used
+
+    def _variances(self, within: Array, reference: Array, names: Sequence[Name]) -> tuple[Array, NDArray[np.bool_]]:
+        """Return variances (g, d), those that vanish within a class raised to FLOOR × the reference, and who borrowed.
+
+        A class whose rows do not vary in any column takes the reference variances, and is marked in the second result.
+        """
+        low = within < FLOOR * reference
+        borrowed = low.all(axis=1) if not self.shared else np.zeros(len(within), dtype=bool)
+        for i in np.flatnonzero(low.any(axis=1)):
+            label = None if self.shared else self.classes[i]
+            flat = tuple(names[j] for j in np.flatnonzero(low[i]))
+            self._refuse_singular(label, flat, int((~low[i]).sum()), len(names))
+            if borrowed[i]:
+                self.notes.append(Note("borrowed the spread of all classes", "its rows do not vary", label))
+            else:
+                why = "it does not vary within the class; the amount is relative to its variance in all classes"
+                self.notes.append(Note("raised the variance", why, label, flat, FLOOR))
+        fixed = np.where(low, FLOOR * reference, within)
+        return np.where(borrowed[:, None], reference, fixed), borrowed
+
+    def _refuse_singular(self, label: Level | None, columns: Sequence[Name], rank: int, need: int) -> None:
+        if self.shrinkage.forbidden:
+            raise SingularCovarianceError.for_class(label, columns, rank, need)
+
+    def _spherical(self, stats: GaussianStats, weight: Array, reference: Array, keep: Array) -> Spherical:
+        squares = stats.scatter.diagonal(len(weight))[:, keep].sum(axis=1)
+        cells, means = weight.sum(axis=1), (weight > 0).sum(axis=1)
+        if self.shared:
+            variance = squares.sum(keepdims=True) / self._divide(cells.sum(keepdims=True), means.sum())
+        else:
+            variance = squares / self._divide(cells, means)
+        fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), ["all columns"])
+        return Spherical(fixed[:, 0], len(keep))
+
+    def _full(
+        self, stats: GaussianStats, within: Array, reference: Array, keep: Array, names: Sequence[Name]
+    ) -> Full | LowRank:
+        variance, borrowed = self._variances(within, reference, names)
+        weight = stats.weight
+        pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
+        divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divide(weight))
+        if isinstance(stats.scatter, ThinScatter):
+            return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
+        scatter = stats.scatter.values
+        fixed = []
+        for i, row in enumerate(variance):
+            own = scatter if self.shared else scatter.sum(axis=0) if borrowed[i] else scatter[i]
+            label = None if self.shared else self.classes[i]
+            fixed.append(self._usable(label, _part(own, keep) / divisors[i], row, names))
+        return Full.factor(np.stack(fixed))
+
+    def _usable(self, label: Level | None, covariance: Array, variance: Array, names: Sequence[Name]) -> Array:
+        """Return the covariance, shrunk as asked or by the least that makes it usable."""
+        correlation = correlations(covariance, variance)
+        amount = self.shrinkage.amount
+        if amount is None:
+            amount = least_amount(correlation)
+            if amount > 0:
+                self._note_shrunk(label, amount, *rank_and_columns(correlation), names)
+        elif amount == 0.0:
+            rank, involved = rank_and_columns(correlation)
+            if rank < len(names):
+                raise SingularCovarianceError.for_class(label, [names[j] for j in involved], rank, len(names))
+        same = amount == 0.0 and bool((np.diagonal(covariance) == variance).all())
+        return covariance if same else shrink(correlation, variance, amount)
+
+    def _note_shrunk(
+        self, label: Level | None, amount: float, rank: int, involved: Sequence[int], names: Sequence[Name]
+    ) -> None:
+        columns = tuple(names[j] for j in involved)
+        why = f"the correlations have rank {rank} of {len(names)}, or come close to that"
+        self.notes.append(Note("shrunk the correlations", why, label, columns, amount))
+
+    def _low_rank(
+        self,
+        scatter: ThinScatter,
+        variance: Array,
+        borrowed: NDArray[np.bool_],
+        divisors: Array,
+        keep: Array,
+        names: Sequence[Name],
+    ) -> LowRank:
+        """Return covariances of a table wider than long, from its rows; they are singular before any shrinkage."""
+        everyone = np.full(len(variance), True) if self.shared else borrowed
+        rows = [
+            (scatter.values if everyone[i] else scatter.values[scatter.owner == i])[:, keep]
+            / np.sqrt(variance[i] * divisors[i])
+            for i in range(len(variance))
+        ]
+        amount = USABLE if self.shrinkage.amount is None else self.shrinkage.amount
+        model = LowRank.factor(rows, np.sqrt(variance), np.full(len(variance), amount))
+        for i, values in enumerate(model.values):
+            label = None if self.shared else self.classes[i]
+            self._refuse_singular(label, names, len(values), len(names))
+            if self.shrinkage.amount is None:
+                self._note_shrunk(label, amount, len(values), (), names)
+        return model
+
+
+def _part(matrix: Array, keep: Array) -> Array:
+    return matrix if len(keep) == len(matrix) else matrix[np.ix_(keep, keep)]
+
+
+def _fill_means(mean: Array, weight: Array) -> Array:
+    """Return class means, with the mean of all classes where a class has no observed cell."""
+    total = weight.sum(axis=0)
+    overall = (weight * mean).sum(axis=0) / np.where(total > 0, total, 1.0)
+    return np.where(weight > 0, mean, overall)

@@ -1,0 +1,7 @@
+"""The scikit-learn faces: the only place that joins the reading of tables to an estimate."""
+
+from ._persistence import load
+from .discriminant import GaussianDiscriminant
+from .naive_bayes import NaiveBayes
+
+__all__ = ["GaussianDiscriminant", "NaiveBayes", "load"]

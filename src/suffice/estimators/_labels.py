@@ -1,0 +1,61 @@
+"""Read labels and row weights, refusing what cannot be used before anything is learned."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils import column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+
+from .._arrays import Array, Codes, np
+from ..errors import DataError, quoted
+from ..schema import Level
+from ..table import factorize, label_values
+
+
+def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted class labels in `y` and a class number per row (n,). DataError if any label is missing."""
+    if y is None:
+        raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
+    values = label_values(y)
+    if values.ndim != 1:
+        values = column_or_1d(values, warn=True)
+    if len(values) != rows:
+        raise DataError(
+            f"X has {rows} rows and y has {len(values)}: found input variables with inconsistent numbers of samples. "
+            "Next: give one label per row."
+        )
+    levels, codes = factorize(values, "y")
+    missing = np.flatnonzero(codes < 0)
+    if len(missing):
+        raise DataError(
+            f"y has no label in {len(missing)} of {rows} rows (the first is row {missing[0]}). "
+            "Next: drop those rows, or fill in their labels."
+        )
+    if values.dtype.kind == "f":
+        check_classification_targets(values)
+    if len({isinstance(level, str) for level in levels}) > 1:
+        raise DataError(f"y mixes text and numbers: {quoted(levels)}. Next: make every label text, or every one a number.")
+    return levels, codes
+
+
+def read_weights(weight: Any, rows: int) -> Array | None:
+    """Return row weights (n,) in float64, or None for ones; k means k copies of the row."""
+    if weight is None:
+        return None
+    values = np.asarray(weight, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(rows, float(values))
+    if values.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row.")
+    if len(values) != rows:
+        raise DataError(f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        bad = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
+        raise DataError(
+            f"sample_weight[{bad}] is {values[bad]}; weights count copies of a row, so they are finite and at least 0. "
+            "Next: correct them."
+        )
+    if not values.any():
+        raise DataError("Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight.")
+    return values

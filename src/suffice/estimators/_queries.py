@@ -1,0 +1,333 @@
+"""What every estimator shares: reading tables, keeping statistics, and the questions put to the joint model."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._arrays import Array, Codes, np
+from ..densities import Product
+from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
+from ..estimate import Family, Note, Settings, class_log_prior
+from ..joint import JointModel
+from ..schema import Level, Name, Schema, sort_levels
+from ..stats import ByClass
+from ..table import Table, read_table
+from ..tasks import classify
+from ._labels import read_labels, read_weights
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A block of columns modelled together or alike: its family and the positions of its columns."""
+
+    family: Family
+    positions: tuple[int, ...]
+
+
+class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of all estimators: statistics in, joint model out, every answer read off the model.
+
+    A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
+    """
+
+    priors: Any
+    statistics_: ByClass
+
+    # --- learning ----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model to rows `X` and labels `y`, forgetting any earlier fit.
+
+        Parameters
+        ----------
+        X : array (n, d), pandas, polars or pyarrow table
+            Null and NaN cells are missing. Infinity is a DataError that names the column.
+        y : array-like (n,)
+            Class labels: text, integers or truth values.
+        sample_weight : array-like (n,), optional
+            k means k copies of the row; rows of weight 0 are as if absent.
+
+        Returns
+        -------
+        self
+        """
+        self._validate_settings()
+        table = read_table(X)
+        _check_filled(table, type(self).__name__)
+        plan = self._plan(table.schema)
+        statistics = self._summarize(table, range(len(table.schema)), plan, y, sample_weight)
+        _check_observed(statistics, plan, table.schema)
+        model, notes = self._estimate(statistics, plan, table.schema)
+        self._remember(table.schema, plan, statistics, y)
+        self._model, self._notes = model, notes
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those already learned; after any batches the model equals one fit on all rows.
+
+        The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
+        labels that may come. If anything is wrong with the batch, an error is raised and nothing has changed.
+        """
+        self._validate_settings()
+        table = read_table(X)
+        _check_filled(table, type(self).__name__)
+        first = not hasattr(self, "statistics_")
+        schema = table.schema if first else self._schema
+        order = range(len(schema)) if first else self._align(table)
+        plan = self._plan(schema) if first else self._blocks
+        batch = self._summarize(table, order, plan, y, sample_weight)
+        if classes is not None:
+            known = read_labels(classes, len(classes), type(self).__name__)[0]
+            unknown = [label for label in batch.classes if label not in known]
+            if unknown:
+                raise DataError.unseen_labels(unknown)
+            batch = batch.with_classes(sort_levels([*batch.classes, *known]))
+        statistics = batch if first else self.statistics_.merge(batch)
+        self._remember(schema.settle(table.schema, order), plan, statistics, y)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add everything another fitted model has learned; the result equals one fit on the rows of both.
+
+        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
+        """
+        check_is_fitted(self, "statistics_")
+        check_is_fitted(other, "statistics_")
+        if type(other) is not type(self):
+            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
+        _check_same_columns(self._schema, other._schema)
+        for mine, theirs in zip(self._blocks, other._blocks, strict=False):
+            if mine != theirs:
+                columns = [self._schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
+                raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
+        statistics = self.statistics_.merge(other.statistics_)
+        self._remember(self._schema, self._blocks, statistics, None)
+        return self
+
+    def _summarize(
+        self, table: Table, order: Sequence[int], plan: Sequence[Block], y: Any, sample_weight: Any
+    ) -> ByClass:
+        classes, codes = read_labels(y, table.rows, type(self).__name__)
+        weight = read_weights(sample_weight, table.rows)
+        rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+        self._check_missing(rows, plan)
+        if weight is not None and not weight.all():
+            kept = np.flatnonzero(weight)
+            rows, weight = [_take(part, kept) for part in rows], weight[kept]
+            present, codes = np.unique(codes[kept], return_inverse=True)
+            classes = tuple(classes[int(i)] for i in present)
+        k = len(classes)
+        totals = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
+        blocks = tuple(block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True))
+        return ByClass(classes, totals, blocks, len(codes))
+
+    def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
+        """Store what was learned; the model itself is estimated when first asked for."""
+        self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
+        self._model: JointModel | None = None
+        self._notes: list[Note] = []
+        self.n_features_in_ = len(schema)
+        if getattr(y, "dtype", None) is not None and isinstance(y, np.ndarray):
+            self._object_labels = y.dtype == object
+        if schema.named:
+            self.feature_names_in_ = np.asarray(schema.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema) -> tuple[JointModel, list[Note]]:
+        densities, notes = [], []
+        for block, stats in zip(plan, statistics.blocks, strict=True):
+            columns = tuple(schema.names[p] for p in block.positions)
+            settings = replace(self._settings(), classes=statistics.classes, columns=columns)
+            density, repairs = block.family.estimate(stats, settings)
+            densities.append(density)
+            notes += repairs
+        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
+        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+
+    @staticmethod
+    def _class_priors(priors: Any, classes: Sequence[Level]) -> Any:
+        """Return priors given by label as one number per class in order."""
+        if not isinstance(priors, Mapping):
+            return priors
+        if set(priors) != set(classes):
+            raise SettingError(f"priors names {quoted(list(priors))}; the classes are {quoted(classes)}. Next: name each.")
+        return np.array([priors[label] for label in classes], dtype=np.float64)
+
+    # --- what was learned --------------------------------------------------------------------------------------------
+
+    @property
+    def model_(self) -> JointModel:
+        """The joint model p(x, y), estimated from `statistics_` when first asked for."""
+        check_is_fitted(self, "statistics_")
+        if self._model is None:
+            self._model, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
+        return self._model
+
+    @property
+    def notes_(self) -> list[Note]:
+        """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
+        _ = self.model_
+        return list(self._notes)
+
+    @property
+    def classes_(self) -> Any:
+        """The class labels in the order of every result's columns (k,)."""
+        if "statistics_" not in vars(self):
+            raise AttributeError("classes_")
+        labels = self.statistics_.classes
+        return np.array(labels, dtype=object if getattr(self, "_object_labels", False) else None)
+
+    @property
+    def priors_(self) -> Array:
+        """The class priors π (k,)."""
+        return np.exp(self.model_.log_prior)
+
+    # --- classify ----------------------------------------------------------------------------------------------------
+
+    def predict(self, X: Any, *, priors: Any = None, costs: Any = None) -> Any:
+        """Return the most probable class of each row (n,), or the one of least expected cost.
+
+        `priors` replaces the class priors (one per class, a dict by label, or "uniform"). `costs[i][j]` is the cost of
+        answering class j when the truth is class i, in the order of `classes_`.
+        """
+        posterior = self._log_posterior(X, priors)
+        matrix = None if costs is None else _check_costs(costs, posterior.shape[1])
+        return self.classes_[classify.decide(posterior, matrix)]
+
+    def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
+        """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
+        return np.exp(self._log_posterior(X, priors))
+
+    def predict_log_proba(self, X: Any, *, priors: Any = None) -> Array:
+        """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""
+        return self._log_posterior(X, priors)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log π_k + log p(x | k), (n, k) in nats: the number every other answer is made from."""
+        return self.model_.log_joint(self._rows(X))
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the log posterior odds of the second class (n,) for two classes, else log joints (n, k).
+
+        The softmax (two classes: the sigmoid) of these is the posterior.
+        """
+        scores = self.predict_joint_log_proba(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats, of the observed cells of each row."""
+        return classify.marginal_log_density(self.model_, self._rows(X))
+
+    def _log_posterior(self, X: Any, priors: Any) -> Array:
+        model = self.model_
+        log_prior = None
+        if priors is not None:
+            log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, model.classes))
+        return classify.log_posterior(model, self._rows(X), log_prior)
+
+    def _rows(self, X: Any) -> tuple[Any, ...]:
+        """Encode a table in the model's own columns, categories and blocks."""
+        check_is_fitted(self, "statistics_")
+        table = read_table(X)
+        _check_filled(table, type(self).__name__)
+        order = self._align(table)
+        rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in self._blocks]
+        self._check_missing(rows, self._blocks)
+        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
+        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+
+    def _align(self, table: Table) -> tuple[int, ...]:
+        order = self._schema.align(table.schema, type(self).__name__)
+        if self._schema.named != table.schema.named:
+            known, got = ("fitted with", "does not have valid") if self._schema.named else ("fitted without", "has")
+            warnings.warn(
+                f"X {got} feature names, but {type(self).__name__} was {known} feature names; columns go by position.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return order
+
+    # --- for subclasses and files --------------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model with its statistics to one file; see `suffice.load`. An old file is replaced only when done."""
+        from ._persistence import save_estimator  # it knows every estimator, so it stands above this base
+
+        save_estimator(self, path)
+
+    def _plan(self, schema: Schema) -> tuple[Block, ...]:
+        raise NotImplementedError
+
+    def _settings(self) -> Settings:
+        raise NotImplementedError
+
+    def _validate_settings(self) -> None:
+        """Raise SettingError for constructor arguments that cannot work."""
+
+    def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
+        """Raise DataError where the estimator was told not to accept missing cells."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "statistics_" in vars(self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _take(part: Any, kept: Codes) -> Any:
+    if isinstance(part, tuple):  # CodedColumns
+        return type(part)(part.levels, tuple(codes[kept] for codes in part.codes))  # type: ignore[attr-defined, call-arg]
+    return part[kept]
+
+
+def _check_filled(table: Table, who: str) -> None:
+    if not len(table.schema):
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. "
+            "Next: give at least one column."
+        )
+    if table.rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by {who}. "
+            "Next: give at least one row."
+        )
+
+
+def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
+    """Raise DataError naming columns without any value."""
+    empty: list[Name] = []
+    for block, stats in zip(plan, statistics.blocks, strict=True):
+        observed = stats.column_weight().sum(axis=0)
+        empty += [schema.names[p] for p, total in zip(block.positions, observed, strict=True) if total == 0]
+    if empty:
+        raise DataError(
+            f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "
+            f"value in any of the {statistics.rows} rows. Next: drop {'it' if len(empty) == 1 else 'them'}."
+        )
+
+
+def _check_costs(costs: Any, k: int) -> Array:
+    matrix = np.asarray(costs, dtype=np.float64)
+    if matrix.shape != (k, k) or not np.isfinite(matrix).all():
+        raise SettingError(f"costs has shape {matrix.shape}; {k} classes need a finite ({k}, {k}) matrix. Next: see help.")
+    return matrix
+
+
+def _check_same_columns(mine: Schema, theirs: Schema) -> None:
+    if mine.names == theirs.names and mine.named == theirs.named:
+        return
+    missing = [name for name in mine.names if name not in set(theirs.names)]
+    extra = [name for name in theirs.names if name not in set(mine.names)]
+    if missing or extra:
+        raise MergeError(str(SchemaError.columns_differ(missing, extra, "the first model")))
+    raise MergeError("The two models have the same columns in different orders. Next: fit both on equally ordered tables.")

@@ -1,0 +1,212 @@
+"""Gaussian discriminant analysis in all its special cases: QDA, LDA, diagonal, isotropic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
+
+from .._arrays import Array, np
+from ..densities import Covariance, Diagonal, Full, Gaussian, Spherical
+from ..errors import DataError, SchemaError, SettingError, quoted
+from ..estimate import Settings, Shrinkage
+from ..estimate.families import GaussianFamily
+from ..schema import Schema
+from ._queries import Block, GenerativeEstimator
+
+STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
+
+
+def _is_shared(estimator: Any) -> bool:
+    if not estimator.shared:
+        raise AttributeError(
+            "Discriminant coordinates and linear coefficients exist when all classes share one covariance. "
+            "Next: fit with shared=True."
+        )
+    return True
+
+
+class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):  # type: ignore[misc]
+    """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
+
+    Parameters
+    ----------
+    covariance : {"full", "diagonal", "spherical"}
+        Structure of Σ. Full with separate classes is quadratic discriminant analysis; diagonal is Gaussian naive
+        Bayes; spherical is the isotropic case, whose boundary between two classes of equal prior bisects the means.
+    shared : bool
+        One Σ for all classes: linear discriminant analysis, with `coef_`, `intercept_` and `transform`.
+    shrinkage : float from 0 to 1, or None
+        Σ_s = (1 − s) Σ + s diag(Σ), which scales every correlation by 1 − s and does not depend on units. None: the
+        least that makes Σ usable (usually 0), recorded in `notes_`. 0.0: none, and SingularCovarianceError if singular.
+    priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
+        Class priors; None takes the classes' shares of the weight. Priors never change a covariance.
+    divisor : {"mle", "unbiased"}
+        Divide scatters by n_k (shared: n), the maximum-likelihood estimate, or by n_k − 1 (shared: n − K).
+    missing : {"em", "error"}
+        Missing cells (NaN, null): maximum likelihood given the observed cells, by EM, taking them to be missing at
+        random; or a DataError.
+
+    Attributes
+    ----------
+    classes_ : (k,) labels; priors_ : (k,) class priors π; means_ : (k, d) class means μ.
+    covariances_ : (k, d, d), or (d, d) when shared. A column that never varies has zeros.
+    statistics_ : the sufficient statistics; model_ : the joint model; notes_ : what was repaired.
+    coef_, intercept_ : only when shared: (k, d) and (k,), or (1, d) and (1,) for two classes, with
+        posterior = softmax(X @ coef_.T + intercept_), or the sigmoid for two classes.
+
+    Notes
+    -----
+    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2nd ed.), section 4.3; Friedman (1989),
+    doi:10.1080/01621459.1989.10478752, for shrinkage.
+
+    Examples
+    --------
+    >>> from suffice import GaussianDiscriminant
+    >>> X, y = [[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"]
+    >>> GaussianDiscriminant(shared=True).fit(X, y).predict([[0.2], [float("nan")]]).tolist()
+    ['low', 'high']
+    """
+
+    def __init__(
+        self,
+        covariance: str = "full",
+        *,
+        shared: bool = False,
+        shrinkage: float | None = None,
+        priors: Any = None,
+        divisor: str = "mle",
+        missing: str = "em",
+    ) -> None:
+        self.covariance = covariance
+        self.shared = shared
+        self.shrinkage = shrinkage
+        self.priors = priors
+        self.divisor = divisor
+        self.missing = missing
+
+    def _validate_settings(self) -> None:
+        if self.covariance not in STRUCTURES:
+            raise SettingError.choice("covariance", self.covariance, STRUCTURES)
+        if self.divisor not in ("mle", "unbiased"):
+            raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
+        if self.missing not in ("em", "error"):
+            raise SettingError.choice("missing", self.missing, ("em", "error"))
+        self._settings()
+
+    def _settings(self) -> Settings:
+        return Settings(divisor=self.divisor, shrinkage=Shrinkage(self.shrinkage))
+
+    def _plan(self, schema: Schema) -> tuple[Block, ...]:
+        labels = [column.name for column in schema.columns if column.kind.is_label]
+        if labels:
+            raise SchemaError.needs_numbers(labels, type(self).__name__)
+        family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared))
+        return (Block(family, tuple(range(len(schema)))),)
+
+    def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
+        if self.missing != "error":
+            return
+        empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0))
+        if len(empty):
+            names = [self._column_name(int(j)) for j in empty]
+            raise DataError(
+                f'Input X contains NaN: cells are missing in {quoted(names)}, and missing="error" forbids that. '
+                'Next: fill them in, or use missing="em".'
+            )
+
+    def _column_name(self, position: int) -> Any:
+        return self._schema.names[position] if hasattr(self, "_schema") else position
+
+    # --- parameters ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _gaussian(self) -> Gaussian:
+        density = self.model_.density.blocks[0]
+        assert isinstance(density, Gaussian)
+        return density
+
+    @property
+    def means_(self) -> Array:
+        """Class means (k, d)."""
+        return self._gaussian.means
+
+    @property
+    def covariances_(self) -> Array:
+        """Class covariances (k, d, d), or the shared one (d, d), as used: after any shrinkage."""
+        gaussian = self._gaussian
+        inner = gaussian.covariance.dense()
+        d = gaussian.means.shape[1]
+        outer = np.zeros((len(inner), d, d))
+        outer[np.ix_(range(len(inner)), gaussian.used, gaussian.used)] = inner
+        return outer[0] if self.shared else outer
+
+    def _linear(self) -> tuple[Array, Array]:
+        """Return scores x·w_k + b_k (k, d), (k,) whose softmax is the posterior, about the mean of the class means."""
+        _is_shared(self)
+        gaussian = self._gaussian
+        used = list(gaussian.used)
+        center = gaussian.means[:, used].mean(axis=0)
+        shift = gaussian.means[:, used] - center
+        inner = gaussian.covariance.solve(shift)
+        coefficients = np.zeros_like(gaussian.means)
+        coefficients[:, used] = inner
+        intercepts = self.model_.log_prior - np.einsum("kd,kd->k", inner, center + shift / 2.0)
+        return coefficients, intercepts
+
+    @property
+    def coef_(self) -> Array:
+        """Linear coefficients (k, d), or (1, d) for two classes, where they are Σ⁻¹(μ₁ − μ₀)."""
+        coefficients, _ = self._linear()
+        return coefficients[1:] - coefficients[:1] if len(coefficients) == 2 else coefficients
+
+    @property
+    def intercept_(self) -> Array:
+        """Linear intercepts (k,), or (1,) for two classes."""
+        _, intercepts = self._linear()
+        return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
+
+    # --- discriminant coordinates --------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """Return discriminant coordinates (n, min(k − 1, d)).
+
+        x ↦ (x − x̄) V, x̄ the prior-weighted mean of the class means. Within classes the coordinates are uncorrelated
+        with variance 1; the axes are ordered by the variance between classes (Fisher's criterion). Each axis points
+        to the side of the class mean farthest from the centre. A row with a missing cell gets NaN.
+        """
+        axes, center = self._axes()
+        rows = self._rows(X)[0]
+        return (rows - center) @ axes
+
+    def _axes(self) -> tuple[Array, Array]:
+        gaussian, prior = self._gaussian, self.priors_
+        used = list(gaussian.used)
+        center = prior @ gaussian.means
+        shift = (gaussian.means - center)[:, used]
+        white = gaussian.covariance.whiten(shift)
+        _, _, directions = np.linalg.svd(np.sqrt(prior)[:, None] * white, full_matrices=False)
+        directions = directions[: self._n_features_out]
+        reach = white @ directions.T
+        side = np.sign(reach[np.abs(reach).argmax(axis=0), np.arange(len(directions))])
+        axes = np.zeros((len(center), len(directions)))
+        unit = gaussian.covariance.whiten(np.eye(len(used)))
+        axes[used] = unit @ (directions * side[:, None]).T
+        return axes, center
+
+    @property
+    def _n_features_out(self) -> int:
+        return min(len(self.statistics_.classes) - 1, len(self._gaussian.used))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing != "error"
+        if not self.shared:
+            tags.transformer_tags = None
+        return tags
+
+
+for _name in ("transform", "fit_transform", "get_feature_names_out", "set_output"):
+    setattr(GaussianDiscriminant, _name, available_if(_is_shared)(getattr(GaussianDiscriminant, _name)))

@@ -1,0 +1,178 @@
+"""Naive Bayes over mixed columns: each column, or block of columns, independent of the others given the class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .._arrays import Array, np
+from ..densities import Categorical, Full, Gaussian
+from ..errors import DataError, SchemaError, SettingError
+from ..estimate import FAMILIES, Family, Settings, Shrinkage
+from ..estimate.families import GaussianFamily
+from ..schema import Kind, Level, Name, Schema
+from ._queries import Block, GenerativeEstimator
+
+AUTOMATIC = {
+    Kind.NUMERIC: "gaussian",
+    Kind.BOOLEAN: "bernoulli",
+    Kind.CATEGORICAL: "categorical",
+    Kind.STRING: "categorical",
+}
+
+
+class NaiveBayes(GenerativeEstimator):
+    """Classify by columns that are independent given the class: p(x, y = k) = π_k Π_j p(x_j | k).
+
+    Parameters
+    ----------
+    families : "auto", one family name, or a dict {column or tuple of columns: family}
+        "auto" takes Gaussian for numbers, Bernoulli for truth values, categorical for text and categories. A dict
+        names columns (or positions) and leaves the rest to "auto". A tuple of columns is one joint Gaussian with a
+        full covariance per class. Names: "gaussian", "bernoulli", "categorical"; or a family object.
+    smoothing : float, at least 0
+        Added to the count of every level: p(level | k) = (count + α) / (n_k + α L). 1 is Laplace's rule, 0 maximum
+        likelihood. A category never seen gets α / (n_k + α (L + 1)).
+    divisor : {"mle", "unbiased"}
+        Divide sums of squares by n_k or by n_k − 1, counting the class's observed cells of the column.
+    priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
+        Class priors; None takes the classes' shares of the weight.
+
+    Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.
+
+    Attributes
+    ----------
+    classes_, priors_, statistics_, model_, notes_ : as for `GaussianDiscriminant`.
+    means_, covariances_ : (k, d) and (k, d, d) over all columns; NaN for columns that are not Gaussian.
+    probabilities_ : {column: {level: (k,) probabilities}} of the categorical and Bernoulli columns.
+
+    Examples
+    --------
+    >>> from suffice import NaiveBayes
+    >>> X = [["red", 1.0], ["red", 2.0], ["blue", 7.0], [None, 8.0]]
+    >>> model = NaiveBayes().fit(X, ["a", "a", "b", "b"])
+    >>> model.predict([["red", None], ["green", 7.5]]).tolist()
+    ['a', 'b']
+    """
+
+    def __init__(
+        self,
+        families: Any = "auto",
+        *,
+        smoothing: float = 1.0,
+        divisor: str = "mle",
+        priors: Any = None,
+    ) -> None:
+        self.families = families
+        self.smoothing = smoothing
+        self.divisor = divisor
+        self.priors = priors
+
+    def _validate_settings(self) -> None:
+        if self.divisor not in ("mle", "unbiased"):
+            raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
+        if not (isinstance(self.smoothing, int | float) and np.isfinite(self.smoothing) and self.smoothing >= 0):
+            raise SettingError(
+                f"smoothing={self.smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule."
+            )
+
+    def _settings(self) -> Settings:
+        return Settings(divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=float(self.smoothing))
+
+    def _plan(self, schema: Schema) -> tuple[Block, ...]:
+        """Return one block per family for the single columns, and one per tuple of columns."""
+        joint, single = _assign(self.families, schema)
+        blocks = [Block(GaussianFamily(structure=Full), positions) for positions in joint]
+        chosen: dict[Family, list[int]] = {}
+        for position, family in sorted(single.items()):
+            chosen.setdefault(family, []).append(position)
+        blocks += [Block(family, tuple(positions)) for family, positions in chosen.items()]
+        for block in blocks:
+            labels = [schema.names[p] for p in block.positions if schema.columns[p].kind.is_label]
+            if labels and isinstance(block.family, GaussianFamily):
+                raise SchemaError.needs_numbers(labels, "The family 'gaussian'")
+        return tuple(sorted(blocks, key=lambda block: block.positions))
+
+    # --- parameters ----------------------------------------------------------------------------------------------------
+
+    @property
+    def means_(self) -> Array:
+        """Class means (k, d); NaN for columns that are not Gaussian."""
+        means = np.full((len(self.statistics_.classes), len(self._schema)), np.nan)
+        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+            if isinstance(density, Gaussian):
+                means[:, list(block.positions)] = density.means
+        return means
+
+    @property
+    def covariances_(self) -> Array:
+        """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian."""
+        k, d = len(self.statistics_.classes), len(self._schema)
+        covariances = np.full((k, d, d), np.nan)
+        gaussian = [p for b in self._blocks if isinstance(b.family, GaussianFamily) for p in b.positions]
+        covariances[np.ix_(range(k), gaussian, gaussian)] = 0.0
+        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+            if isinstance(density, Gaussian):
+                cells = [block.positions[j] for j in density.used]
+                covariances[np.ix_(range(k), cells, cells)] = density.covariance.dense()
+        return covariances
+
+    @property
+    def probabilities_(self) -> dict[Name, dict[Level, Array]]:
+        """p(level | class) of each categorical column: {column: {level: (k,)}}."""
+        tables: dict[Name, dict[Level, Array]] = {}
+        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+            if isinstance(density, Categorical):
+                for position, levels, log_p in zip(block.positions, density.levels, density.log_p, strict=True):
+                    tables[self._schema.names[position]] = dict(zip(levels, np.exp(log_p).T[:-1], strict=True))
+        return tables
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def _assign(families: Any, schema: Schema) -> tuple[list[tuple[int, ...]], dict[int, Family]]:
+    """Return the joint blocks and the family of every other column, by position."""
+    given = families if isinstance(families, Mapping) else {}
+    joint: list[tuple[int, ...]] = []
+    single: dict[int, Family] = {}
+    taken: set[int] = set()
+    for key, wanted in given.items():
+        positions = schema.positions(key if isinstance(key, tuple) else (key,))
+        twice = [schema.names[p] for p in positions if p in taken or positions.count(p) > 1]
+        if twice:
+            raise SettingError(f"families mentions column {twice[0]!r} twice. Next: give each column one family.")
+        taken.update(positions)
+        family = _family(wanted)
+        if not isinstance(key, tuple):
+            single[positions[0]] = family
+        elif isinstance(family, GaussianFamily):
+            joint.append(positions)
+        else:
+            raise SettingError(f"families={{{key!r}: {wanted!r}}}: columns can be joined as 'gaussian' only.")
+    fixed = None if isinstance(families, Mapping) or families == "auto" else _family(families)
+    for position, column in enumerate(schema.columns):
+        if position not in taken:
+            single[position] = fixed if fixed is not None else _automatic(column.kind, column.name)
+    return joint, single
+
+
+def _automatic(kind: Kind, name: Name) -> Family:
+    if kind is Kind.EMPTY:
+        raise DataError(
+            f"Column {name!r} has no value in any row, so its kind is unknown. Next: drop it, or name its family."
+        )
+    return FAMILIES[AUTOMATIC[kind]]
+
+
+def _family(wanted: Any) -> Family:
+    if isinstance(wanted, str):
+        if wanted not in FAMILIES:
+            raise SettingError.choice("families", wanted, ["auto", *FAMILIES])
+        return FAMILIES[wanted]
+    if not all(hasattr(wanted, verb) for verb in ("encode", "summarize", "estimate")):
+        raise SettingError.choice("families", wanted, ["auto", *FAMILIES, "a family object"])
+    return wanted  # type: ignore[no-any-return]

@@ -1,0 +1,34 @@
+"""The joint density of class and row: class prior × class densities. Every answer is read off it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ._arrays import Array
+from .densities import Product
+from .schema import Level
+
+
+@dataclass(frozen=True, slots=True)
+class JointModel:
+    """p(x, y = k) = π_k p(x | k): `classes` (k labels), `log_prior` (k,) in nats, and one density per class."""
+
+    classes: tuple[Level, ...]
+    log_prior: Array
+    density: Product
+
+    def log_joint(self, rows: Sequence[Any], log_prior: Array | None = None) -> Array:
+        """Return log π_k + log p(x | k), (n, k) in nats.
+
+        `rows` has one entry per block of columns, as the encoder made it. `log_prior` (k,) replaces the model's own.
+        """
+        scores = self.density.log_density(rows)
+        scores += self.log_prior if log_prior is None else log_prior
+        return scores
+
+    def limit_log_joint(self, rows: Sequence[Any], chosen: Array, log_prior: Array) -> tuple[Array, Array]:
+        """Return (order, log coefficient) of π_k p(x | k) for the chosen rows as the smoothing vanishes."""
+        order, score = self.density.limit(rows, chosen)
+        return order, score + log_prior

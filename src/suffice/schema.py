@@ -1,0 +1,109 @@
+"""What a model knows about the columns of a table: their names, kinds and categories.
+
+A schema is fixed at the first fit and checked before any cell of a later table is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from .errors import SchemaError
+
+Name = str | int
+Level = str | int | float | bool
+
+
+class Kind(Enum):
+    """The kinds of column a model can read."""
+
+    NUMERIC = "numeric"
+    BOOLEAN = "boolean"
+    CATEGORICAL = "categorical"
+    STRING = "string"
+    EMPTY = "empty"  # no cell has a value, so any kind fits
+
+    @property
+    def is_number(self) -> bool:
+        """Whether cells can be read as numbers."""
+        return self is not Kind.CATEGORICAL and self is not Kind.STRING
+
+    @property
+    def is_label(self) -> bool:
+        """Whether cells are text labels."""
+        return self is Kind.CATEGORICAL or self is Kind.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its name (a position if the table has no names) and kind."""
+
+    name: Name
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns a model was fitted on, in order."""
+
+    columns: tuple[Column, ...]
+    named: bool
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[Name, ...]:
+        """The column names in order."""
+        return tuple(column.name for column in self.columns)
+
+    def positions(self, names: Sequence[Name]) -> tuple[int, ...]:
+        """Return where these columns (names, or positions) stand; SchemaError names those that do not exist."""
+        index = {name: i for i, name in enumerate(self.names)}
+        unknown = [n for n in names if n not in index and not (isinstance(n, int) and 0 <= n < len(self))]
+        if unknown:
+            raise SchemaError(
+                f"There is no column {unknown[0]!r}; the table has {', '.join(map(repr, self.names))}. "
+                "Next: correct the name."
+            )
+        return tuple(index[n] if n in index else int(n) for n in names)
+
+    def align(self, other: Schema, who: str) -> tuple[int, ...]:
+        """Return, for each column of this schema, its position in `other`.
+
+        Named columns are matched by name in any order, unnamed ones by position. SchemaError names what is
+        missing, unknown, or of another kind.
+        """
+        if self.named and other.named:
+            theirs = {name: i for i, name in enumerate(other.names)}
+            missing = [name for name in self.names if name not in theirs]
+            extra = [name for name in other.names if name not in set(self.names)]
+            if missing or extra:
+                raise SchemaError.columns_differ(missing, extra, who)
+            order = tuple(theirs[name] for name in self.names)
+        else:
+            if len(self) != len(other):
+                raise SchemaError(
+                    f"X has {len(other)} features, but {who} is expecting {len(self)} features as input."
+                )
+            order = tuple(range(len(self)))
+        for mine, position in zip(self.columns, order, strict=True):
+            kind = other.columns[position].kind
+            if Kind.EMPTY not in (mine.kind, kind) and mine.kind.is_number != kind.is_number:
+                raise SchemaError.kind_differs(mine.name, mine.kind.value, kind.value)
+        return order
+
+    def settle(self, other: Schema, order: Sequence[int]) -> Schema:
+        """Return this schema with the kinds of columns that were empty so far taken from `other`."""
+        kinds = [other.columns[position].kind for position in order]
+        columns = (
+            replace(mine, kind=kind) if mine.kind is Kind.EMPTY else mine
+            for mine, kind in zip(self.columns, kinds, strict=True)
+        )
+        return Schema(tuple(columns), self.named)
+
+
+def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:
+    """Return distinct levels in a fixed order, numbers before text, so that merging commutes exactly."""
+    return tuple(sorted(set(levels), key=lambda level: (isinstance(level, str), level)))

@@ -1,0 +1,32 @@
+"""Mergeable facts about data, by class: no parameters, no priors, no engines.
+
+The contract of a statistic (a frozen value; `k` classes on the leading axis):
+
+must provide
+    zero(...)                 the statistics of no rows
+    summarize(rows, codes, k, weight)   the statistics of a batch; `codes` (n,) are class numbers in [0, k)
+    merge(other)              the statistics of both sets of rows; associative, commutative, zero is the identity
+    place(index, k)           the same statistics with class i moved to number index[i] of k
+    arrays() / from_arrays()  the fields as named arrays and plain values, for the model file
+gets for free
+    growing class lists (`ByClass`), streaming, merging, saving, and the laws in `suffice.testing.check_statistics`
+
+A statistic keeps weights, means and centred unnormalised scatters or counts: no divisor, no smoothing, no floor.
+"""
+
+from .by_class import ByClass
+from .counts import CategoricalStats
+from .gaussian import GaussianStats
+from .patterns import PatternStats
+from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
+
+__all__ = [
+    "ByClass",
+    "CategoricalStats",
+    "DiagonalScatter",
+    "FullScatter",
+    "GaussianStats",
+    "PatternStats",
+    "PooledScatter",
+    "ThinScatter",
+]

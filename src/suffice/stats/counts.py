@@ -1,0 +1,147 @@
+"""Weighted counts of the levels of categorical columns by class: the sufficient statistics of a multinoulli."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
+
+from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from ..schema import Level, sort_levels
+from .scatter import spread
+
+JOINT_CELLS = 2048  # columns are counted together while their joint table stays this small
+CHUNK_ROWS = 1 << 16
+
+
+class CodedColumns(NamedTuple):
+    """Categorical columns of a batch: the levels of each, and each one's codes (n,), −1 where missing."""
+
+    levels: tuple[tuple[Level, ...], ...]
+    codes: tuple[Codes, ...]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return len(self.codes[0]) if self.codes else 0
+
+
+@dataclass(frozen=True, slots=True)
+class CategoricalStats:
+    """Weight of each level by class, per column; vocabularies grow when statistics are merged.
+
+    `levels[j]` are the sorted levels of column j, `counts[j]` (k, levels) their weights, `missing` (k, c) the weight
+    of the missing cells.
+    """
+
+    levels: tuple[tuple[Level, ...], ...]
+    counts: tuple[Array, ...]
+    missing: Array
+
+    @classmethod
+    def zero(cls, k: int, c: int) -> Self:
+        """Return the statistics of no rows: empty vocabularies."""
+        return cls(((),) * c, (np.zeros((k, 0)),) * c, np.zeros((k, c)))
+
+    @classmethod
+    def summarize(
+        cls, rows: CodedColumns, codes: Codes | None = None, k: int = 1, weight: Array | None = None
+    ) -> Self:
+        """Return the counts of a batch; `codes` (n,) class numbers below `k`, `weight` (n,) row weights."""
+        n = rows.rows
+        codes = np.zeros(n, dtype=np.int64) if codes is None else codes
+        sizes = [len(levels) + 1 for levels in rows.levels]  # the last cell of each table counts the missing
+        groups = group_columns(sizes, JOINT_CELLS // max(k, 1))
+
+        def count(part: slice) -> list[Array]:
+            tables = [np.zeros((k, size)) for size in sizes]
+            w = None if weight is None else weight[part]
+            for group in groups:
+                _count_group(tables, group, sizes, [rows.codes[j][part] for j in group], codes[part], w)
+            return tables
+
+        totals = [np.zeros((k, size)) for size in sizes]
+        for tables in parallel_map(count, row_chunks(n, CHUNK_ROWS), cost=float(n) * len(sizes) * 10):
+            for total, table in zip(totals, tables, strict=True):
+                total += table
+        missing = np.stack([table[:, -1] for table in totals], axis=1) if totals else np.zeros((k, 0))
+        return cls(rows.levels, tuple(table[:, :-1] for table in totals), missing)
+
+    def merge(self, other: Self) -> Self:
+        """Return the counts of the rows of both, over the union of the vocabularies."""
+        levels = tuple(
+            a if a == b else sort_levels([*a, *b]) for a, b in zip(self.levels, other.levels, strict=True)
+        )
+        a, b = self._with_levels(levels), other._with_levels(levels)
+        counts = tuple(x + y for x, y in zip(a.counts, b.counts, strict=True))
+        return type(self)(levels, counts, self.missing + other.missing)
+
+    def _with_levels(self, levels: tuple[tuple[Level, ...], ...]) -> Self:
+        counts = []
+        for own, known, table in zip(self.levels, levels, self.counts, strict=True):
+            position = {level: i for i, level in enumerate(known)}
+            counts.append(table if own == known else spread(table.T, [position[x] for x in own], len(known)).T)
+        return type(self)(levels, tuple(counts), self.missing)
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        return type(self)(
+            self.levels, tuple(spread(table, index, k) for table in self.counts), spread(self.missing, index, k)
+        )
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, c)."""
+        return np.stack([table.sum(axis=1) for table in self.counts], axis=1) if self.counts else self.missing
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields = {f"c{j}": table for j, table in enumerate(self.counts)}
+        return {**fields, "missing": self.missing}, {"levels": [list(levels) for levels in self.levels]}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistics written by `arrays`."""
+        levels = tuple(tuple(own) for own in plain["levels"])
+        return cls(levels, tuple(fields[f"c{j}"] for j in range(len(levels))), fields["missing"])
+
+
+def group_columns(sizes: Sequence[int], limit: int) -> list[list[int]]:
+    """Return runs of columns whose joint table (the product of their sizes) stays within `limit` cells."""
+    groups: list[list[int]] = []
+    cells = 1
+    for j, size in enumerate(sizes):
+        if groups and cells * size <= limit:
+            groups[-1].append(j)
+            cells *= size
+        else:
+            groups.append([j])
+            cells = size
+    return groups
+
+
+def joint_code(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes:
+    """Return one number per row for the cells of several columns, the first one slowest; −1 counts as the last."""
+    joint: Codes | None = None
+    for code, size in zip(columns, sizes, strict=True):
+        code = np.where(code < 0, size - 1, code) if len(code) and code.min() < 0 else code
+        joint = code.astype(np.intp) if joint is None else joint * size + code
+    assert joint is not None
+    return joint
+
+
+def _count_group(
+    tables: list[Array],
+    group: list[int],
+    sizes: list[int],
+    columns: list[Codes],
+    codes: Codes,
+    weight: Array | None,
+) -> None:
+    """Add the counts of a group of columns: one count over their joint table, then its margins."""
+    k = len(tables[0])
+    own = [sizes[j] for j in group]
+    joint = joint_code([codes, *columns], [k, *own])
+    table = np.bincount(joint, weights=weight, minlength=k * int(np.prod(own))).reshape(k, *own)
+    for axis, j in enumerate(group, start=1):
+        others = tuple(a for a in range(1, table.ndim) if a != axis)
+        tables[j] += table.sum(axis=others)

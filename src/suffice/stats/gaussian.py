@@ -1,0 +1,130 @@
+"""Weight, mean and centred scatter of each class: the sufficient statistics of a Gaussian.
+
+Batches are centred before they are multiplied (raw second moments cancel: a float64 column at mean 1e8 would come
+out with a negative variance) and joined by the merge of Chan, Golub & LeVeque, as in Schubert & Gertz (2018),
+doi:10.1145/3221269.3223036.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._arrays import Array, Codes, np
+from ._kernels import summarize_segments
+from .scatter import FORMS, DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter, spread
+
+WIDE = 128  # from this many columns on, a batch with fewer rows than columns is kept as rows
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianStats:
+    """Sufficient statistics of one Gaussian per class, over rows with every cell present (diagonal: any cells).
+
+    `weight` is (k,), or (k, d) for a diagonal scatter, whose columns may miss different cells. `mean` is (k, d), zero
+    where the weight is zero. `form` is what the scatter is to become: a thin scatter knows which matrix it stands for.
+    """
+
+    weight: Array
+    mean: Array
+    scatter: Any
+    form: type[Scatter] = FullScatter
+
+    @classmethod
+    def zero(cls, k: int, d: int, form: type[Scatter] = FullScatter) -> Self:
+        """Return the statistics of no rows."""
+        diagonal = form is DiagonalScatter
+        weight = np.zeros((k, d)) if diagonal else np.zeros(k)
+        empty = form.zero(k, d) if diagonal or d < WIDE else ThinScatter.zero(k, d)
+        return cls(weight, np.zeros((k, d)), empty, form)
+
+    @classmethod
+    def summarize(
+        cls,
+        rows: Array,
+        codes: Codes | None = None,
+        k: int = 1,
+        weight: Array | None = None,
+        form: type[Scatter] = FullScatter,
+    ) -> Self:
+        """Return the statistics of a batch.
+
+        `rows` (n, d) of float32 or float64, accumulated in float64; `codes` (n,) class numbers below `k` (None: one
+        class); `weight` (n,) row weights, k meaning k copies of the row (None: ones). Only a diagonal `form` accepts
+        missing cells (NaN): each column then counts its own. Others: see `PatternStats`.
+        """
+        n, d = rows.shape
+        if codes is None:
+            codes = np.zeros(n, dtype=np.int8)
+        if n == 0:
+            return cls.zero(k, d, form)
+        wide = d >= WIDE and n <= d and form is not DiagonalScatter
+        total, mean, values = summarize_segments(rows, codes, k, weight, "thin" if wide else form.name)
+        if wide:
+            return cls(total, mean, ThinScatter(*values), form)
+        return cls(total, mean, form(values), form)  # type: ignore[call-arg]
+
+    def merge(self, other: Self) -> Self:
+        """Return the statistics of the rows of both."""
+        if not other.weight.any():
+            return self
+        if not self.weight.any():
+            return other
+        a, b = self._comparable(other), other._comparable(self)
+        weight = a.weight + b.weight
+        share = b.weight / np.where(weight > 0, weight, 1.0)
+        shift = b.mean - a.mean
+        step = share if share.ndim == 2 else share[:, None]
+        scatter = a.scatter.add(b.scatter, a.weight * share, shift)
+        merged = type(self)(weight, a.mean + step * shift, scatter, a.form)
+        return merged if len(getattr(scatter, "owner", ())) <= shift.shape[1] else merged.dense()
+
+    def _comparable(self, other: Self) -> Self:
+        """Return self with a dense scatter if `other` has one."""
+        return self if isinstance(other.scatter, ThinScatter) else self.dense()
+
+    def dense(self) -> Self:
+        """Return the same statistics with a matrix for a thin scatter."""
+        if not isinstance(self.scatter, ThinScatter):
+            return self
+        matrices = self.scatter.dense(self.form, len(self.weight))  # type: ignore[arg-type]
+        return type(self)(self.weight, self.mean, matrices, self.form)
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        return type(self)(
+            spread(self.weight, index, k), spread(self.mean, index, k), self.scatter.place(index, k), self.form
+        )
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        return self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
+        if isinstance(self.scatter, ThinScatter):
+            fields["owner"] = self.scatter.owner
+        return fields, {"scatter": self.scatter.name, "form": self.form.name}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistics written by `arrays`."""
+        form, kind = FORMS[plain["form"]], FORMS[plain["scatter"]]
+        weight, mean, values = fields["weight"], fields["mean"], fields["scatter"]
+        k, d = mean.shape
+        if kind is ThinScatter:
+            owner = fields["owner"]
+            expected: tuple[int, ...] = (len(owner), d)
+            if owner.min(initial=0) < 0 or owner.max(initial=-1) >= k:
+                raise ValueError("owner")
+        else:
+            owner, expected = None, {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d)}[kind.name]
+        if values.shape != expected or weight.shape != ((k, d) if form is DiagonalScatter else (k,)):
+            raise ValueError("shapes of Gaussian statistics")
+        scatter = kind(values) if owner is None else ThinScatter(values, owner)  # type: ignore[call-arg]
+        return cls(weight, mean, scatter, form)
+
+
+__all__ = ["DiagonalScatter", "FullScatter", "GaussianStats", "PooledScatter", "ThinScatter"]

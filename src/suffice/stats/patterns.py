@@ -1,0 +1,136 @@
+"""Gaussian statistics of rows with missing cells: one set per pattern of observed columns.
+
+Rows that miss the same cells share their statistics, so they merge like all others, and maximum likelihood by EM
+(`estimate.em`) needs these statistics alone, never the rows again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._arrays import Array, Codes, np, pattern_groups
+from ..errors import DataError
+from .gaussian import GaussianStats
+from .scatter import FullScatter, Scatter
+
+Pattern = tuple[int, ...]  # positions of the observed columns
+MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns
+
+
+@dataclass(frozen=True, slots=True)
+class PatternStats:
+    """Statistics of the complete rows, and of each pattern of observed columns for the classes that show it.
+
+    `incomplete[pattern]` is (present, stats): class numbers (m,) in ascending order, and the `GaussianStats` of the
+    observed columns for these m classes. A row with no observed cell leaves no trace here.
+    """
+
+    complete: GaussianStats
+    incomplete: Mapping[Pattern, tuple[Codes, GaussianStats]]
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return len(self.complete.weight)
+
+    @property
+    def d(self) -> int:
+        """The number of columns."""
+        return self.complete.mean.shape[1]
+
+    @classmethod
+    def zero(cls, k: int, d: int, form: type[Scatter] = FullScatter) -> Self:
+        """Return the statistics of no rows."""
+        return cls(GaussianStats.zero(k, d, form), {})
+
+    @classmethod
+    def summarize(
+        cls,
+        rows: Array,
+        codes: Codes | None = None,
+        k: int = 1,
+        weight: Array | None = None,
+        form: type[Scatter] = FullScatter,
+    ) -> Self:
+        """Return the statistics of a batch (n, d) with missing cells as NaN; see `GaussianStats.summarize`."""
+        stats = GaussianStats.summarize(rows, codes, k, weight, form)
+        if np.isfinite(stats.mean).all():  # a missing cell would have made its class mean NaN
+            return cls(stats, {})
+        codes = np.zeros(len(rows), dtype=np.int8) if codes is None else codes
+        whole = GaussianStats.zero(k, rows.shape[1], form)
+        parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
+        for observed, index in pattern_groups(~np.isnan(rows)):
+            members, w = codes[index], None if weight is None else weight[index]
+            if len(observed) == rows.shape[1]:
+                whole = GaussianStats.summarize(rows[index], members, k, w, form)
+            elif len(observed):
+                present, local = np.unique(members, return_inverse=True)
+                cells = rows[np.ix_(index, observed)]
+                parts[tuple(observed.tolist())] = (
+                    present.astype(np.int64),
+                    GaussianStats.summarize(cells, local, len(present), w, form),
+                )
+        return cls(whole, parts)._bounded()
+
+    def merge(self, other: Self) -> Self:
+        """Return the statistics of the rows of both."""
+        parts = dict(self.incomplete)
+        for pattern, part in other.incomplete.items():
+            parts[pattern] = _merge_present(parts[pattern], part) if pattern in parts else part
+        return type(self)(self.complete.merge(other.complete), dict(sorted(parts.items())))._bounded()
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        moved = {}
+        for pattern, (present, stats) in self.incomplete.items():
+            target = np.asarray(index, dtype=np.int64)[present]
+            ascending = np.sort(target)
+            moved[pattern] = (ascending, stats.place(np.searchsorted(ascending, target).tolist(), len(target)))
+        return type(self)(self.complete.place(index, k), moved)
+
+    def _bounded(self) -> Self:
+        cells = sum(stats.scatter.values.size for _, stats in self.incomplete.values())
+        if cells > MAX_CELLS:
+            raise DataError(
+                f"The missing cells form {len(self.incomplete):,} patterns, whose statistics would need "
+                f"{cells * 8 / 2**30:.1f} GiB (the limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: drop the columns "
+                'that are missing most often, or use covariance="diagonal" or NaiveBayes, which count cells one by one.'
+            )
+        return self
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        weight = self.complete.column_weight().copy()
+        for pattern, (present, stats) in self.incomplete.items():
+            weight[np.ix_(present, pattern)] += stats.weight[:, None]
+        return weight
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields, plain = self.complete.arrays()
+        saved: dict[str, Any] = {"complete": plain, "incomplete": []}
+        for number, (pattern, (present, stats)) in enumerate(self.incomplete.items()):
+            part, settings = stats.arrays()
+            fields |= {f"p{number}_{name}": values for name, values in part.items()}
+            fields[f"p{number}_present"] = present
+            saved["incomplete"].append({"pattern": list(pattern), **settings})
+        return fields, saved
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistics written by `arrays`."""
+        parts = {}
+        for number, settings in enumerate(plain["incomplete"]):
+            prefix = f"p{number}_"
+            own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
+            parts[tuple(settings["pattern"])] = (own["present"], GaussianStats.from_arrays(own, settings))
+        return cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
+
+
+def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]) -> tuple[Codes, GaussianStats]:
+    """Merge statistics that cover different subsets of the classes."""
+    present = np.union1d(a[0], b[0])
+    placed = [stats.place(np.searchsorted(present, own).tolist(), len(present)) for own, stats in (a, b)]
+    return present, placed[0].merge(placed[1])

@@ -1,0 +1,46 @@
+"""Which class does a row belong to: Bayes' rule on the joint density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, log_softmax, logsumexp, np
+from ..joint import JointModel
+
+
+def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | None = None) -> Array:
+    """Return log p(y = k | x), (n, k) in nats: log joint − log Σ joint.
+
+    Where every class gives the row density zero (an unsmoothed category not seen in any class), the answer is the
+    limit for vanishing smoothing; where even that leaves no class, it is the class prior.
+    """
+    prior = model.log_prior if log_prior is None else log_prior
+    scores = model.log_joint(rows, prior)
+    impossible = np.flatnonzero(np.isneginf(scores.max(axis=1)))
+    if len(impossible):
+        scores[impossible] = _limit_scores(model, rows, impossible, prior)
+    return log_softmax(scores)
+
+
+def _limit_scores(model: JointModel, rows: Sequence[Any], chosen: Codes, prior: Array) -> Array:
+    order, score = model.limit_log_joint(rows, chosen, prior)
+    order = np.where(np.isneginf(score), np.inf, order)
+    lowest = order.min(axis=1, keepdims=True)
+    scores = np.where(order == lowest, score, -np.inf)
+    return np.where(np.isneginf(scores.max(axis=1, keepdims=True)), prior, scores)
+
+
+def marginal_log_density(model: JointModel, rows: Sequence[Any]) -> Array:
+    """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats."""
+    return np.asarray(logsumexp(model.log_joint(rows), axis=1))
+
+
+def decide(log_posteriors: Array, costs: Array | None = None) -> Codes:
+    """Return the class number (n,) with the largest posterior, or with the smallest expected cost.
+
+    `costs[i, j]` is the cost of answering j when the truth is i.
+    """
+    if costs is None:
+        return np.asarray(log_posteriors.argmax(axis=1))
+    return np.asarray((np.exp(log_posteriors) @ costs).argmin(axis=1))
