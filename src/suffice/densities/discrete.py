@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from ..schema import Level
 
-TABLE_CELLS = 1 << 14  # log-probability tables of several columns are added up beforehand while they stay this small
+TABLE_CELLS = (
+    1 << 14
+)  # log-probability tables of several columns are added up beforehand while they stay this small
 CHUNK_ROWS = 1 << 15
 
 
@@ -24,7 +26,9 @@ class Categorical:
     levels: tuple[tuple[Level, ...], ...]
     log_p: tuple[Array, ...]
     limit_log_p: tuple[Array, ...]
-    _tables: dict[str, list[tuple[list[int], list[int], Array]]] = field(default_factory=dict, compare=False, repr=False)
+    _tables: dict[str, list[tuple[list[int], list[int], Array]]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
 
     @property
     def k(self) -> int:

@@ -16,7 +16,9 @@ from ..table import factorize, label_values
 def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,). DataError if any label is missing."""
     if y is None:
-        raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
+        raise DataError(
+            f"{who} requires y to be passed, but the target y is None. Next: give one label per row."
+        )
     values = label_values(y)
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
@@ -35,7 +37,9 @@ def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
     if values.dtype.kind == "f":
         check_classification_targets(values)
     if len({isinstance(level, str) for level in levels}) > 1:
-        raise DataError(f"y mixes text and numbers: {quoted(levels)}. Next: make every label text, or every one a number.")
+        raise DataError(
+            f"y mixes text and numbers: {quoted(levels)}. Next: make every label text, or every one a number."
+        )
     return levels, codes
 
 
@@ -47,9 +51,13 @@ def read_weights(weight: Any, rows: int) -> Array | None:
     if values.ndim == 0:
         values = np.full(rows, float(values))
     if values.ndim != 1:
-        raise DataError(f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row.")
+        raise DataError(
+            f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row."
+        )
     if len(values) != rows:
-        raise DataError(f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row.")
+        raise DataError(
+            f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row."
+        )
     if not np.isfinite(values).all() or (values < 0).any():
         bad = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
         raise DataError(
@@ -57,5 +65,7 @@ def read_weights(weight: Any, rows: int) -> Array | None:
             "Next: correct them."
         )
     if not values.any():
-        raise DataError("Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight.")
+        raise DataError(
+            "Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight."
+        )
     return values

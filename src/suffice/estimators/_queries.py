@@ -101,12 +101,16 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
         if type(other) is not type(self):
-            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
+            raise MergeError(
+                f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike."
+            )
         _check_same_columns(self._schema, other._schema)
         for mine, theirs in zip(self._blocks, other._blocks, strict=False):
             if mine != theirs:
                 columns = [self._schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
-                raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
+                raise MergeError(
+                    f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
+                )
         statistics = self.statistics_.merge(other.statistics_)
         self._remember(self._schema, self._blocks, statistics, None)
         return self
@@ -125,7 +129,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes = tuple(classes[int(i)] for i in present)
         k = len(classes)
         totals = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
-        blocks = tuple(block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True))
+        blocks = tuple(
+            block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True)
+        )
         return ByClass(classes, totals, blocks, len(codes))
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
@@ -141,7 +147,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema) -> tuple[JointModel, list[Note]]:
+    def _estimate(
+        self, statistics: ByClass, plan: Sequence[Block], schema: Schema
+    ) -> tuple[JointModel, list[Note]]:
         densities, notes = [], []
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(schema.names[p] for p in block.positions)
@@ -158,7 +166,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if not isinstance(priors, Mapping):
             return priors
         if set(priors) != set(classes):
-            raise SettingError(f"priors names {quoted(list(priors))}; the classes are {quoted(classes)}. Next: name each.")
+            raise SettingError(
+                f"priors names {quoted(list(priors))}; the classes are {quoted(classes)}. Next: name each."
+            )
         return np.array([priors[label] for label in classes], dtype=np.float64)
 
     # --- what was learned --------------------------------------------------------------------------------------------
@@ -247,7 +257,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _align(self, table: Table) -> tuple[int, ...]:
         order = self._schema.align(table.schema, type(self).__name__)
         if self._schema.named != table.schema.named:
-            known, got = ("fitted with", "does not have valid") if self._schema.named else ("fitted without", "has")
+            known, got = (
+                ("fitted with", "does not have valid") if self._schema.named else ("fitted without", "has")
+            )
             warnings.warn(
                 f"X {got} feature names, but {type(self).__name__} was {known} feature names; columns go by position.",
                 UserWarning,
@@ -319,7 +331,9 @@ def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) 
 def _check_costs(costs: Any, k: int) -> Array:
     matrix = np.asarray(costs, dtype=np.float64)
     if matrix.shape != (k, k) or not np.isfinite(matrix).all():
-        raise SettingError(f"costs has shape {matrix.shape}; {k} classes need a finite ({k}, {k}) matrix. Next: see help.")
+        raise SettingError(
+            f"costs has shape {matrix.shape}; {k} classes need a finite ({k}, {k}) matrix. Next: see help."
+        )
     return matrix
 
 
@@ -330,4 +344,6 @@ def _check_same_columns(mine: Schema, theirs: Schema) -> None:
     extra = [name for name in theirs.names if name not in set(mine.names)]
     if missing or extra:
         raise MergeError(str(SchemaError.columns_differ(missing, extra, "the first model")))
-    raise MergeError("The two models have the same columns in different orders. Next: fit both on equally ordered tables.")
+    raise MergeError(
+        "The two models have the same columns in different orders. Next: fit both on equally ordered tables."
+    )

@@ -80,13 +80,17 @@ class CategoricalStats:
         counts = []
         for own, known, table in zip(self.levels, levels, self.counts, strict=True):
             position = {level: i for i, level in enumerate(known)}
-            counts.append(table if own == known else spread(table.T, [position[x] for x in own], len(known)).T)
+            counts.append(
+                table if own == known else spread(table.T, [position[x] for x in own], len(known)).T
+            )
         return type(self)(levels, tuple(counts), self.missing)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
         return type(self)(
-            self.levels, tuple(spread(table, index, k) for table in self.counts), spread(self.missing, index, k)
+            self.levels,
+            tuple(spread(table, index, k) for table in self.counts),
+            spread(self.missing, index, k),
         )
 
     def column_weight(self) -> Array:

@@ -94,12 +94,17 @@ class GaussianStats:
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
         return type(self)(
-            spread(self.weight, index, k), spread(self.mean, index, k), self.scatter.place(index, k), self.form
+            spread(self.weight, index, k),
+            spread(self.mean, index, k),
+            self.scatter.place(index, k),
+            self.form,
         )
 
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
-        return self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
+        return (
+            self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
+        )
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
