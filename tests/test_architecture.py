@@ -123,9 +123,7 @@ def imports(tree: ast.AST, package: str, modules: set[str]) -> Iterator[Import]:
                 # `from . import x` and `from suffice import x` mean the module x where there is one.
                 inner = f"{base}.{alias.name}"
                 yield Import(inner if inner in modules else base, node.lineno)
-        elif (
-            isinstance(node, ast.Call) and node.args and _called(node.func) in {"import_module", "__import__"}
-        ):
+        elif isinstance(node, ast.Call) and node.args and _called(node.func) in {"import_module", "__import__"}:
             target = node.args[0]
             if isinstance(target, ast.Constant) and isinstance(target.value, str):
                 name = target.value
@@ -166,9 +164,7 @@ def faults(relative: str, text: str, modules: set[str]) -> list[str]:
             if other != unit and other not in MAY_IMPORT[unit]:
                 found.append(f"{relative}:{line}: {unit!r} may not import {other!r}")
         elif top in OWNERS:
-            if not any(
-                relative == own or (own.endswith("/") and relative.startswith(own)) for own in OWNERS[top]
-            ):
+            if not any(relative == own or (own.endswith("/") and relative.startswith(own)) for own in OWNERS[top]):
                 allowed = ", ".join(sorted(OWNERS[top])) or "no file of ours"
                 found.append(f"{relative}:{line}: {top!r} is for {allowed}")
         elif top not in sys.stdlib_module_names:
@@ -201,18 +197,14 @@ def test_files_and_functions_fit_on_a_screen(relative: str) -> None:
     assert lines <= MOST_FILE_LINES, f"{relative} has {lines} lines"
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            assert _body_lines(node) <= MOST_FUNCTION_LINES, (
-                f"{relative}:{node.lineno}: {node.name} is too long"
-            )
+            assert _body_lines(node) <= MOST_FUNCTION_LINES, f"{relative}:{node.lineno}: {node.name} is too long"
 
 
 def _body_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     first = node.body[0]
     end = node.end_lineno or node.lineno
     documented = ast.get_docstring(node, clean=False) is not None
-    return (
-        end - node.lineno + 1 - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
-    )
+    return end - node.lineno + 1 - ((first.end_lineno or first.lineno) - first.lineno + 1 if documented else 0)
 
 
 # ── the checker sees what it should ──────────────────────────────────────────────────────────────────────────

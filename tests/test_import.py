@@ -7,10 +7,7 @@ import subprocess
 import sys
 import textwrap
 
-OPTIONAL = (
-    "pyarrow cyclopts rich matplotlib jinja2 dask distributed pyspark duckdb sqlglot onnx pandas polars torch cupy "
-    "array_api_compat array_api_extra array_api_strict"
-).split()
+OPTIONAL = ["pyarrow", "cyclopts", "rich", "matplotlib", "jinja2", "dask", "distributed", "pyspark", "duckdb", "sqlglot", "onnx", "pandas", "polars", "torch", "cupy", "array_api_compat", "array_api_extra", "array_api_strict"]
 
 FIT = """
 import numpy as np
@@ -77,9 +74,7 @@ def test_every_public_name_exists() -> None:
 
 
 def test_command_without_its_extra_says_how_to_get_it() -> None:
-    done = python(
-        HIDE + "sys.argv = ['suffice', '--help']\nfrom suffice.__main__ import main\nsys.exit(main())"
-    )
+    done = python(HIDE + "sys.argv = ['suffice', '--help']\nfrom suffice.__main__ import main\nsys.exit(main())")
     assert done.returncode not in (0, None)
     assert "suffice[cli]" in done.stderr
     assert "Traceback" not in done.stderr

@@ -36,15 +36,9 @@ def committed_files() -> list[Path]:
             "--others",
             "--exclude-standard",
         ]
-        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split(
-            "\0"
-        )
+        listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
         return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
-    return [
-        path
-        for path in ROOT.rglob("*")
-        if path.is_file() and not NOT_OURS & set(path.relative_to(ROOT).parts)
-    ]
+    return [path for path in ROOT.rglob("*") if path.is_file() and not NOT_OURS & set(path.relative_to(ROOT).parts)]
 
 
 def pins(path: Path) -> dict[str, str]:
@@ -125,6 +119,4 @@ def test_every_test_file_tests_something(path: Path) -> None:
 def test_changelog_and_version_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(
-        rf"^## \[(Unreleased|{re.escape(project['project']['version'])})\]", changelog, re.MULTILINE
-    )
+    assert re.search(rf"^## \[(Unreleased|{re.escape(project['project']['version'])})\]", changelog, re.MULTILINE)

@@ -127,9 +127,7 @@ class ModelFileError(SufficeError):
     @classmethod
     def unreadable(cls, path: object, why: str) -> ModelFileError:
         """Say which file and what is wrong with it."""
-        return cls(
-            f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy."
-        )
+        return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
 
 
 def quoted(names: Sequence[object], limit: int = 8) -> str:

@@ -84,9 +84,7 @@ class Schema:
             order = tuple(theirs[name] for name in self.names)
         else:
             if len(self) != len(other):
-                raise SchemaError(
-                    f"X has {len(other)} features, but {who} is expecting {len(self)} features as input."
-                )
+                raise SchemaError(f"X has {len(other)} features, but {who} is expecting {len(self)} features as input.")
             order = tuple(range(len(self)))
         for mine, position in zip(self.columns, order, strict=True):
             kind = other.columns[position].kind

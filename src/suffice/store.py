@@ -33,9 +33,7 @@ READABLE = {
 }  # dtype kinds and sizes of stored arrays
 
 
-def write_model(
-    path: str | os.PathLike[str], state: dict[str, Any], schema: Schema, statistics: ByClass
-) -> None:
+def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Schema, statistics: ByClass) -> None:
     """Write a model file: `state` (JSON values: estimator, settings, blocks), schema and statistics.
 
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
@@ -144,9 +142,7 @@ def _read_document(path: Any, archive: zipfile.ZipFile, size: int) -> dict[str, 
     return document
 
 
-def _read_arrays(
-    path: Any, archive: zipfile.ZipFile, document: dict[str, Any], size: int
-) -> dict[str, Array]:
+def _read_arrays(path: Any, archive: zipfile.ZipFile, document: dict[str, Any], size: int) -> dict[str, Array]:
     digests = document.get("sha256")
     if not isinstance(digests, dict):
         raise ModelFileError.unreadable(path, "it lists no arrays")
@@ -164,9 +160,7 @@ def _array(path: Any, name: str, data: bytes) -> Array:
     stream = io.BytesIO(data)
     try:
         major, _ = np.lib.format.read_magic(stream)
-        read_header = (
-            np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-        )
+        read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read_header(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise ModelFileError.unreadable(path, f"the array {name!r} has no valid header") from error
@@ -177,9 +171,7 @@ def _array(path: Any, name: str, data: bytes) -> Array:
         count *= length
     rest = data[stream.tell() :]
     if any(length < 0 for length in shape) or count * dtype.itemsize != len(rest):
-        raise ModelFileError.unreadable(
-            path, f"the array {name!r} is {len(rest)} bytes, not the {shape} it claims"
-        )
+        raise ModelFileError.unreadable(path, f"the array {name!r} is {len(rest)} bytes, not the {shape} it claims")
     values = np.frombuffer(rest, dtype=dtype).reshape(shape).copy()
     if not np.isfinite(values).all():
         raise ModelFileError.unreadable(path, f"the array {name!r} holds NaN or infinity")

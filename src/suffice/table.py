@@ -53,9 +53,7 @@ class _TypeMismatch(DataError, TypeError):
 
 
 def _is_frame(X: Any) -> bool:
-    return hasattr(X, "__arrow_c_stream__") or (
-        hasattr(X, "columns") and not hasattr(X, "__array_interface__")
-    )
+    return hasattr(X, "__arrow_c_stream__") or (hasattr(X, "columns") and not hasattr(X, "__array_interface__"))
 
 
 def _from_arrow_stream(X: Any) -> nw.DataFrame[Any]:
@@ -94,18 +92,14 @@ class _ArrayTable:
 
 def _check_array(values: Any) -> Any:
     if values.ndim == 0:
-        raise DataError(
-            f"Expected 2D array, got scalar array instead: {values!r}. Next: pass rows and columns."
-        )
+        raise DataError(f"Expected 2D array, got scalar array instead: {values!r}. Next: pass rows and columns.")
     if values.ndim != 2:
         raise DataError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
             "array.reshape(-1, 1) if it has one column or array.reshape(1, -1) if it has one row."
         )
     if np.iscomplexobj(values):
-        raise DataError(
-            "Complex data not supported. Next: model the real and imaginary parts as two columns."
-        )
+        raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
     if values.dtype.kind in "mM":
         raise SchemaError.temporal(0, values.dtype)
     return values
@@ -248,9 +242,7 @@ class _FrameTable:
         names = frame.columns
         repeated = sorted({str(name) for name in names if names.count(name) > 1})
         if repeated:
-            raise SchemaError(
-                f"The table has several columns named {', '.join(map(repr, repeated))}. Next: rename."
-            )
+            raise SchemaError(f"The table has several columns named {', '.join(map(repr, repeated))}. Next: rename.")
         self._named = all(isinstance(name, str) for name in names)
         columns = tuple(
             Column(name if self._named else j, _series_kind(frame.get_column(name), name))
@@ -340,9 +332,7 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     index: dict[Any, int] = {level: i for i, level in enumerate(levels)}
     if not found:
         return levels, np.full(len(series), -1, dtype=np.int32)
-    coded = series.replace_strict(
-        found, [index[value] for value in found], default=None, return_dtype=nw.Float64
-    )
+    coded = series.replace_strict(found, [index[value] for value in found], default=None, return_dtype=nw.Float64)
     codes = np.asarray(coded.to_numpy(), dtype=np.float64)
     return levels, np.where(np.isnan(codes), -1, codes).astype(np.int32)
 
@@ -367,9 +357,7 @@ def label_values(y: Any) -> Any:
         return series.to_numpy()
     if series.dtype.is_float():
         return series.to_numpy()
-    values = np.empty(
-        len(series), dtype=object
-    )  # through a list: a chunked dictionary array would lose its nulls
+    values = np.empty(len(series), dtype=object)  # through a list: a chunked dictionary array would lose its nulls
     values[:] = series.to_list()
     return values
 

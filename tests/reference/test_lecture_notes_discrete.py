@@ -50,9 +50,7 @@ def table(columns):
 def query(columns, cells):
     """Return a one-row frame; a None cell is missing."""
     pairs = zip(columns.items(), cells, strict=True)
-    return pd.DataFrame(
-        {name: pd.Categorical([cell], categories=levels) for (name, (levels, _)), cell in pairs}
-    )
+    return pd.DataFrame({name: pd.Categorical([cell], categories=levels) for (name, (levels, _)), cell in pairs})
 
 
 def conditionals(model, columns, cells, label):
@@ -209,9 +207,7 @@ def test_laplace_for_a_level_never_seen():
 
 
 def test_laplace_for_a_level_no_class_has():
-    income = {
-        "income": (["low", "medium", "high"], " ".join(["medium"] * 990 + ["high"] * 10 + ["high"] * 3))
-    }
+    income = {"income": (["low", "medium", "high"], " ".join(["medium"] * 990 + ["high"] * 10 + ["high"] * 3))}
     model = NaiveBayes("categorical", smoothing=1).fit(table(income), ["sample"] * 1000 + ["other"] * 3)
     found = [conditionals(model, income, ["low"], label)[0] for label in ("sample", "other")]
     assert_allclose(found, fractions("1/1003 1/6"), rtol=1e-12)
@@ -265,9 +261,7 @@ WITHOUT_JOHNSON = [row for row in VOTERS if row[3] != "Johnson"]
 
 
 def voter(voted=np.nan, income=np.nan, state=None):
-    return pd.DataFrame(
-        {"voted": [voted], "income": [income], "state": pd.Categorical([state], categories=STATES)}
-    )
+    return pd.DataFrame({"voted": [voted], "income": [income], "state": pd.Categorical([state], categories=STATES)})
 
 
 VOTER_PARAMETERS = {

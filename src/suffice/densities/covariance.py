@@ -85,9 +85,7 @@ def _shared_distances(rows: Array, means: Array, factor: Array | None, scale: Ar
         np.maximum(block, 0.0, out=out[part]) if not np.isnan(block).any() else np.copyto(out[part], block)
 
     d = rows.shape[1]
-    for _ in parallel_map(
-        fill, row_chunks(len(rows), _chunk_rows(d)), cost=2.0 * rows.size * (len(means) + d)
-    ):
+    for _ in parallel_map(fill, row_chunks(len(rows), _chunk_rows(d)), cost=2.0 * rows.size * (len(means) + d)):
         pass
     return out
 
@@ -187,9 +185,7 @@ class Diagonal:
             block *= block
             total += block @ precision.T
             total += constant
-            np.maximum(total, 0.0, out=out[part]) if not np.isnan(total).any() else np.copyto(
-                out[part], total
-            )
+            np.maximum(total, 0.0, out=out[part]) if not np.isnan(total).any() else np.copyto(out[part], total)
 
         for _ in parallel_map(fill, row_chunks(n, _chunk_rows(d)), cost=4.0 * rows.size * len(means)):
             pass
@@ -292,9 +288,7 @@ class LowRank:
     @property
     def log_det(self) -> Array:
         d = self.scale.shape[1]
-        inner = [
-            np.log(v).sum() + (d - len(v)) * np.log(s) for v, s in zip(self.values, self.floor, strict=True)
-        ]
+        inner = [np.log(v).sum() + (d - len(v)) * np.log(s) for v, s in zip(self.values, self.floor, strict=True)]
         return np.asarray(inner) + 2.0 * np.log(self.scale).sum(axis=1)
 
     def distances(self, rows: Array, means: Array) -> Array:
@@ -304,12 +298,8 @@ class LowRank:
             for part in row_chunks(len(rows), _chunk_rows(rows.shape[1])):
                 z = (rows[part] - mean) / self.scale[i]
                 inside = z @ self.basis[i]
-                z -= (
-                    inside @ self.basis[i].T
-                )  # the remainder itself, not |z|² − |inside|², which would cancel
-                out[part, c] = np.einsum("nd,nd->n", z, z) / self.floor[i] + (inside**2 / self.values[i]).sum(
-                    axis=1
-                )
+                z -= inside @ self.basis[i].T  # the remainder itself, not |z|² − |inside|², which would cancel
+                out[part, c] = np.einsum("nd,nd->n", z, z) / self.floor[i] + (inside**2 / self.values[i]).sum(axis=1)
         return out
 
     def marginal(self, columns: Sequence[int]) -> LowRank:

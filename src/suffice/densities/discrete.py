@@ -8,9 +8,7 @@ from dataclasses import dataclass, field
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from ..schema import Level
 
-TABLE_CELLS = (
-    1 << 14
-)  # log-probability tables of several columns are added up beforehand while they stay this small
+TABLE_CELLS = 1 << 14  # log-probability tables of several columns are added up beforehand while they stay this small
 CHUNK_ROWS = 1 << 15
 
 

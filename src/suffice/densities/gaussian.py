@@ -40,9 +40,7 @@ class Gaussian:
                     scores[incomplete[index]] = 0.0
                     continue
                 cells = part[index][:, columns]
-                scores[incomplete[index]] = _scores(
-                    self.covariance.marginal(columns), cells, means[:, columns]
-                )
+                scores[incomplete[index]] = _scores(self.covariance.marginal(columns), cells, means[:, columns])
         return scores
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
@@ -50,9 +48,7 @@ class Gaussian:
         kept = [c for c in columns if c in set(self.used)]
         position = {c: i for i, c in enumerate(self.used)}
         used = tuple(i for i, c in enumerate(columns) if c in position)
-        return Gaussian(
-            self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used
-        )
+        return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
 
 
 def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:

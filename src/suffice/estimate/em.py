@@ -16,9 +16,7 @@ from .notes import Note
 from .pooling import total_variance
 from .shrinkage import FLOOR, correlations, least_amount, shrink
 
-TOLERANCE = (
-    1e-10  # largest change of a mean or covariance in one step, in units of the columns' standard deviations
-)
+TOLERANCE = 1e-10  # largest change of a mean or covariance in one step, in units of the columns' standard deviations
 MAX_STEPS = 5000
 MAX_COLUMNS = 4096  # EM holds d × d matrices
 
@@ -138,11 +136,7 @@ def _step(parts: list[_Part], mean: Array, covariance: Array, weight: Array) -> 
             second[part.present] += scatters + (w * shift)[:, :, None] * shift[:, None, :]
     safe = np.where(weight > 0, weight, 1.0)[:, None]
     step = first / safe
-    about = (
-        weight[:, None, None] * step[:, :, None] * step[:, None, :]
-        if g > 1
-        else (weight[:, None] * step).T @ step
-    )
+    about = weight[:, None, None] * step[:, :, None] * step[:, None, :] if g > 1 else (weight[:, None] * step).T @ step
     total = safe[:, :, None] if g > 1 else weight.sum()
     return mean + step, (second - about) / total
 
@@ -161,9 +155,7 @@ def _complete_part(part: _Part, mean: Array, covariance: Array) -> tuple[Array, 
         slope, rest = _regression(sigma, part.observed, part.missing)
         members = slice(None) if len(covariance) == 1 else slice(i, i + 1)
         own = mean[part.present[members]]
-        completed[members, part.missing] = (
-            own[:, part.missing] + (part.mean[members] - own[:, part.observed]) @ slope.T
-        )
+        completed[members, part.missing] = own[:, part.missing] + (part.mean[members] - own[:, part.observed]) @ slope.T
         lift = np.zeros((d, len(part.observed)))
         lift[part.observed, np.arange(len(part.observed))] = 1.0
         lift[part.missing] = slope

@@ -45,9 +45,7 @@ def check_priors(priors: Array, k: int) -> Array:
     """Return class priors as an array (k,); SettingError if they are not k probabilities that sum to one."""
     shares = np.asarray(priors, dtype=np.float64)
     if shares.shape != (k,):
-        raise SettingError(
-            f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class."
-        )
+        raise SettingError(f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class.")
     if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
         raise SettingError(
             f"priors={shares.tolist()} are not probabilities: they must be at least 0 and sum to 1, and sum to "
@@ -64,9 +62,7 @@ def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categoric
     zeros are −∞, with the limit for α → 0 kept beside them (1/L for a class with no observed cell).
     """
     if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise SettingError(
-            f"smoothing={smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule."
-        )
+        raise SettingError(f"smoothing={smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule.")
     log_p, limits = [], []
     for counts in stats.counts:
         levels = counts.shape[1]
@@ -132,17 +128,13 @@ class GaussianEstimate:
         if not used.all():
             names = tuple(self.columns[j] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))
-            self.notes.append(
-                Note("left out", "the column never varies, so it has no density", columns=names)
-            )
+            self.notes.append(Note("left out", "the column never varies, so it has no density", columns=names))
         reference = np.where(pooled <= rounding, total, pooled)
         within = pooled[None].copy() if self.shared else squares / self._divide(weight)
         within[within <= rounding] = 0.0
         return within, reference, used
 
-    def _variances(
-        self, within: Array, reference: Array, names: Sequence[Name]
-    ) -> tuple[Array, NDArray[np.bool_]]:
+    def _variances(self, within: Array, reference: Array, names: Sequence[Name]) -> tuple[Array, NDArray[np.bool_]]:
         """Return variances (g, d), those that vanish within a class raised to FLOOR × the reference, and who borrowed.
 
         A class whose rows do not vary in any column takes the reference variances, and is marked in the second result.
@@ -156,9 +148,7 @@ class GaussianEstimate:
             if borrowed[i]:
                 self.notes.append(Note("borrowed the spread of all classes", "its rows do not vary", label))
             else:
-                why = (
-                    "it does not vary within the class; the amount is relative to its variance in all classes"
-                )
+                why = "it does not vary within the class; the amount is relative to its variance in all classes"
                 self.notes.append(Note("raised the variance", why, label, flat, FLOOR))
         fixed = np.where(low, FLOOR * reference, within)
         return np.where(borrowed[:, None], reference, fixed), borrowed
@@ -183,9 +173,7 @@ class GaussianEstimate:
         variance, borrowed = self._variances(within, reference, names)
         weight = stats.weight
         pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
-        divisors = (
-            np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divide(weight))
-        )
+        divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divide(weight))
         if isinstance(stats.scatter, ThinScatter):
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
         scatter = stats.scatter.values
@@ -196,9 +184,7 @@ class GaussianEstimate:
             fixed.append(self._usable(label, _part(own, keep) / divisors[i], row, names))
         return Full.factor(np.stack(fixed))
 
-    def _usable(
-        self, label: Level | None, covariance: Array, variance: Array, names: Sequence[Name]
-    ) -> Array:
+    def _usable(self, label: Level | None, covariance: Array, variance: Array, names: Sequence[Name]) -> Array:
         """Return the covariance, shrunk as asked or by the least that makes it usable."""
         correlation = correlations(covariance, variance)
         amount = self.shrinkage.amount

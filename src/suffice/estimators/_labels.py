@@ -16,9 +16,7 @@ from ..table import factorize, label_values
 def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,). DataError if any label is missing."""
     if y is None:
-        raise DataError(
-            f"{who} requires y to be passed, but the target y is None. Next: give one label per row."
-        )
+        raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
     values = label_values(y)
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
@@ -51,13 +49,9 @@ def read_weights(weight: Any, rows: int) -> Array | None:
     if values.ndim == 0:
         values = np.full(rows, float(values))
     if values.ndim != 1:
-        raise DataError(
-            f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row."
-        )
+        raise DataError(f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row.")
     if len(values) != rows:
-        raise DataError(
-            f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row."
-        )
+        raise DataError(f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row.")
     if not np.isfinite(values).all() or (values < 0).any():
         bad = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
         raise DataError(

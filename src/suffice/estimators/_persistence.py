@@ -49,8 +49,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         kind = ESTIMATORS[document["estimator"]]
         settings = {name: _value(value) for name, value in document["settings"].items()}
         blocks = tuple(
-            Block(_value(block["family"]), tuple(int(p) for p in block["positions"]))
-            for block in document["blocks"]
+            Block(_value(block["family"]), tuple(int(p) for p in block["positions"])) for block in document["blocks"]
         )
         _check_blocks(blocks, statistics.blocks, len(schema))
         estimator = kind(**settings)
@@ -69,9 +68,7 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], column
     if positions != list(range(columns)) or len(blocks) != len(statistics):
         raise ValueError("blocks do not cover the columns")
     for block, stats in zip(blocks, statistics, strict=True):
-        if type(stats) is not type(block.family.zero(1, 1)) or stats.column_weight().shape[1] != len(
-            block.positions
-        ):
+        if type(stats) is not type(block.family.zero(1, 1)) or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")
 
 

@@ -101,9 +101,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
         if type(other) is not type(self):
-            raise MergeError(
-                f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike."
-            )
+            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
         _check_same_columns(self._schema, other._schema)
         for mine, theirs in zip(self._blocks, other._blocks, strict=False):
             if mine != theirs:
@@ -129,9 +127,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             classes = tuple(classes[int(i)] for i in present)
         k = len(classes)
         totals = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
-        blocks = tuple(
-            block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True)
-        )
+        blocks = tuple(block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True))
         return ByClass(classes, totals, blocks, len(codes))
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
@@ -147,9 +143,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _estimate(
-        self, statistics: ByClass, plan: Sequence[Block], schema: Schema
-    ) -> tuple[JointModel, list[Note]]:
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema) -> tuple[JointModel, list[Note]]:
         densities, notes = [], []
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(schema.names[p] for p in block.positions)
@@ -257,9 +251,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _align(self, table: Table) -> tuple[int, ...]:
         order = self._schema.align(table.schema, type(self).__name__)
         if self._schema.named != table.schema.named:
-            known, got = (
-                ("fitted with", "does not have valid") if self._schema.named else ("fitted without", "has")
-            )
+            known, got = ("fitted with", "does not have valid") if self._schema.named else ("fitted without", "has")
             warnings.warn(
                 f"X {got} feature names, but {type(self).__name__} was {known} feature names; columns go by position.",
                 UserWarning,

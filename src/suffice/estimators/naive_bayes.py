@@ -71,9 +71,7 @@ class NaiveBayes(GenerativeEstimator):
     def _validate_settings(self) -> None:
         if self.divisor not in ("mle", "unbiased"):
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
-        if not (
-            isinstance(self.smoothing, int | float) and np.isfinite(self.smoothing) and self.smoothing >= 0
-        ):
+        if not (isinstance(self.smoothing, int | float) and np.isfinite(self.smoothing) and self.smoothing >= 0):
             raise SettingError(
                 f"smoothing={self.smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule."
             )
@@ -125,12 +123,8 @@ class NaiveBayes(GenerativeEstimator):
         tables: dict[Name, dict[Level, Array]] = {}
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
             if isinstance(density, Categorical):
-                for position, levels, log_p in zip(
-                    block.positions, density.levels, density.log_p, strict=True
-                ):
-                    tables[self._schema.names[position]] = dict(
-                        zip(levels, np.exp(log_p).T[:-1], strict=True)
-                    )
+                for position, levels, log_p in zip(block.positions, density.levels, density.log_p, strict=True):
+                    tables[self._schema.names[position]] = dict(zip(levels, np.exp(log_p).T[:-1], strict=True))
         return tables
 
     def __sklearn_tags__(self) -> Any:
@@ -150,9 +144,7 @@ def _assign(families: Any, schema: Schema) -> tuple[list[tuple[int, ...]], dict[
         positions = schema.positions(key if isinstance(key, tuple) else (key,))
         twice = [schema.names[p] for p in positions if p in taken or positions.count(p) > 1]
         if twice:
-            raise SettingError(
-                f"families mentions column {twice[0]!r} twice. Next: give each column one family."
-            )
+            raise SettingError(f"families mentions column {twice[0]!r} twice. Next: give each column one family.")
         taken.update(positions)
         family = _family(wanted)
         if not isinstance(key, tuple):

@@ -12,9 +12,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, add_gram, np, parallel_map, symmetric
 
-CACHE_CELLS = (
-    1 << 17
-)  # 1 MiB of float64: a segment is read three times and should stay in the second-level cache
+CACHE_CELLS = 1 << 17  # 1 MiB of float64: a segment is read three times and should stay in the second-level cache
 TASK_CELLS = 1 << 21  # rows handed to one thread at a time
 
 
@@ -80,9 +78,7 @@ def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -
     counts = np.bincount(codes, minlength=k)
     if k == 1 or bool((codes[1:] >= codes[:-1]).all()):
         return _Rows(values, None, weight), counts
-    small = codes.astype(
-        np.uint8 if k <= 256 else np.uint16 if k <= 65536 else np.int64
-    )  # narrow keys sort by radix
+    small = codes.astype(np.uint8 if k <= 256 else np.uint16 if k <= 65536 else np.int64)  # narrow keys sort by radix
     return _Rows(values, np.argsort(small, kind="stable"), weight), counts
 
 
@@ -98,11 +94,7 @@ def _segments(counts: Array, size: int) -> list[Segment]:
 def _tasks(segments: list[Segment], size: int, split_classes: bool) -> list[list[Segment]]:
     tasks: list[list[Segment]] = []
     for segment in segments:
-        if (
-            tasks
-            and segment[2] - tasks[-1][0][1] <= size
-            and not (split_classes and segment[0] != tasks[-1][0][0])
-        ):
+        if tasks and segment[2] - tasks[-1][0][1] <= size and not (split_classes and segment[0] != tasks[-1][0][0]):
             tasks[-1].append(segment)
         else:
             tasks.append([segment])
@@ -208,9 +200,7 @@ def _join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, A
     return (total if weights.ndim == 2 else total[:, 0]), mean, apart
 
 
-def _finish(
-    form: str, scatter: Array, parts: list[Array], owners: Codes, apart: Array, segments: list[Segment]
-) -> Any:
+def _finish(form: str, scatter: Array, parts: list[Array], owners: Codes, apart: Array, segments: list[Segment]) -> Any:
     """Add the scatter of the segment means about the class means."""
     if form == "pooled":
         return scatter + apart.T @ apart

@@ -44,9 +44,7 @@ class ByClass:
                 f"One side has {len(self.blocks)} blocks of columns and the other {len(other.blocks)}. "
                 "Next: fit both with the same columns and families."
             )
-        classes = (
-            self.classes if self.classes == other.classes else sort_levels([*self.classes, *other.classes])
-        )
+        classes = self.classes if self.classes == other.classes else sort_levels([*self.classes, *other.classes])
         a, b = self.with_classes(classes), other.with_classes(classes)
         blocks = tuple(x.merge(y) for x, y in zip(a.blocks, b.blocks, strict=True))
         return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows)
@@ -58,9 +56,7 @@ class ByClass:
         position = {label: i for i, label in enumerate(classes)}
         index = [position[label] for label in self.classes]
         blocks = tuple(block.place(index, len(classes)) for block in self.blocks)
-        return replace(
-            self, classes=tuple(classes), weight=spread(self.weight, index, len(classes)), blocks=blocks
-        )
+        return replace(self, classes=tuple(classes), weight=spread(self.weight, index, len(classes)), blocks=blocks)
 
     @property
     def total(self) -> float:

@@ -44,9 +44,7 @@ class CategoricalStats:
         return cls(((),) * c, (np.zeros((k, 0)),) * c, np.zeros((k, c)))
 
     @classmethod
-    def summarize(
-        cls, rows: CodedColumns, codes: Codes | None = None, k: int = 1, weight: Array | None = None
-    ) -> Self:
+    def summarize(cls, rows: CodedColumns, codes: Codes | None = None, k: int = 1, weight: Array | None = None) -> Self:
         """Return the counts of a batch; `codes` (n,) class numbers below `k`, `weight` (n,) row weights."""
         n = rows.rows
         codes = np.zeros(n, dtype=np.int64) if codes is None else codes
@@ -69,9 +67,7 @@ class CategoricalStats:
 
     def merge(self, other: Self) -> Self:
         """Return the counts of the rows of both, over the union of the vocabularies."""
-        levels = tuple(
-            a if a == b else sort_levels([*a, *b]) for a, b in zip(self.levels, other.levels, strict=True)
-        )
+        levels = tuple(a if a == b else sort_levels([*a, *b]) for a, b in zip(self.levels, other.levels, strict=True))
         a, b = self._with_levels(levels), other._with_levels(levels)
         counts = tuple(x + y for x, y in zip(a.counts, b.counts, strict=True))
         return type(self)(levels, counts, self.missing + other.missing)
@@ -80,9 +76,7 @@ class CategoricalStats:
         counts = []
         for own, known, table in zip(self.levels, levels, self.counts, strict=True):
             position = {level: i for i, level in enumerate(known)}
-            counts.append(
-                table if own == known else spread(table.T, [position[x] for x in own], len(known)).T
-            )
+            counts.append(table if own == known else spread(table.T, [position[x] for x in own], len(known)).T)
         return type(self)(levels, tuple(counts), self.missing)
 
     def place(self, index: Sequence[int], k: int) -> Self:

@@ -102,9 +102,7 @@ class GaussianStats:
 
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
-        return (
-            self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
-        )
+        return self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""

@@ -127,18 +127,12 @@ class PatternStats:
         parts = {}
         for number, settings in enumerate(plain["incomplete"]):
             prefix = f"p{number}_"
-            own = {
-                name.removeprefix(prefix): values
-                for name, values in fields.items()
-                if name.startswith(prefix)
-            }
+            own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
             parts[tuple(settings["pattern"])] = (own["present"], GaussianStats.from_arrays(own, settings))
         return cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
 
 
-def _merge_present(
-    a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]
-) -> tuple[Codes, GaussianStats]:
+def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]) -> tuple[Codes, GaussianStats]:
     """Merge statistics that cover different subsets of the classes."""
     present = np.union1d(a[0], b[0])
     placed = [stats.place(np.searchsorted(present, own).tolist(), len(present)) for own, stats in (a, b)]

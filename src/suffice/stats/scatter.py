@@ -146,9 +146,7 @@ class ThinScatter:
         if form is PooledScatter:
             return PooledScatter(self.values.T @ self.values)
         rows = (self.values[self.owner == c] for c in range(k))
-        return FullScatter(
-            np.stack([z.T @ z for z in rows]) if k else np.zeros((0, *self.values.shape[1:] * 2))
-        )
+        return FullScatter(np.stack([z.T @ z for z in rows]) if k else np.zeros((0, *self.values.shape[1:] * 2)))
 
 
 FORMS: dict[str, type[Scatter]] = {
