@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._arrays import Array
+from ._arrays import Array, Codes
 from .densities import Product
 from .schema import Level
 
@@ -28,7 +28,7 @@ class JointModel:
         scores += self.log_prior if log_prior is None else log_prior
         return scores
 
-    def limit_log_joint(self, rows: Sequence[Any], chosen: Array, log_prior: Array) -> tuple[Array, Array]:
+    def limit_log_joint(self, rows: Sequence[Any], chosen: Codes, log_prior: Array) -> tuple[Array, Array]:
         """Return (order, log coefficient) of π_k p(x | k) for the chosen rows as the smoothing vanishes."""
         order, score = self.density.limit(rows, chosen)
         return order, score + log_prior

@@ -80,8 +80,8 @@ def _write_atomically(path: Path, document: dict[str, Any], members: dict[str, b
                     archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
+        Path(temporary).chmod(_mode(path))
+        Path(temporary).replace(path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -99,7 +99,7 @@ def _mode(path: Path) -> int:
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Schema, ByClass]:
     """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it."""
     try:
-        with open(path, "rb") as file, zipfile.ZipFile(file) as archive:
+        with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
             size = os.fstat(file.fileno()).st_size
             document = _read_document(path, archive, size)
             arrays = _read_arrays(path, archive, document, size)

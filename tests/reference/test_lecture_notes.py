@@ -311,7 +311,7 @@ def test_five_people_parameters():
 
 
 def test_five_people_leave_one_class_without_a_covariance():
-    """Two rows span a line: rank 1. Without repair: an error naming the class; by default: a repair on record."""
+    """Two rows span a line, rank 1. Unrepaired: an error naming the class; by default: a repair on record."""
     with pytest.raises(SingularCovarianceError, match=r"(?s)0.*rank 1 of 2"):
         GaussianDiscriminant(shrinkage=0.0).fit(PEOPLE, GENDER)
     model = GaussianDiscriminant().fit(PEOPLE, GENDER)

@@ -313,7 +313,7 @@ def test_voters_query_without_johnson(row, joint, clinton):
 
 
 def test_voters_with_johnson():
-    """One row makes Johnson's income variance 0, a degenerate Gaussian by maximum likelihood: it is repaired."""
+    """One row makes Johnson's income variance 0, a degenerate maximum-likelihood Gaussian: it is repaired."""
     frame, choice = voters(VOTERS)
     model = NaiveBayes(FAMILIES).fit(frame, choice)
     posterior = model.predict_proba(frame)

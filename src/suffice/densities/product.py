@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 
 
 class Density(Protocol):
@@ -30,7 +30,7 @@ class Product:
             total += block.log_density(part)
         return total
 
-    def limit(self, rows: Sequence[Any], chosen: Array) -> tuple[Array, Array]:
+    def limit(self, rows: Sequence[Any], chosen: Codes) -> tuple[Array, Array]:
         """Return (order, log coefficient) of the chosen rows, see `Categorical.limit`; most blocks have order 0."""
         order: Array | float = 0.0
         score: Array | float = 0.0

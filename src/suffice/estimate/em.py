@@ -57,18 +57,18 @@ def complete(stats: PatternStats, report: Callable[[Note], None] | None = None) 
     unseen = stats.column_weight().sum(axis=0) == 0
     values[..., unseen, :] = 0.0
     values[..., :, unseen] = 0.0
-    return GaussianStats(weight, mean * scale + center, form(values * scale[:, None] * scale), form)  # type: ignore[call-arg]
+    return GaussianStats(weight, mean * scale + center, form(values * scale[:, None] * scale), form)
 
 
 def _standard_units(stats: PatternStats) -> tuple[Array, Array]:
     """Return a centre and a scale (d,) per column from the observed cells, so that units do not matter to EM."""
     weight, mean = np.zeros((stats.k, stats.d)), np.zeros((stats.k, stats.d))
     squares = np.zeros((1, stats.d))
-    everything = np.arange(stats.k)
-    sets = [(tuple(range(stats.d)), everything, stats.complete)]
+    everything: Codes = np.arange(stats.k)
+    sets: list[tuple[tuple[int, ...], Codes, GaussianStats]] = [(tuple(range(stats.d)), everything, stats.complete)]
     sets += [(pattern, present, part) for pattern, (present, part) in stats.incomplete.items()]
     for pattern, present, part in sets:
-        cells = np.ix_(present, pattern)
+        cells = np.ix_(present, np.asarray(pattern))
         own = part.weight[:, None]
         total = weight[cells] + own
         share = own / np.where(total > 0, total, 1.0)
@@ -108,14 +108,12 @@ def _iterate(parts: list[_Part], stats: PatternStats) -> tuple[Array, Array, Arr
         weight[part.present] += part.weight
     mean = np.zeros((k, d))
     covariance = np.tile(np.eye(d), (1 if pooled else k, 1, 1))
-    change, step = np.inf, 0
-    for step in range(1, MAX_STEPS + 1):
+    change, steps = np.inf, 0
+    while steps < MAX_STEPS and change > TOLERANCE:
         new_mean, new_covariance = _step(parts, mean, covariance, weight)
         change = float(max(np.abs(new_mean - mean).max(), np.abs(new_covariance - covariance).max()))
-        mean, covariance = new_mean, new_covariance
-        if change <= TOLERANCE:
-            break
-    return mean, covariance, weight, step, change
+        mean, covariance, steps = new_mean, new_covariance, steps + 1
+    return mean, covariance, weight, steps, change
 
 
 def _step(parts: list[_Part], mean: Array, covariance: Array, weight: Array) -> tuple[Array, Array]:

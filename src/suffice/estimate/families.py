@@ -42,7 +42,10 @@ class Settings:
 class Family(Protocol):
     """What an estimator asks of the family of a block."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What users write."""
+        ...
 
     def encode(self, table: Table, positions: Sequence[int]) -> Any:
         """Return the block's rows."""

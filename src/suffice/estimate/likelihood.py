@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .._arrays import Array, NDArray, np
+from .._arrays import Array, Codes, NDArray, np
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
 from ..errors import SettingError, SingularCovarianceError
 from ..schema import Level, Name
@@ -38,7 +38,7 @@ def class_log_prior(weight: Array, priors: str | Array | None) -> Array:
     else:
         shares = check_priors(priors, len(weight))
     with np.errstate(divide="ignore"):
-        return np.log(shares)
+        return np.asarray(np.log(shares))
 
 
 def check_priors(priors: Array, k: int) -> Array:
@@ -51,7 +51,13 @@ def check_priors(priors: Array, k: int) -> Array:
             f"priors={shares.tolist()} are not probabilities: they must be at least 0 and sum to 1, and sum to "
             f"{shares.sum():.6g}. Next: divide them by their sum."
         )
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum())
+
+
+def check_smoothing(smoothing: object) -> None:
+    """Raise SettingError unless `smoothing` is a finite number of at least 0."""
+    if not isinstance(smoothing, int | float | np.number) or not 0 <= float(smoothing) < np.inf:
+        raise SettingError(f"smoothing={smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule.")
 
 
 def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categorical:
@@ -61,8 +67,7 @@ def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categoric
     α / (n + α (L + 1)), on top of the known levels, which sum to one by themselves. α = 0 is maximum likelihood; its
     zeros are −∞, with the limit for α → 0 kept beside them (1/L for a class with no observed cell).
     """
-    if not (np.isfinite(smoothing) and smoothing >= 0):
-        raise SettingError(f"smoothing={smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule.")
+    check_smoothing(smoothing)
     log_p, limits = [], []
     for counts in stats.counts:
         levels = counts.shape[1]
@@ -100,7 +105,7 @@ class GaussianEstimate:
         means = _fill_means(stats.mean, weight)
         within, reference, used = self._scales(stats, weight)
         keep = np.flatnonzero(used)
-        names = [self.columns[j] for j in keep]
+        names = [self.columns[int(j)] for j in keep]
         within, reference = within[:, keep], reference[keep]
         covariance: Covariance
         if not len(keep):
@@ -126,7 +131,7 @@ class GaussianEstimate:
         rounding = (ROUNDING * np.abs(stats.mean).max(axis=0, initial=0.0)) ** 2
         used = total > rounding
         if not used.all():
-            names = tuple(self.columns[j] for j in np.flatnonzero(~used))
+            names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))
             self.notes.append(Note("left out", "the column never varies, so it has no density", columns=names))
         reference = np.where(pooled <= rounding, total, pooled)
@@ -139,11 +144,11 @@ class GaussianEstimate:
 
         A class whose rows do not vary in any column takes the reference variances, and is marked in the second result.
         """
-        low = within < FLOOR * reference
-        borrowed = low.all(axis=1) if not self.shared else np.zeros(len(within), dtype=bool)
+        low = np.asarray(within < FLOOR * reference)
+        borrowed = np.asarray(low.all(axis=1)) & (not self.shared)
         for i in np.flatnonzero(low.any(axis=1)):
-            label = None if self.shared else self.classes[i]
-            flat = tuple(names[j] for j in np.flatnonzero(low[i]))
+            label = None if self.shared else self.classes[int(i)]
+            flat = tuple(names[int(j)] for j in np.flatnonzero(low[i]))
             self._refuse_singular(label, flat, int((~low[i]).sum()), len(names))
             if borrowed[i]:
                 self.notes.append(Note("borrowed the spread of all classes", "its rows do not vary", label))
@@ -157,7 +162,7 @@ class GaussianEstimate:
         if self.shrinkage.forbidden:
             raise SingularCovarianceError.for_class(label, columns, rank, need)
 
-    def _spherical(self, stats: GaussianStats, weight: Array, reference: Array, keep: Array) -> Spherical:
+    def _spherical(self, stats: GaussianStats, weight: Array, reference: Array, keep: Codes) -> Spherical:
         squares = stats.scatter.diagonal(len(weight))[:, keep].sum(axis=1)
         cells, means = weight.sum(axis=1), (weight > 0).sum(axis=1)
         if self.shared:
@@ -168,7 +173,7 @@ class GaussianEstimate:
         return Spherical(fixed[:, 0], len(keep))
 
     def _full(
-        self, stats: GaussianStats, within: Array, reference: Array, keep: Array, names: Sequence[Name]
+        self, stats: GaussianStats, within: Array, reference: Array, keep: Codes, names: Sequence[Name]
     ) -> Full | LowRank:
         variance, borrowed = self._variances(within, reference, names)
         weight = stats.weight
@@ -212,7 +217,7 @@ class GaussianEstimate:
         variance: Array,
         borrowed: NDArray[np.bool_],
         divisors: Array,
-        keep: Array,
+        keep: Codes,
         names: Sequence[Name],
     ) -> LowRank:
         """Return covariances of a table wider than long, from its rows; they are singular before any shrinkage."""
@@ -232,7 +237,7 @@ class GaussianEstimate:
         return model
 
 
-def _part(matrix: Array, keep: Array) -> Array:
+def _part(matrix: Array, keep: Codes) -> Array:
     return matrix if len(keep) == len(matrix) else matrix[np.ix_(keep, keep)]
 
 

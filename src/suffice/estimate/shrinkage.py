@@ -59,8 +59,8 @@ def rank_and_columns(correlation: Array) -> tuple[int, list[int]]:
     values, vectors = np.linalg.eigh(correlation)
     d = len(values)
     null = values <= d * np.finfo(np.float64).eps * 16 * max(values[-1], 1.0)
-    involved = np.flatnonzero((np.abs(vectors[:, null]) > 1e-6 * np.sqrt(d)).any(axis=1)) if null.any() else []
-    return int((~null).sum()), [int(j) for j in involved]
+    involved = (np.abs(vectors[:, null]) > 1e-6 * np.sqrt(d)).any(axis=1)
+    return int((~null).sum()), [int(j) for j in np.flatnonzero(involved)]
 
 
 def correlations(covariance: Array, variance: Array) -> Array:

@@ -87,7 +87,7 @@ def _plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    known = getattr(value, "name", None)
+    known = str(getattr(value, "name", None))
     if FAMILIES.get(known) == value:
         return {"family": known}
     raise SettingError(f"{value!r} cannot be written to a model file. Next: use a family that suffice ships.")

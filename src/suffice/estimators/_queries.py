@@ -31,7 +31,7 @@ class Block:
     positions: tuple[int, ...]
 
 
-class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -39,6 +39,10 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     priors: Any
     statistics_: ByClass
+    _schema: Schema
+    _blocks: tuple[Block, ...]
+    _model: JointModel | None
+    _notes: list[Note]
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -133,8 +137,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
         """Store what was learned; the model itself is estimated when first asked for."""
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
-        self._model: JointModel | None = None
-        self._notes: list[Note] = []
+        self._model, self._notes = None, []
         self.n_features_in_ = len(schema)
         if getattr(y, "dtype", None) is not None and isinstance(y, np.ndarray):
             self._object_labels = y.dtype == object
@@ -251,18 +254,18 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _align(self, table: Table) -> tuple[int, ...]:
         order = self._schema.align(table.schema, type(self).__name__)
         if self._schema.named != table.schema.named:
-            known, got = ("fitted with", "does not have valid") if self._schema.named else ("fitted without", "has")
-            warnings.warn(
-                f"X {got} feature names, but {type(self).__name__} was {known} feature names; columns go by position.",
-                UserWarning,
-                stacklevel=2,
-            )
+            known, got = ("with", "does not have valid") if self._schema.named else ("without", "has")
+            message = f"X {got} feature names, but {type(self).__name__} was fitted {known} feature names"
+            warnings.warn(f"{message}; columns go by position.", UserWarning, stacklevel=2)
         return order
 
-    # --- for subclasses and files --------------------------------------------------------------------------------------
+    # --- for subclasses and files ------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model with its statistics to one file; see `suffice.load`. An old file is replaced only when done."""
+        """Write the model with its statistics to one file; see `suffice.load`.
+
+        The file appears under its name only when complete: on any error an old one stays as it was.
+        """
         from ._persistence import save_estimator  # it knows every estimator, so it stands above this base
 
         save_estimator(self, path)

@@ -28,7 +28,7 @@ def _is_shared(estimator: Any) -> bool:
     return True
 
 
-class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):  # type: ignore[misc]
+class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
 
     Parameters
@@ -120,7 +120,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def _column_name(self, position: int) -> Any:
         return self._schema.names[position] if hasattr(self, "_schema") else position
 
-    # --- parameters ----------------------------------------------------------------------------------------------------
+    # --- parameters --------------------------------------------------------------------------------------------------
 
     @property
     def _gaussian(self) -> Gaussian:
@@ -168,7 +168,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         _, intercepts = self._linear()
         return intercepts[1:] - intercepts[:1] if len(intercepts) == 2 else intercepts
 
-    # --- discriminant coordinates --------------------------------------------------------------------------------------
+    # --- discriminant coordinates ------------------------------------------------------------------------------------
 
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).

@@ -10,6 +10,7 @@ from ..densities import Categorical, Full, Gaussian
 from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Family, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
+from ..estimate.likelihood import check_smoothing
 from ..schema import Kind, Level, Name, Schema
 from ._queries import Block, GenerativeEstimator
 
@@ -71,10 +72,7 @@ class NaiveBayes(GenerativeEstimator):
     def _validate_settings(self) -> None:
         if self.divisor not in ("mle", "unbiased"):
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
-        if not (isinstance(self.smoothing, int | float) and np.isfinite(self.smoothing) and self.smoothing >= 0):
-            raise SettingError(
-                f"smoothing={self.smoothing!r} must be a number of at least 0. Next: 1.0 is Laplace's rule."
-            )
+        check_smoothing(self.smoothing)
 
     def _settings(self) -> Settings:
         return Settings(divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=float(self.smoothing))
@@ -93,7 +91,7 @@ class NaiveBayes(GenerativeEstimator):
                 raise SchemaError.needs_numbers(labels, "The family 'gaussian'")
         return tuple(sorted(blocks, key=lambda block: block.positions))
 
-    # --- parameters ----------------------------------------------------------------------------------------------------
+    # --- parameters --------------------------------------------------------------------------------------------------
 
     @property
     def means_(self) -> Array:

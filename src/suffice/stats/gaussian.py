@@ -63,7 +63,7 @@ class GaussianStats:
         total, mean, values = summarize_segments(rows, codes, k, weight, "thin" if wide else form.name)
         if wide:
             return cls(total, mean, ThinScatter(*values), form)
-        return cls(total, mean, form(values), form)  # type: ignore[call-arg]
+        return cls(total, mean, form(values), form)
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both."""
@@ -126,7 +126,7 @@ class GaussianStats:
             owner, expected = None, {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d)}[kind.name]
         if values.shape != expected or weight.shape != ((k, d) if form is DiagonalScatter else (k,)):
             raise ValueError("shapes of Gaussian statistics")
-        scatter = kind(values) if owner is None else ThinScatter(values, owner)  # type: ignore[call-arg]
+        scatter = kind(values) if owner is None else ThinScatter(values, owner.astype(np.int64))
         return cls(weight, mean, scatter, form)
 
 

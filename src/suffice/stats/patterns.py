@@ -38,7 +38,7 @@ class PatternStats:
     @property
     def d(self) -> int:
         """The number of columns."""
-        return self.complete.mean.shape[1]
+        return int(self.complete.mean.shape[1])
 
     @classmethod
     def zero(cls, k: int, d: int, form: type[Scatter] = FullScatter) -> Self:
@@ -107,28 +107,28 @@ class PatternStats:
         """Return the weight of the observed cells by class and column (k, d)."""
         weight = self.complete.column_weight().copy()
         for pattern, (present, stats) in self.incomplete.items():
-            weight[np.ix_(present, pattern)] += stats.weight[:, None]
+            weight[np.ix_(present, np.asarray(pattern))] += stats.weight[:, None]
         return weight
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
         saved: dict[str, Any] = {"complete": plain, "incomplete": []}
         for number, (pattern, (present, stats)) in enumerate(self.incomplete.items()):
             part, settings = stats.arrays()
             fields |= {f"p{number}_{name}": values for name, values in part.items()}
-            fields[f"p{number}_present"] = present
+            fields[f"p{number}_present"] = present.astype(np.int64)
             saved["incomplete"].append({"pattern": list(pattern), **settings})
         return fields, saved
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`."""
-        parts = {}
+        parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
         for number, settings in enumerate(plain["incomplete"]):
             prefix = f"p{number}_"
             own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
-            parts[tuple(settings["pattern"])] = (own["present"], GaussianStats.from_arrays(own, settings))
+            parts[tuple(settings["pattern"])] = (own["present"].astype(np.int64), GaussianStats.from_arrays(own, settings))
         return cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
 
 

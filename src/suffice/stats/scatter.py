@@ -6,35 +6,37 @@ column, `ThinScatter` the centred rows themselves, for tables with more columns 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import ClassVar, Self
 
 from .._arrays import Array, Codes, np
 
 
-class Scatter(Protocol):
+@dataclass(frozen=True, slots=True)
+class Scatter(ABC):
     """What `GaussianStats` asks of a scatter."""
 
     name: ClassVar[str]
     values: Array
 
     @classmethod
+    @abstractmethod
     def zero(cls, k: int, d: int) -> Self:
         """Return the scatter of no rows."""
-        ...
 
+    @abstractmethod
     def add(self, other: Self, coefficient: Array, shift: Array) -> Self:
         """Return self + other + Σ coefficient · shift shiftᵀ by class; coefficient (k,) or (k, d), shift (k, d)."""
-        ...
 
+    @abstractmethod
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same scatter with class i moved to number index[i] of k."""
-        ...
 
+    @abstractmethod
     def diagonal(self, k: int) -> Array:
         """Return the sums of squares by class and column (k, d); pooled ones have one row for all classes."""
-        ...
 
 
 def spread(values: Array, index: Sequence[int], k: int) -> Array:
@@ -45,11 +47,10 @@ def spread(values: Array, index: Sequence[int], k: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class FullScatter:
+class FullScatter(Scatter):
     """One scatter matrix per class."""
 
     name: ClassVar[str] = "full"
-    values: Array  # (k, d, d)
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
@@ -69,11 +70,10 @@ class FullScatter:
 
 
 @dataclass(frozen=True, slots=True)
-class PooledScatter:
+class PooledScatter(Scatter):
     """The scatter about the class means, summed over classes."""
 
     name: ClassVar[str] = "pooled"
-    values: Array  # (d, d)
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
@@ -90,11 +90,10 @@ class PooledScatter:
 
 
 @dataclass(frozen=True, slots=True)
-class DiagonalScatter:
+class DiagonalScatter(Scatter):
     """The sums of squares of each column about its class mean."""
 
     name: ClassVar[str] = "diagonal"
-    values: Array  # (k, d)
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
@@ -112,7 +111,7 @@ class DiagonalScatter:
 
 
 @dataclass(frozen=True, slots=True)
-class ThinScatter:
+class ThinScatter(Scatter):
     """The centred, weighted rows z with scatter Σ z zᵀ, and the class each belongs to.
 
     It serves tables wider than long: r × d numbers instead of d × d. Merging stacks the rows of both sides and one
@@ -120,7 +119,6 @@ class ThinScatter:
     """
 
     name: ClassVar[str] = "thin"
-    values: Array  # (r, d)
     owner: Codes  # (r,)
 
     @classmethod
