@@ -72,7 +72,7 @@ class PatternStats:
                     present.astype(np.int64),
                     GaussianStats.summarize(cells, local, len(present), w, form),
                 )
-        return cls(whole, parts)._bounded()
+        return cls(whole, dict(sorted(parts.items())))._bounded()
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both."""
