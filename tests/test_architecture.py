@@ -146,7 +146,7 @@ def _called(function: ast.expr) -> str:
 
 def unit_of(module: str) -> str:
     """The unit that a dotted module of ours belongs to; the package itself is `__init__`."""
-    return (module.split(".") + ["__init__"])[1]
+    return [*module.split("."), "__init__"][1]
 
 
 def faults(relative: str, text: str, modules: set[str]) -> list[str]:

@@ -100,7 +100,7 @@ def test_host_recording_lock_files_are_not_committed() -> None:
     ("line", "caught"),
     [
         ("path = '/" + "home/ada/data.csv'", True),
-        ("see https://files." + "pythonhosted.org/x", True),
+        ("see https://files.pythonhosted" + ".org/x", True),
         ("see https://example.org/" + "work/x", False),
         ("../" + "root/x", False),
     ],

@@ -5,6 +5,7 @@ other cells are missing has joint probability prior x p(level | class).
 """
 
 from fractions import Fraction as F
+from itertools import product
 from math import log
 
 import numpy as np
@@ -12,7 +13,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from suffice import NaiveBayes
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.errors import SingularCovarianceError
 
 YES_NO = ["No", "Yes"]
 CHARACTERS = {
@@ -192,10 +194,20 @@ def test_zero_probability_smoothed(smoothing, expected):
     check(ZERO, GOOD_BAD, smoothing, MASKED_CAPE, expected)
 
 
-def test_zero_probability_continuous_in_the_smoothing():
-    row = query(ZERO, MASKED_CAPE)
-    none, tiny = (NaiveBayes("categorical", smoothing=a).fit(table(ZERO), GOOD_BAD) for a in (0, 1e-9))
-    assert_allclose(none.predict_proba(row), tiny.predict_proba(row), atol=1e-8)
+def test_zero_probability_is_the_limit_of_vanishing_smoothing():
+    """Classes of 1, 2 and 4 rows; every query, so each class has from none to three of its levels unseen."""
+    columns = {
+        "a": (["x", "y", "z"], "x x y z z z x"),
+        "b": (["x", "y", "z"], "y x x z z y z"),
+        "c": (["x", "y"], "x y y x x x x"),
+    }
+    labels = ["one", "two", "two", "four", "four", "four", "four"]
+    queries = [query(columns, cells) for cells in product("xyz", "xyz", "xy")]
+    rows = pd.concat(queries, ignore_index=True)
+    none, tiny = (NaiveBayes("categorical", smoothing=a).fit(table(columns), labels) for a in (0, 1e-9))
+    everywhere = np.isneginf(none.predict_joint_log_proba(rows)).all(axis=1)
+    assert 0 < everywhere.sum() < len(rows)
+    assert_allclose(none.predict_proba(rows), tiny.predict_proba(rows), rtol=0, atol=1e-7)
 
 
 def test_laplace_for_a_level_never_seen():
@@ -325,3 +337,9 @@ def test_voters_with_johnson():
     row = voter(1.0, 100.0, "CA")
     three, two = model.predict_log_proba(row)[0], alone.predict_log_proba(row)[0]
     assert_allclose(three[0] - three[2], two[0] - two[1], rtol=1e-10)
+
+
+def test_johnson_unrepaired_is_an_error_that_names_class_and_column():
+    frame, choice = voters(VOTERS)
+    with pytest.raises(SingularCovarianceError, match=r"Johnson.*income"):
+        GaussianDiscriminant("diagonal", shrinkage=0.0).fit(frame[["income"]], choice)

@@ -6,31 +6,51 @@ statistics of a pattern by regressing its missing columns on the observed ones; 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, cholesky, np, single_blas_thread, solve_triangular
+from .._arrays import Array, Codes, cholesky, np, row_chunks, single_blas_thread
 from ..errors import DataError
-from ..stats import FullScatter, GaussianStats, PatternStats, PooledScatter
+from ..stats import GaussianStats, PatternStats, PooledScatter
 from .notes import Note
 from .pooling import total_variance
 from .shrinkage import FLOOR, correlations, least_amount, shrink
 
 TOLERANCE = 1e-10  # largest change of a mean or covariance in one step, in units of the columns' standard deviations
-MAX_STEPS = 5000
+GAIN = 1e-14  # relative gain in log likelihood of one cycle below which an estimate that hardly moves is final
+HARDLY = 1e-8  # what hardly moving is, and at the edge of singularity, where each step is mended
+HARDLY_AT_THE_EDGE = 1e-5
+MAX_STEPS = 1000
 MAX_COLUMNS = 4096  # EM holds d × d matrices
+BATCH_CELLS = 1 << 22  # cells of the completed scatters made at once
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One pattern: observed and missing columns, the classes present and their standardised statistics."""
+class _Parts:
+    """Pairs (pattern, class) whose patterns have equally many observed columns, in standard units.
 
-    observed: Codes
-    missing: Codes
-    present: Codes
-    weight: Array  # (m,)
-    mean: Array  # (m, o)
-    scatter: Array  # (m, o, o), or (1, o, o) when pooled
+    A pooled scatter belongs to a pattern, not to a class; it stands with the pattern's first pair, the others have 0.
+    """
+
+    observed: Codes  # (e, o)
+    missing: Codes  # (e, m)
+    owner: Codes  # (e,) class numbers
+    weight: Array  # (e,)
+    mean: Array  # (e, o)
+    scatter: Array  # (e, o, o)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """Parameters: means (k, d), and covariances (k, d, d) or the shared one (1, d, d)."""
+
+    mean: Array
+    covariance: Array
+
+    def distance(self, other: _Point) -> float:
+        """Return the largest difference of any entry."""
+        gaps = np.abs(self.mean - other.mean).max(), np.abs(self.covariance - other.covariance).max()
+        return float(max(gaps))
 
 
 def complete(stats: PatternStats, report: Callable[[Note], None] | None = None) -> GaussianStats:
@@ -47,17 +67,21 @@ def complete(stats: PatternStats, report: Callable[[Note], None] | None = None) 
         )
     center, scale = _standard_units(stats)
     parts = _standardised_parts(stats, center, scale)
+    weight = np.zeros(stats.k)
+    for part in parts:
+        np.add.at(weight, part.owner, part.weight)
+    shared = stats.complete.form is PooledScatter
+    start = _Point(np.zeros((stats.k, stats.d)), np.tile(np.eye(stats.d), (1 if shared else stats.k, 1, 1)))
     with single_blas_thread():
-        mean, covariance, weight, steps, change = _iterate(parts, stats)
-    if change > TOLERANCE and report is not None:
-        report(Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=change))
-    total = weight[:, None, None] if stats.complete.form is FullScatter else weight.sum()
-    values = covariance * total if stats.complete.form is FullScatter else covariance[0] * total
-    form = stats.complete.form
+        point, steps, moved = _climb(parts, weight, start)
+    if moved > 0 and report is not None:
+        report(Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved))
+    values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     unseen = stats.column_weight().sum(axis=0) == 0
     values[..., unseen, :] = 0.0
     values[..., :, unseen] = 0.0
-    return GaussianStats(weight, mean * scale + center, form(values * scale[:, None] * scale), form)
+    form = stats.complete.form
+    return GaussianStats(weight, point.mean * scale + center, form(values * scale[:, None] * scale), form)
 
 
 def _standard_units(stats: PatternStats) -> tuple[Array, Array]:
@@ -82,92 +106,155 @@ def _standard_units(stats: PatternStats) -> tuple[Array, Array]:
     return center, np.where(spread > 0, spread, 1.0)
 
 
-def _standardised_parts(stats: PatternStats, center: Array, scale: Array) -> list[_Part]:
-    every = np.arange(stats.d)
-    seen = np.flatnonzero(stats.complete.weight > 0)
-    sets: list[tuple[Codes, Codes, GaussianStats]] = []
-    if len(seen):
-        sets.append((every, np.arange(stats.k), stats.complete))
+def _standardised_parts(stats: PatternStats, center: Array, scale: Array) -> list[_Parts]:
+    every: Codes = np.arange(stats.d)
+    sets: list[tuple[Codes, Codes, GaussianStats]] = [(every, np.flatnonzero(stats.complete.weight), stats.complete)]
     sets += [(np.asarray(pattern), present, part) for pattern, (present, part) in stats.incomplete.items()]
-    parts = []
+    alike: dict[int, list[tuple[Codes, Codes, Array, Array, Array]]] = {}
     for observed, present, part in sets:
-        values = part.dense().scatter.values
-        values = values if values.ndim == 3 else values[None]
-        sd = scale[observed]
-        mean = np.where(part.weight[:, None] > 0, (part.mean - center[observed]) / sd, 0.0)
-        missing = np.setdiff1d(every, observed)
-        parts.append(_Part(observed, missing, present, part.weight, mean, values / sd[:, None] / sd))
-    return parts
-
-
-def _iterate(parts: list[_Part], stats: PatternStats) -> tuple[Array, Array, Array, int, float]:
-    k, d = stats.k, stats.d
-    pooled = stats.complete.form is PooledScatter
-    weight = np.zeros(k)
-    for part in parts:
-        weight[part.present] += part.weight
-    mean = np.zeros((k, d))
-    covariance = np.tile(np.eye(d), (1 if pooled else k, 1, 1))
-    change, steps = np.inf, 0
-    while steps < MAX_STEPS and change > TOLERANCE:
-        new_mean, new_covariance = _step(parts, mean, covariance, weight)
-        change = float(max(np.abs(new_mean - mean).max(), np.abs(new_covariance - covariance).max()))
-        mean, covariance, steps = new_mean, new_covariance, steps + 1
-    return mean, covariance, weight, steps, change
-
-
-def _step(parts: list[_Part], mean: Array, covariance: Array, weight: Array) -> tuple[Array, Array]:
-    """Return the next means (k, d) and covariances (g, d, d): complete the statistics, then divide."""
-    k, d = mean.shape
-    g = len(covariance)
-    first = np.zeros((k, d))
-    second = np.zeros((g, d, d))
-    usable = np.stack([_positive_definite(matrix) for matrix in covariance])
-    for part in parts:
-        completed, scatters = _complete_part(part, mean, usable)
-        w = part.weight[:, None]
-        first[part.present] += w * (completed - mean[part.present])
-        shift = completed - mean[part.present]
-        if g == 1:
-            second[0] += scatters[0] + (w * shift).T @ shift
+        if not len(present):
+            continue
+        index = present if part is stats.complete else np.arange(len(present))
+        sd, values = scale[observed], part.dense().scatter.values
+        if values.ndim == 3:
+            scatter = values[index] / sd[:, None] / sd
         else:
-            second[part.present] += scatters + (w * shift)[:, :, None] * shift[:, None, :]
+            scatter = np.zeros((len(present), len(observed), len(observed)))
+            scatter[0] = values / sd[:, None] / sd
+        mean = (part.mean[index] - center[observed]) / sd
+        alike.setdefault(len(observed), []).append((observed, present, part.weight[index], mean, scatter))
+    return [batch for o, group in sorted(alike.items()) for batch in _stack(group, every, o)]
+
+
+def _stack(group: list[tuple[Codes, Codes, Array, Array, Array]], every: Codes, o: int) -> Iterator[_Parts]:
+    """Join patterns of equal size into arrays, a bounded number of pairs at a time."""
+    observed = np.concatenate([np.tile(own, (len(present), 1)) for own, present, *_ in group])
+    missing = np.stack([np.setdiff1d(every, row) for row in observed])
+    owner, weight, mean, scatter = (np.concatenate([entry[i] for entry in group]) for i in range(1, 5))
+    for part in row_chunks(len(owner), max(1, BATCH_CELLS // len(every) ** 2)):
+        yield _Parts(observed[part], missing[part], owner[part], weight[part], mean[part], scatter[part])
+
+
+def _climb(parts: list[_Parts], weight: Array, point: _Point) -> tuple[_Point, int, float]:
+    """Return the parameters of largest likelihood, the EM steps used, and how far the last step moved (0: converged).
+
+    EM steps are extrapolated by SQUAREM (Varadhan & Roland 2008, doi:10.1111/j.1467-9469.2007.00585.x). A leap is
+    kept only if it does not lower the likelihood, so the climb stays monotone.
+    """
+    likelihood, first = _step(parts, weight, point)
+    steps = 1
+    while steps < MAX_STEPS:
+        _, second = _step(parts, weight, first)
+        steps += 1
+        moved = second.distance(first)
+        if moved <= TOLERANCE:
+            return second, steps, 0.0
+        leap = _extrapolate(point, first, second)
+        reached, after = _attempt(parts, weight, leap) if leap is not None else (-np.inf, second)
+        if reached < likelihood:
+            leap = second
+            reached, after = _step(parts, weight, second)
+        steps += 1
+        if reached - likelihood <= GAIN * abs(reached) and moved <= _hardly(second):
+            return after, steps, 0.0
+        assert leap is not None
+        point, first, likelihood = leap, after, reached
+    return first, steps, point.distance(first)
+
+
+def _hardly(point: _Point) -> float:
+    mended = any(_positive_definite(matrix) is not matrix for matrix in point.covariance)
+    return HARDLY_AT_THE_EDGE if mended else HARDLY
+
+
+def _extrapolate(point: _Point, first: _Point, second: _Point) -> _Point | None:
+    """Return θ + 2α r + α² v, with r the first step, v the change between steps and α = |r| / |v| at least 1."""
+    r = (first.mean - point.mean, first.covariance - point.covariance)
+    v = (second.mean - first.mean - r[0], second.covariance - first.covariance - r[1])
+    curvature = float(sum((part**2).sum() for part in v))
+    if curvature == 0.0:
+        return None
+    length = max(1.0, float(np.sqrt(sum((part**2).sum() for part in r) / curvature)))
+    return _Point(
+        point.mean + 2.0 * length * r[0] + length**2 * v[0],
+        point.covariance + 2.0 * length * r[1] + length**2 * v[1],
+    )
+
+
+def _attempt(parts: list[_Parts], weight: Array, leap: _Point) -> tuple[float, _Point]:
+    """Return an EM step from a leap; likelihood −∞ if the leap has left the positive definite matrices."""
+    if not all(_is_positive_definite(matrix) for matrix in leap.covariance):
+        return -np.inf, leap
+    return _step(parts, weight, leap)
+
+
+def _is_positive_definite(matrix: Array) -> bool:
+    try:
+        cholesky(matrix, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def _step(parts: list[_Parts], weight: Array, point: _Point) -> tuple[float, _Point]:
+    """Return the log likelihood of the observed cells (up to a constant) and the parameters one EM step on."""
+    k, d = point.mean.shape
+    g = len(point.covariance)
+    usable = np.stack([_positive_definite(matrix) for matrix in point.covariance])
+    first, second = np.zeros((k, d)), np.zeros((g, d, d))
+    likelihood = 0.0
+    for part in parts:
+        sigma = usable[part.owner if g > 1 else np.zeros_like(part.owner)]
+        score, completed, scatters = _complete_parts(part, point.mean[part.owner], sigma)
+        likelihood += score
+        shift = completed - point.mean[part.owner]
+        pull = part.weight[:, None] * shift
+        np.add.at(first, part.owner, pull)
+        if g == 1:
+            second[0] += scatters.sum(axis=0) + pull.T @ shift
+            continue
+        for c in np.unique(part.owner):
+            own = part.owner == c
+            second[c] += scatters[own].sum(axis=0) + pull[own].T @ shift[own]
     safe = np.where(weight > 0, weight, 1.0)[:, None]
     step = first / safe
     about = weight[:, None, None] * step[:, :, None] * step[:, None, :] if g > 1 else (weight[:, None] * step).T @ step
     total = safe[:, :, None] if g > 1 else weight.sum()
-    return mean + step, (second - about) / total
+    return likelihood, _Point(point.mean + step, (second - about) / total)
 
 
-def _complete_part(part: _Part, mean: Array, covariance: Array) -> tuple[Array, Array]:
-    """Return expected means (m, d) and scatters (m or 1, d, d) of a pattern's rows, given the observed cells."""
-    m, d = len(part.present), mean.shape[1]
-    g = len(part.scatter)
-    completed = np.empty((m, d))
-    completed[:, part.observed] = part.mean
-    if not len(part.missing):
-        return completed, part.scatter
-    scatters = np.zeros((g, d, d))
-    for i in range(g):
-        sigma = covariance[0] if len(covariance) == 1 else covariance[part.present[i]]
-        slope, rest = _regression(sigma, part.observed, part.missing)
-        members = slice(None) if len(covariance) == 1 else slice(i, i + 1)
-        own = mean[part.present[members]]
-        completed[members, part.missing] = own[:, part.missing] + (part.mean[members] - own[:, part.observed]) @ slope.T
-        lift = np.zeros((d, len(part.observed)))
-        lift[part.observed, np.arange(len(part.observed))] = 1.0
-        lift[part.missing] = slope
-        scatters[i] = lift @ part.scatter[i] @ lift.T
-        scatters[i][np.ix_(part.missing, part.missing)] += part.weight[members].sum() * rest
-    return completed, scatters
+def _complete_parts(part: _Parts, mean: Array, sigma: Array) -> tuple[float, Array, Array]:
+    """Return the log likelihood of the parts, their expected means (e, d) and expected scatters (e, d, d).
 
-
-def _regression(sigma: Array, observed: Codes, missing: Codes) -> tuple[Array, Array]:
-    """Return the slope Σ_mo Σ_oo⁻¹ (m, o) and the covariance Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om left over (m, m)."""
-    lower = cholesky(sigma[np.ix_(observed, observed)], lower=True, check_finite=False)
-    half = solve_triangular(lower, sigma[np.ix_(observed, missing)], lower=True, check_finite=False)
-    slope = solve_triangular(lower, half, lower=True, trans="T", check_finite=False).T
-    return slope, sigma[np.ix_(missing, missing)] - half.T @ half
+    The missing columns are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om left over.
+    """
+    e, o = part.observed.shape
+    d = mean.shape[1]
+    rows = np.arange(e)[:, None]
+    within = sigma[rows[:, :, None], part.observed[:, :, None], part.observed[:, None, :]]
+    precision = np.linalg.inv(within)
+    shift = part.mean - mean[rows, part.observed]
+    half_log_det = np.log(np.diagonal(np.linalg.cholesky(within), axis1=1, axis2=2)).sum(axis=1)
+    squares = np.einsum("eij,eij->e", precision, part.scatter)
+    squares += part.weight * np.einsum("ei,eij,ej->e", shift, precision, shift)
+    score = float(-(part.weight * half_log_det).sum() - 0.5 * squares.sum())
+    completed = np.empty((e, d))
+    completed[rows, part.observed] = part.mean
+    if o == d:
+        return score, completed, part.scatter
+    across = sigma[rows[:, :, None], part.missing[:, :, None], part.observed[:, None, :]]
+    slope = across @ precision
+    completed[rows, part.missing] = mean[rows, part.missing] + np.einsum("emo,eo->em", slope, shift)
+    lift = np.zeros((e, d, o))
+    lift[rows, part.observed, np.arange(o)[None]] = 1.0
+    lift[rows, part.missing] = slope
+    scatters = lift @ part.scatter @ lift.transpose(0, 2, 1)
+    rest = sigma[rows[:, :, None], part.missing[:, :, None], part.missing[:, None, :]] - slope @ across.transpose(
+        0, 2, 1
+    )
+    cells = rows[:, :, None], part.missing[:, :, None], part.missing[:, None, :]
+    scatters[cells] += part.weight[:, None, None] * rest
+    return score, completed, scatters
 
 
 def _positive_definite(covariance: Array) -> Array:

@@ -24,6 +24,7 @@ from .shrinkage import (
     shrink,
 )
 
+Flags = NDArray[np.bool_]
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
 
@@ -113,7 +114,7 @@ class GaussianEstimate:
         elif self.structure is Full:
             covariance = self._full(stats, within, reference, keep, names)
         elif self.structure is Diagonal:
-            covariance = Diagonal(self._variances(within, reference, names)[0])
+            covariance = Diagonal(self._variances(within, reference, self._rows_of(weight[:, keep]), names)[0])
         else:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
         return Gaussian(means, covariance, tuple(int(j) for j in keep))
@@ -139,24 +140,28 @@ class GaussianEstimate:
         within[within <= rounding] = 0.0
         return within, reference, used
 
-    def _variances(self, within: Array, reference: Array, names: Sequence[Name]) -> tuple[Array, NDArray[np.bool_]]:
-        """Return variances (g, d), those that vanish within a class raised to FLOOR × the reference, and who borrowed.
+    def _variances(self, within: Array, reference: Array, weight: Array, names: Sequence[Name]) -> tuple[Array, Flags]:
+        """Return variances (g, d), those that vanish within a class mended, and which were borrowed (g, d).
 
-        A class whose rows do not vary in any column takes the reference variances, and is marked in the second result.
+        A column seen once in a class says nothing of its spread there and takes the reference variance; one seen
+        more often that never varied there takes FLOOR × the reference. `weight` is (g, d).
         """
-        low = np.asarray(within < FLOOR * reference)
-        borrowed = np.asarray(low.all(axis=1)) & (not self.shared)
-        for i in np.flatnonzero(low.any(axis=1)):
+        flat = np.asarray(within < FLOOR * reference)
+        once = flat & (weight <= 1.0)
+        for i in np.flatnonzero(flat.any(axis=1)):
             label = None if self.shared else self.classes[int(i)]
-            flat = tuple(names[int(j)] for j in np.flatnonzero(low[i]))
-            self._refuse_singular(label, flat, int((~low[i]).sum()), len(names))
-            if borrowed[i]:
-                self.notes.append(Note("borrowed the spread of all classes", "its rows do not vary", label))
-            else:
-                why = "it does not vary within the class; the amount is relative to its variance in all classes"
-                self.notes.append(Note("raised the variance", why, label, flat, FLOOR))
-        fixed = np.where(low, FLOOR * reference, within)
-        return np.where(borrowed[:, None], reference, fixed), borrowed
+            lone, same = (_pick(names, row) for row in (once[i], flat[i] & ~once[i]))
+            self._refuse_singular(label, (*lone, *same), int((~flat[i]).sum()), len(names))
+            if lone:
+                self.notes.append(Note("took the spread of all classes", "at most one row in the class", label, lone))
+            if same:
+                why = "no variation within the class; the amount is relative to the variance in all classes"
+                self.notes.append(Note("raised the variance", why, label, same, FLOOR))
+        return np.where(once, reference, np.where(flat, FLOOR * reference, within)), once
+
+    def _rows_of(self, weight: Array) -> Array:
+        """Return the weight behind each covariance: by class, or of all classes when shared."""
+        return weight.sum(axis=0, keepdims=True) if self.shared else weight
 
     def _refuse_singular(self, label: Level | None, columns: Sequence[Name], rank: int, need: int) -> None:
         if self.shrinkage.forbidden:
@@ -169,14 +174,17 @@ class GaussianEstimate:
             variance = squares.sum(keepdims=True) / self._divide(cells.sum(keepdims=True), means.sum())
         else:
             variance = squares / self._divide(cells, means)
-        fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), ["all columns"])
+        rows = self._rows_of(cells[:, None] / len(keep))
+        fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), rows, ["all columns"])
         return Spherical(fixed[:, 0], len(keep))
 
     def _full(
         self, stats: GaussianStats, within: Array, reference: Array, keep: Codes, names: Sequence[Name]
     ) -> Full | LowRank:
-        variance, borrowed = self._variances(within, reference, names)
         weight = stats.weight
+        rows = np.broadcast_to(self._rows_of(weight[:, None]), within.shape)
+        variance, once = self._variances(within, reference, rows, names)
+        borrowed = np.asarray(once.all(axis=1)) & (not self.shared)
         pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
         divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divide(weight))
         if isinstance(stats.scatter, ThinScatter):
@@ -215,7 +223,7 @@ class GaussianEstimate:
         self,
         scatter: ThinScatter,
         variance: Array,
-        borrowed: NDArray[np.bool_],
+        borrowed: Flags,
         divisors: Array,
         keep: Codes,
         names: Sequence[Name],
@@ -235,6 +243,10 @@ class GaussianEstimate:
             if self.shrinkage.amount is None:
                 self._note_shrunk(label, amount, len(values), (), names)
         return model
+
+
+def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:
+    return tuple(names[int(j)] for j in np.flatnonzero(chosen))
 
 
 def _part(matrix: Array, keep: Codes) -> Array:

@@ -1,0 +1,93 @@
+"""The command tree, and what happens when something goes wrong: one line on stderr and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from cyclopts import App, CycloptsError, Parameter
+
+from .. import __version__
+from ..errors import SufficeError
+from .compare import compare
+from .fit import fit
+from .predict import predict
+from .problems import UsageProblem, one_line
+from .show import show
+
+OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+
+HELP = """Generative classification: learn what each class looks like, and answer from that.
+
+A table is a CSV, Parquet or Arrow file with one row per case; cells may be missing. Start with:
+
+  suffice compare table.csv --target COLUMN
+  suffice fit table.csv --target COLUMN --output model.suffice
+  suffice predict model.suffice new.csv
+"""
+
+
+def build() -> App:
+    """Return the command tree."""
+    app = App(
+        name="suffice",
+        help=HELP,
+        help_format="plaintext",
+        version=f"suffice {__version__}",
+        default_parameter=Parameter(negative=()),
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for command in (fit, predict, show, compare):
+        app.command(command)
+    return app
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run one command line and return its exit status."""
+    _never_fail_to_print()
+    try:
+        build()(list(argv), exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except (CycloptsError, UsageProblem) as error:
+        command = argv[0] if argv and argv[0].isalpha() else ""
+        return _report(f"{one_line(error)} Next: {' '.join(['suffice', command]).strip()} --help", BAD_USAGE)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BAD_DATA
+    except KeyboardInterrupt:
+        return _report("stopped; nothing was written.", INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - whatever happens, users get one line and no traceback
+        if os.environ.get("SUFFICE_TRACEBACK"):
+            raise
+        return _report(_explain(error), BAD_DATA)
+    return OK
+
+
+def _explain(error: Exception) -> str:
+    """Return an error as one line in the users' words."""
+    if isinstance(error, SufficeError):
+        return one_line(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'
+    if isinstance(error, OSError) and error.strerror:
+        return one_line(f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table. Next: fit fewer rows or columns."
+    return one_line(
+        f"an unexpected error ({type(error).__name__}: {error}). Next: please report it; with SUFFICE_TRACEBACK=1 in "
+        "the environment the same command shows where it happened."
+    )
+
+
+def _report(message: str, status: int) -> int:
+    print(f"suffice: {message}", file=sys.stderr)
+    return status
+
+
+def _never_fail_to_print() -> None:
+    """Let a terminal that cannot show a character show a question mark instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if (stream.encoding or "").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")

@@ -1,0 +1,299 @@
+"""Tables in files: CSV, Parquet and Arrow IPC, read into pyarrow tables and written whole or not at all.
+
+A result is written beside its destination under a temporary name, synced, and renamed over it: when anything fails,
+the old file is as it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+from .problems import FileProblem
+
+# What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
+MISSING_TOKENS = (
+    "",
+    "?",
+    "#N/A",
+    "#NA",
+    "<NA>",
+    "N/A",
+    "n/a",
+    "NA",
+    "-NaN",
+    "-nan",
+    "NaN",
+    "nan",
+    "None",
+    "NULL",
+    "null",
+)
+COMPRESSED = {".gz", ".bz2", ".zst"}
+FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
+CSV_CHUNK = 1 << 16  # rows written to stdout at a time
+
+
+def file_format(path: Path) -> str:
+    """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"."""
+    ending = path.suffix.lower()
+    if ending in COMPRESSED and path.with_suffix("").suffix.lower() in (".csv", ".tsv"):
+        return "CSV"
+    if ending not in FORMATS:
+        raise FileProblem.unknown_format(path)
+    return FORMATS[ending]
+
+
+# --- reading -----------------------------------------------------------------------------------------------------
+
+
+def read_table(path: Path, text: Sequence[str] = ()) -> Any:
+    """Return the table in a file as a pyarrow Table with at least one row and distinct column names.
+
+    `text` names columns to read from a CSV as text even where every cell looks like a number: a category "7" must not
+    become the number 7 because a batch happens to hold no other.
+    """
+    import pyarrow as pa
+
+    form = file_format(path)
+    check_readable(path)
+    readers: dict[str, Callable[[Path], Any]] = {
+        "CSV": lambda file: _read_csv(file, text),
+        "Parquet": _read_parquet,
+        "Arrow": _read_ipc,
+    }
+    try:
+        table = readers[form](path)
+    except pa.ArrowException as error:
+        raise FileProblem.unreadable(path, form, error) from error
+    names = table.column_names
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise FileProblem.repeated(path, repeated)
+    if table.num_rows == 0:
+        raise FileProblem.no_rows(path, len(names))
+    return table
+
+
+def check_readable(path: Path) -> None:
+    """Refuse what is not a file of at least one byte."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        raise FileProblem.absent(path) from None
+    if stat.S_ISDIR(status.st_mode):
+        raise FileProblem.folder(path)
+    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+        raise FileProblem.empty(path)
+
+
+def _read_parquet(path: Path) -> Any:
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path).read()
+
+
+def _read_ipc(path: Path) -> Any:
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as source:
+        try:
+            return pa.ipc.open_file(source).read_all()
+        except pa.ArrowInvalid:  # no footer: perhaps a stream, which programs write to a file as well
+            source.seek(0)
+            return pa.ipc.open_stream(source).read_all()
+
+
+def _read_csv(path: Path, text: Sequence[str]) -> Any:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    separator = _separator(path)
+    try:
+        table = arrow_csv.read_csv(
+            path,
+            # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
+            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
+            convert_options=arrow_csv.ConvertOptions(
+                null_values=list(MISSING_TOKENS),
+                strings_can_be_null=True,
+                column_types={name: pa.string() for name in text},
+            ),
+        )
+    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
+        _explain_csv(path, separator)
+        raise FileProblem.unreadable(path, "CSV", error) from error
+    except UnicodeDecodeError as error:
+        raise FileProblem.encoding(path, "in the line of column names") from error
+    for field in table.schema:
+        if pa.types.is_binary(field.type):
+            raise FileProblem.encoding(path, f"in column {field.name!r}")
+    if _ends_in_line_break(table):
+        _explain_csv(path, separator)
+    return table
+
+
+def _open_text(path: Path) -> IO[str]:
+    """Open a possibly compressed file as text, marking bytes that are no UTF-8."""
+    import pyarrow as pa
+
+    return io.TextIOWrapper(pa.input_stream(str(path)), encoding="utf-8-sig", errors="replace", newline="")
+
+
+def _separator(path: Path) -> str:
+    """Return the separator of a CSV: tab for .tsv, else what the line of column names uses."""
+    with _open_text(path) as file:
+        names = file.readline()
+    if "\0" in names:
+        raise FileProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
+    if not names.strip():
+        raise FileProblem.unreadable(path, "CSV", "the first line is blank, and should hold the column names")
+    if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()):
+        return "\t"
+    return next((mark for mark in ",;\t|" if mark in names), ",")
+
+
+def _explain_csv(path: Path, separator: str) -> None:
+    """Raise FileProblem for the first line with too many or too few cells, or for a quote never closed.
+
+    Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
+    """
+    csv.field_size_limit(sys.maxsize)
+    with _open_text(path) as file:
+        rows = csv.reader(file, delimiter=separator, strict=True)
+        start = 1
+        expected = 0
+        try:
+            for row in rows:
+                expected = expected or len(row)
+                if row and len(row) != expected:
+                    raise FileProblem.ragged(path, start, expected, len(row))
+                start = rows.line_num + 1
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                raise FileProblem.open_quote(path, start) from error
+            raise FileProblem.unreadable(path, "CSV", f"line {start}: {error}") from error
+
+
+def _ends_in_line_break(table: Any) -> bool:
+    """Say whether a cell of the last row holds a line break, as it does when a quote was left open."""
+    if not table.num_rows:
+        return False
+    last = table.slice(table.num_rows - 1).to_pylist()[0]
+    return any(isinstance(value, str) and "\n" in value for value in last.values())
+
+
+# --- writing -----------------------------------------------------------------------------------------------------
+
+
+def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
+    """Refuse a destination that cannot work before any work is done; `inputs` are files it must not replace."""
+    if path.is_dir():
+        raise FileProblem.folder(path)
+    if not path.parent.is_dir():
+        raise FileProblem.unwritable(path, f"there is no folder {str(path.parent)!r}")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise FileProblem.unwritable(path, f"there is no permission to write in the folder {str(path.parent)!r}")
+    for other, what in inputs:
+        if path.exists() and other.exists() and path.samefile(other):
+            raise FileProblem.overwrites(path, what)
+
+
+def write_table(table: Any, path: Path) -> None:
+    """Write a table in the format of the name's ending."""
+    import pyarrow as pa
+
+    form = file_format(path)
+    writers: dict[str, Callable[[Any, IO[bytes]], None]] = {
+        "CSV": lambda rows, file: write_csv(rows, file, "\t" if ".tsv" in path.suffixes else ","),
+        "Parquet": _write_parquet,
+        "Arrow": _write_ipc,
+    }
+    if form == "CSV" and path.suffix.lower() in COMPRESSED:
+        raise FileProblem.unwritable(path, "results are not written compressed")
+
+    try:
+        write_whole(path, lambda file: writers[form](table, file))
+    except pa.ArrowException as error:
+        raise FileProblem.unwritable(path, error) from error
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
+    """Call `write` with a file that takes the place of `path` once it is complete and on disk."""
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+    except OSError as error:
+        raise FileProblem.unwritable(path, error.strerror or error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(_mode(path))
+        Path(temporary).replace(path)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise FileProblem.unwritable(path, error.strerror or error) from error
+        raise
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file to be replaced, or those a new file would get."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _write_parquet(table: Any, file: IO[bytes]) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(table, file, compression="zstd")
+
+
+def _write_ipc(table: Any, file: IO[bytes]) -> None:
+    import pyarrow as pa
+
+    with pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_csv(table: Any, file: IO[bytes], separator: str = ",") -> None:
+    """Write a table as CSV, with quotes only where some cell needs them."""
+    from pyarrow import csv as arrow_csv
+
+    table = _plain_columns(table)
+    style = "needed" if _needs_quotes(table, separator) else "none"
+    options = arrow_csv.WriteOptions(delimiter=separator, quoting_style=style, quoting_header=style)
+    with arrow_csv.CSVWriter(file, table.schema, write_options=options) as writer:
+        for start in range(0, table.num_rows, CSV_CHUNK):
+            writer.write_table(table.slice(start, CSV_CHUNK))
+
+
+def _plain_columns(table: Any) -> Any:
+    """Return the table with dictionary columns as their values, which CSV can hold."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+    return table
+
+
+def _needs_quotes(table: Any, separator: str) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    special = '[\\r\\n"' + ("\\t" if separator == "\t" else separator) + "]"
+    columns = [pa.array(table.column_names, pa.string())]
+    columns += [c for c in table.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
+    return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in columns)

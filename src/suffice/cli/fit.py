@@ -1,0 +1,106 @@
+"""`suffice fit`: learn a model from a table and save it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from ..errors import quoted
+from .files import check_writable
+from .models import TITLES, ModelName, make_estimator, usable_columns
+from .output import Common, print_json, progress
+from .problems import UsageProblem
+from .training import Training, read_training
+
+Column = Annotated[str, Parameter(metavar="COLUMN")]
+Number = Annotated[float, Parameter(metavar="NUMBER")]
+
+
+def fit(
+    data: Annotated[Path, Parameter(metavar="DATA")],
+    /,
+    *,
+    target: Column,
+    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    model: ModelName = "nb",
+    drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
+    weight: Column | None = None,
+    priors: Literal["empirical", "uniform"] = "empirical",
+    divisor: Literal["mle", "unbiased"] = "mle",
+    smoothing: Number | None = None,
+    shrinkage: Number | None = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Learn a model from a table and save it to a file.
+
+    Cells may be missing. Rows without a label are left out, and the command says how many.
+
+    Parameters
+    ----------
+    data
+        Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+    target
+        Column of class labels.
+    output
+        File to write the model to, by custom with the ending .suffice.
+    model
+        nb: each column by itself, numbers and categories (naive Bayes). The others are one Gaussian per class over
+        the numeric and boolean columns. full: with its own covariance. shared: one covariance for all classes.
+        diagonal: columns independent. spherical: the same variance for all columns.
+    drop
+        Column to leave out, such as a row number or a date; may be repeated.
+    weight
+        Column of row weights: k means k copies of the row.
+    priors
+        Class priors: the classes' shares of the rows, or all equal.
+    divisor
+        Divide sums of squares by n (maximum likelihood) or by n - 1.
+    smoothing
+        For nb: added to the count of every category; 1 if not given.
+    shrinkage
+        For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
+    """
+    if smoothing is not None and model != "nb":
+        raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
+    if shrinkage is not None and model == "nb":
+        raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical.")
+    check_writable(output, [(data, "table")])
+    with progress(common, f"Learning from {data.name}"):
+        training = read_training(data, target, drop=drop, weight=weight, common=common)
+        used, left_out = usable_columns(model, training)
+        options = {"smoothing": smoothing, "shrinkage": shrinkage, "divisor": divisor}
+        estimator = make_estimator(model, priors="uniform" if priors == "uniform" else None, **options)
+        estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+        estimator.save(output)
+    if common.json:
+        print_json(_document(estimator, model, training, left_out, output))
+    _remark(common, estimator, model, training, left_out, output)
+
+
+def _document(estimator: Any, model: str, training: Training, left_out: list[str], output: Path) -> dict[str, Any]:
+    return {
+        "output": str(output),
+        "model": model,
+        "classes": estimator.classes_.tolist(),
+        "columns": estimator.feature_names_in_.tolist(),
+        "columns_left_out": left_out,
+        "rows": training.columns.num_rows,
+        "rows_without_label": training.unlabelled,
+        "notes": [str(note) for note in estimator.notes_],
+    }
+
+
+def _remark(
+    common: Common, estimator: Any, model: str, training: Training, left_out: list[str], output: Path
+) -> None:
+    if left_out:
+        common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
+    for note in estimator.notes_:
+        common.remark(f"Note: {note}.")
+    columns = len(estimator.feature_names_in_)
+    common.remark(
+        f"Wrote {output}: {TITLES[model]}; {len(estimator.classes_)} classes, "
+        f"{columns} column{'' if columns == 1 else 's'}, {training.columns.num_rows} rows."
+    )

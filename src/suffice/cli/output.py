@@ -1,0 +1,89 @@
+"""What the command line says: results on stdout, remarks and progress on stderr."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+
+@Parameter(name="*")
+@dataclass(frozen=True)
+class Common:
+    """Options of every command.
+
+    Parameters
+    ----------
+    json
+        Print the result as one JSON document on stdout, for other programs.
+    quiet
+        Print no progress and no remarks; errors are still printed.
+    """
+
+    json: Annotated[bool, Parameter(show_default=False)] = False
+    quiet: Annotated[bool, Parameter(show_default=False)] = False
+
+    def remark(self, text: object) -> None:
+        """Print a line on stderr unless told to be quiet."""
+        if not self.quiet:
+            print(text, file=sys.stderr)
+
+
+def print_json(document: Any) -> None:
+    """Print one JSON document; numbers that JSON cannot hold (NaN, infinity) become null."""
+    ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
+    print(json.dumps(_finite(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, dict):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+def page_width() -> int:
+    """Return how many characters a line may have: the terminal's, or 100 when the output goes elsewhere."""
+    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+
+
+def align(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), gap: int = 2) -> list[str]:
+    """Return table rows as lines with columns below each other; those numbered in `left` are flush left."""
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if j in left else cell.rjust(width)
+            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((" " * gap).join(cells).rstrip())
+    return lines
+
+
+@contextlib.contextmanager
+def progress(common: Common, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
+    """Show a bar on stderr while the block runs; it receives a function that says how many steps were made.
+
+    There is no bar when stderr is not a terminal, under --quiet, or where NO_COLOR asks for plain output.
+    """
+    if common.quiet or "NO_COLOR" in os.environ or not sys.stderr.isatty():
+        yield lambda steps: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda steps: bar.advance(task, steps)

@@ -1,0 +1,194 @@
+"""What can be wrong with a file, a column or a combination of options, in the words of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+
+from ..errors import DataError, SchemaError, quoted
+
+FORMATS = ".csv, .tsv, .parquet, .arrow, .feather, .ipc"
+
+
+class UsageProblem(Exception):
+    """The options do not fit together; the command ends with status 2."""
+
+
+class FileProblem(DataError):
+    """A table cannot be read or written."""
+
+    @classmethod
+    def absent(cls, path: object) -> FileProblem:
+        """Say that there is no such file."""
+        return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
+
+    @classmethod
+    def folder(cls, path: object) -> FileProblem:
+        """Refuse a folder in the place of a file."""
+        return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
+
+    @classmethod
+    def unknown_format(cls, path: object) -> FileProblem:
+        """Refuse a file whose name does not say what it holds."""
+        return cls(
+            f"{str(path)!r} has no ending that says what it holds. Next: use one of {FORMATS} "
+            "(a CSV or TSV to be read may also end in .gz, .bz2 or .zst)."
+        )
+
+    @classmethod
+    def empty(cls, path: object) -> FileProblem:
+        """Refuse a file of zero lines."""
+        return cls(f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row.")
+
+    @classmethod
+    def no_rows(cls, path: object, columns: int) -> FileProblem:
+        """Refuse a table with columns and nothing below them."""
+        return cls(f"{str(path)!r} has {_count(columns, 'column')} and no rows. Next: give at least one row.")
+
+    @classmethod
+    def ragged(cls, path: object, line: int, expected: int, got: int) -> FileProblem:
+        """Name the first line with too few or too many cells."""
+        return cls(
+            f"{str(path)!r}, line {line}: {_count(got, 'cell')} where the line of column names has {expected}. "
+            "Next: correct that line; a cell that contains the separator must stand in double quotes."
+        )
+
+    @classmethod
+    def open_quote(cls, path: object, line: int) -> FileProblem:
+        """Refuse a double quote that swallows the rest of the file."""
+        return cls(
+            f"{str(path)!r}: a double quote opened on or after line {line} is never closed. Next: close it, or write "
+            'a quote inside a cell as "".'
+        )
+
+    @classmethod
+    def encoding(cls, path: object, where: str) -> FileProblem:
+        """Refuse text that is not UTF-8."""
+        return cls(
+            f"{str(path)!r} is not UTF-8 text ({where}). Next: save it as UTF-8, for example with "
+            "iconv -f latin1 -t utf-8."
+        )
+
+    @classmethod
+    def repeated(cls, path: object, names: Sequence[str]) -> FileProblem:
+        """Refuse columns that share a name."""
+        return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
+
+    @classmethod
+    def unreadable(cls, path: object, what: str, why: object) -> FileProblem:
+        """Say that the contents are not what the name promises."""
+        return cls(
+            f"{str(path)!r} cannot be read as {what}: {_sentence(why)}. Next: check that the file is complete and that "
+            "its name ends in what it holds."
+        )
+
+    @classmethod
+    def unwritable(cls, path: object, why: object) -> FileProblem:
+        """Say why a result cannot be written."""
+        return cls(f"{str(path)!r} cannot be written: {_sentence(why)}. Next: choose another place or name.")
+
+    @classmethod
+    def overwrites(cls, path: object, what: str) -> FileProblem:
+        """Refuse to replace an input by the result."""
+        return cls(f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name.")
+
+
+class ColumnProblem(SchemaError):
+    """A column is not there, or cannot be what the command line was told it is."""
+
+    @classmethod
+    def absent(cls, names: Sequence[str], columns: Sequence[str], path: object, role: str) -> ColumnProblem:
+        """Name missing columns, what they were wanted for, and the closest names there are."""
+        lower = {name.lower(): name for name in columns}
+        close = [lower[m] for name in names for m in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+        some = list(dict.fromkeys(close))
+        known = f"the closest {'is' if len(some) == 1 else 'are'} {quoted(some)}" if some else f"it has {quoted(columns)}"
+        one = len(names) == 1
+        return cls(
+            f"{str(path)!r} has no column{'' if one else 's'} {quoted(names)} {role}; {known}. "
+            "Next: correct the spelling, or rename the column in the table."
+        )
+
+    @classmethod
+    def unusable(cls, message: object, names: Sequence[str]) -> ColumnProblem:
+        """Add to a refusal of the library how to leave the columns out here."""
+        return cls(f"{message} On the command line: {drop_flags(names)}")
+
+    @classmethod
+    def empty(cls, names: Sequence[str], rows: int) -> ColumnProblem:
+        """Refuse columns in which every cell is missing."""
+        one = len(names) == 1
+        return cls(
+            f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any of the {rows} "
+            f"rows. Next: leave {'it' if one else 'them'} out with {drop_flags(names)}"
+        )
+
+    @classmethod
+    def nothing_left(cls, target: str) -> ColumnProblem:
+        """Refuse a table with nothing beside the target."""
+        return cls(f"There is no column left to learn {target!r} from. Next: leave fewer out.")
+
+    @classmethod
+    def no_numbers(cls, model: str, names: Sequence[str]) -> ColumnProblem:
+        """Refuse a Gaussian model of a table of text."""
+        return cls(
+            f"--model {model} learns from numeric and boolean columns, and {quoted(names)} hold text. "
+            "Next: use --model nb, which takes both."
+        )
+
+
+class TargetProblem(DataError):
+    """The target column does not name classes that could be told apart."""
+
+    @classmethod
+    def one_class(cls, target: str, label: object, rows: int) -> TargetProblem:
+        """Refuse a single class."""
+        return cls(
+            f"Column {target!r} holds one class only, {label!r}, in all of the {_count(rows, 'row')} with a label: there "
+            "is nothing to tell apart. Next: choose another --target, or add rows of another class."
+        )
+
+    @classmethod
+    def no_label(cls, target: str, rows: int) -> TargetProblem:
+        """Refuse a column of missing labels."""
+        return cls(f"Column {target!r} has no label in any of the {rows} rows. Next: choose another --target.")
+
+    @classmethod
+    def not_classes(cls, target: str, what: str) -> TargetProblem:
+        """Refuse measurements, dates and nested values as classes."""
+        return cls(
+            f"Column {target!r} holds {what}, and a target holds classes: text, whole numbers, or true and false. "
+            "Next: choose another --target, or turn it into classes first."
+        )
+
+
+class WeightProblem(DataError):
+    """The weight column does not hold weights."""
+
+    @classmethod
+    def of(cls, column: str, what: str) -> WeightProblem:
+        """Say what is wrong with it."""
+        return cls(
+            f"Column {column!r} cannot be the weight of the rows: {what}. Next: weights count copies of a row, so they "
+            "are finite numbers of at least 0, not all 0."
+        )
+
+
+def drop_flags(names: Sequence[str]) -> str:
+    """Return the options that leave these columns out, ready to paste."""
+    import shlex
+
+    return " ".join(f"--drop {shlex.quote(name)}" for name in names)
+
+
+def one_line(text: object) -> str:
+    """Return a message on a single line."""
+    return " ".join(str(text).split())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _sentence(why: object) -> str:
+    return one_line(why).rstrip(". ")

@@ -1,0 +1,203 @@
+"""`suffice show`: say in plain words what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from .output import Common, align, page_width, print_json
+
+MOST_LEVELS = 6  # categories shown per column
+MOST_COLUMNS = 40
+MOST_CLASSES = 12
+
+
+def show(
+    model: Annotated[Path, Parameter(metavar="MODEL")],
+    /,
+    *,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Say what a model is: its classes, what it learned of each column, and what had to be repaired.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    """
+    summary = summarize(model)
+    if common.json:
+        print_json(summary)
+    else:
+        print("\n".join(render(summary, page_width())))
+
+
+# --- the facts ---------------------------------------------------------------------------------------------------
+
+
+def summarize(path: Path) -> dict[str, Any]:
+    """Return what there is to say of a model file as plain values."""
+    from .. import load
+    from ..store import read_model
+    from .files import check_readable
+
+    check_readable(path)
+    estimator = load(path)
+    document, schema, statistics = read_model(path)
+    weights = statistics.weight.tolist()
+    return {
+        "model": type(estimator).__name__,
+        "settings": document["settings"],
+        "meaning": _meaning(type(estimator).__name__, document["settings"]),
+        "written_by": document["written_by"],
+        "rows": statistics.rows,
+        "weighted": sum(weights) != statistics.rows,
+        "classes": [
+            {"label": label, "weight": weight, "prior": float(prior)}
+            for label, weight, prior in zip(statistics.classes, weights, estimator.priors_, strict=True)
+        ],
+        "columns": _columns(estimator, document, schema, statistics),
+        "notes": [str(note) for note in estimator.notes_],
+    }
+
+
+def _meaning(kind: str, settings: dict[str, Any]) -> str:
+    if kind == "NaiveBayes":
+        return "naive Bayes: within a class, the columns (or blocks of columns) are independent of each other"
+    structure = {
+        "full": "columns vary together",
+        "diagonal": "columns are independent",
+        "spherical": "columns are independent and equally spread",
+    }[settings["covariance"]]
+    spread = "all classes share one spread" if settings["shared"] else "each class has its own spread"
+    return f"one Gaussian per class: {structure}, and {spread}"
+
+
+def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: Any) -> list[dict[str, Any]]:
+    """Return one entry per column in the model's order."""
+    from ..densities import Gaussian
+
+    entries: dict[int, dict[str, Any]] = {}
+    parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=True)
+    for block, density, stats in parts:
+        observed = stats.column_weight().sum(axis=0) / statistics.total
+        for j, position in enumerate(block["positions"]):
+            column = schema.columns[position]
+            entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - float(observed[j]))}
+            own = _gaussian(density, j) if isinstance(density, Gaussian) else _categorical(density, j)
+            family = block["family"].get("family", "gaussian")
+            entries[position] = entry | {"family": family} | own
+    return [entries[position] for position in sorted(entries)]
+
+
+def _gaussian(density: Any, j: int) -> dict[str, Any]:
+    """Return means (k,) and standard deviations (k,) of a column; no deviation where it never varies."""
+    k = len(density.means)
+    deviation = None
+    if j in density.used:
+        spread = _deviations(density.covariance)[:, density.used.index(j)].tolist()
+        deviation = spread if len(spread) == k else spread * k
+    return {"mean": density.means[:, j].tolist(), "sd": deviation}
+
+
+def _deviations(covariance: Any) -> Any:
+    """Return standard deviations (g, d); no d × d matrix is built, since a model may have thousands of columns."""
+    from .._arrays import np
+    from ..densities import Diagonal, Spherical
+
+    if isinstance(covariance, Diagonal):
+        return np.sqrt(covariance.variance)
+    if isinstance(covariance, Spherical):
+        return np.repeat(np.sqrt(covariance.variance)[:, None], covariance.d, axis=1)
+    return covariance.scale
+
+
+def _categorical(density: Any, j: int) -> dict[str, Any]:
+    """Return p(level | class) of a column, the commonest level first, and of a category never seen."""
+    from .._arrays import np
+
+    p = np.exp(density.log_p[j])
+    order = np.argsort(-p[:, :-1].mean(axis=0), kind="stable")
+    levels = [{"level": density.levels[j][i], "probability": p[:, i].tolist()} for i in order]
+    return {"levels": levels, "never_seen": p[:, -1].tolist()}
+
+
+# --- the page ----------------------------------------------------------------------------------------------------
+
+
+def render(summary: dict[str, Any], width: int) -> list[str]:
+    """Return the summary as lines of text."""
+    classes, columns = summary["classes"], summary["columns"]
+    lines = [
+        f"A model of the kind {summary['meaning']}.",
+        f"It has learned {len(classes)} classes and {len(columns)} columns from {summary['rows']:,} rows.",
+        "",
+    ]
+    amount = "weight" if summary["weighted"] else "rows"
+    rows = [["class", amount, "prior"]]
+    rows += [[str(c["label"]), f"{c['weight']:,.6g}", f"{c['prior']:.3f}"] for c in classes[:MOST_CLASSES]]
+    lines += [*align(rows), *_more(len(classes) - MOST_CLASSES, "classes"), ""]
+    lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
+    lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
+    lines.append("Numbers: mean ± standard deviation. Categories: probability within the class.")
+    lines += [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
+    return lines
+
+
+def _more(count: int, what: str) -> list[str]:
+    return [f"… and {count} more {what}; --json lists all"] if count > 0 else []
+
+
+def _column_tables(classes: list[dict[str, Any]], columns: list[dict[str, Any]], width: int) -> list[str]:
+    """Return one table with as many classes side by side as fit, and another below it for the next ones."""
+    lines: list[str] = []
+    start = 0
+    while start < len(classes):
+        stop = len(classes)
+        table = _table(classes, columns, start, stop)
+        while stop > start + 1 and max(map(len, table)) > width:
+            stop -= 1
+            table = _table(classes, columns, start, stop)
+        lines += ([""] if lines else []) + table
+        start = stop
+    return lines
+
+
+def _table(classes: list[dict[str, Any]], columns: list[dict[str, Any]], start: int, stop: int) -> list[str]:
+    rows = [["column", "family", "missing", *(str(c["label"]) for c in classes[start:stop])]]
+    blank = [""] * (stop - start)
+    for column in columns:
+        head = [str(column["name"]), column["family"], f"{column['missing']:.1%}" if column["missing"] else "none"]
+        if "mean" in column:
+            deviations = column["sd"] or [None] * len(classes)
+            cells = [
+                plus_minus(m, s) for m, s in zip(column["mean"][start:stop], deviations[start:stop], strict=True)
+            ]
+            rows.append([*head, *cells])
+            continue
+        rows.append([*head, *blank])
+        for level in column["levels"][:MOST_LEVELS]:
+            rows.append([f"  {level['level']}", "", "", *(percent(p) for p in level["probability"][start:stop])])
+        if len(column["levels"]) > MOST_LEVELS:
+            rows.append([f"  … {len(column['levels']) - MOST_LEVELS} more", "", "", *blank])
+    return align(rows, left=(0, 1))
+
+
+def plus_minus(mean: float, deviation: float | None) -> str:
+    """Return a mean and its standard deviation with two figures of the deviation: 38.8 ± 2.7."""
+    if deviation is None or deviation == 0:
+        return f"always {mean:.6g}" if deviation is None else f"{mean:.6g} ± 0"
+    digits = int(f"{deviation:e}".partition("e")[2])  # the power of ten of the deviation
+    if digits > 5 or digits < -4:
+        return f"{mean:.4g} ± {deviation:.2g}"
+    places = max(0, 1 - digits)
+    return f"{mean:.{places}f} ± {deviation:.{places}f}"
+
+
+def percent(p: float) -> str:
+    """Return a probability in percent, never rounded to certainty."""
+    if 0 < p < 0.001:
+        return "<0.1%"
+    return ">99.9%" if 0.999 < p < 1 else f"{p:.1%}"

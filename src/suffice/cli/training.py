@@ -1,0 +1,164 @@
+"""From a table in a file to what a model learns from: columns, labels and row weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .files import read_table
+from .output import Common
+from .problems import ColumnProblem, SchemaError, TargetProblem, WeightProblem, drop_flags
+
+ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
+FEW_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """Rows to learn from.
+
+    `columns` is the table of the other columns, `labels` one class label per row, `weight` one number per row or None,
+    `unlabelled` how many rows were left out because they have no label.
+    """
+
+    columns: Any
+    labels: Any
+    weight: Any
+    unlabelled: int
+
+    @property
+    def classes(self) -> list[Any]:
+        """The distinct labels in order."""
+        return sorted(self.labels.unique().to_pylist())
+
+    @property
+    def numeric(self) -> list[str]:
+        """The names of the columns that a Gaussian can learn from."""
+        from ..table import read_table as read_columns
+
+        return [str(column.name) for column in read_columns(self.columns).schema.columns if column.kind.is_number]
+
+
+def read_training(
+    path: Path, target: str, *, drop: Sequence[str] = (), weight: str | None = None, common: Common
+) -> Training:
+    """Return the rows of a file that have a label, saying on stderr what was left out."""
+    table = read_table(path)
+    names = table.column_names
+    for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
+        if wanted not in names:
+            raise ColumnProblem.absent([wanted], names, path, role)
+    if weight is not None and weight not in names:
+        raise ColumnProblem.absent([weight], names, path, "for --weight")
+    table, unlabelled = _labelled_rows(table, target)
+    if unlabelled:
+        common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
+    labels = table.column(target)
+    classes = labels.unique()
+    if len(classes) == 1:
+        raise TargetProblem.one_class(target, classes[0].as_py(), table.num_rows)
+    weights = None if weight is None else _weights(table.column(weight), weight)
+    columns = table.drop_columns(list({target, *drop, *([] if weight is None else [weight])}))
+    _check_columns(columns, target)
+    _remark_names(columns, common)
+    return Training(columns, labels, weights, unlabelled)
+
+
+def _labelled_rows(table: Any, target: str) -> tuple[Any, int]:
+    """Return the rows with a label, whose column is made plain text, integers or truth values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    labels = table.column(target)
+    if pa.types.is_dictionary(labels.type):
+        labels = labels.cast(labels.type.value_type)
+    if pa.types.is_temporal(labels.type):
+        raise TargetProblem.not_classes(target, f"dates or times ({labels.type})")
+    if pa.types.is_nested(labels.type) or pa.types.is_binary(labels.type):
+        raise TargetProblem.not_classes(target, f"values of type {labels.type}")
+    present = pc.is_valid(labels)
+    if pa.types.is_floating(labels.type):
+        present = pc.invert(pc.is_null(labels, nan_is_null=True))
+    rows, labels = table.filter(present), labels.filter(present)
+    if not rows.num_rows:
+        raise TargetProblem.no_label(target, table.num_rows)
+    if pa.types.is_floating(labels.type) or pa.types.is_decimal(labels.type):
+        labels = _whole_numbers(labels, target)
+    rows = rows.set_column(rows.schema.get_field_index(target), target, labels)
+    return rows, table.num_rows - rows.num_rows
+
+
+def _whole_numbers(labels: Any, target: str) -> Any:
+    """Return labels that tools store as 1.0, 2.0 because some were missing as the integers they are."""
+    import pyarrow as pa
+
+    try:
+        return labels.cast(pa.float64()).cast(pa.int64())
+    except pa.ArrowInvalid:
+        distinct = len(labels.unique())
+        what = f"{distinct} different {'number' if distinct == 1 else 'numbers'}, such as {labels[0].as_py()}"
+        raise TargetProblem.not_classes(target, what) from None
+
+
+def _weights(column: Any, name: str) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+        raise WeightProblem.of(name, f"it has the type {kind}")
+    values = column.cast(pa.float64())
+    unusable = pc.invert(pc.and_(pc.is_finite(values), pc.greater_equal(values, 0)))
+    bad = pc.sum(pc.fill_null(unusable, True)).as_py()
+    if bad:
+        raise WeightProblem.of(name, f"{bad} of {len(values)} cells are missing, infinite or negative")
+    if not pc.sum(values).as_py():
+        raise WeightProblem.of(name, "every cell is 0")
+    return values.to_numpy()
+
+
+def _check_columns(columns: Any, target: str) -> None:
+    """Refuse columns no model can use, all of them at once, with the options that leave them out."""
+    import pyarrow as pa
+
+    if not columns.num_columns:
+        raise ColumnProblem.nothing_left(target)
+    fields = list(columns.schema)
+    temporal = [field for field in fields if pa.types.is_temporal(field.type)]
+    if temporal:
+        message = SchemaError.temporal(temporal[0].name, temporal[0].type)
+        raise ColumnProblem.unusable(message, [field.name for field in temporal])
+    odd = [field for field in fields if pa.types.is_nested(field.type) or pa.types.is_binary(field.type)]
+    if odd:
+        message = SchemaError.unsupported(odd[0].name, odd[0].type)
+        raise ColumnProblem.unusable(message, [field.name for field in odd])
+    empty = [field.name for field in fields if not _has_value(columns.column(field.name))]
+    if empty:
+        raise ColumnProblem.empty(empty, columns.num_rows)
+
+
+def _has_value(column: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
+    return not pc.all(missing).as_py()
+
+
+def _remark_names(columns: Any, common: Common) -> None:
+    """Warn of columns that look like the name or number of a row: they tell classes apart in these rows only."""
+    import pyarrow as pa
+
+    for field in columns.schema:
+        column = columns.column(field.name)
+        if field.name == "":
+            common.remark('The column without a name is used like any other. If it numbers the rows: --drop ""')
+        elif pa.types.is_string(field.type) and columns.num_rows > FEW_ROWS:
+            distinct = len(column.unique())
+            if distinct > ALMOST_ALL * columns.num_rows:
+                common.remark(
+                    f"Column {field.name!r} has {distinct} different texts in {columns.num_rows} rows. "
+                    f"If it only names the rows: {drop_flags([field.name])}"
+                )
