@@ -33,7 +33,7 @@ def build() -> App:
     app = App(
         name="suffice",
         help=HELP,
-        help_format="plaintext",
+        help_format="markdown",
         version=f"suffice {__version__}",
         default_parameter=Parameter(negative=()),
         result_action="return_value",

@@ -1,0 +1,92 @@
+"""Read the columns of any table (NumPy, pandas, polars, pyarrow, lists) as numbers or as category codes.
+
+Null and NaN are both missing: NaN in a numeric block, −1 in a code. Infinity is an error that names the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import narwhals.stable.v2 as nw
+
+from .._arrays import Array, Codes, np, sparse
+from ..errors import DataError, SchemaError, quoted
+from ..schema import Level, Schema
+from .arrays import ArrayTable
+from .categories import factorize, recode
+from .frames import FrameTable, label_values
+
+__all__ = ["Table", "factorize", "label_values", "read_table", "recode"]
+
+
+class Table(Protocol):
+    """A table that can be asked for its schema and for one or more of its columns."""
+
+    schema: Schema
+    rows: int
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Return these columns as float64 (n, d), NaN where missing."""
+        ...
+
+    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
+        """Return the sorted levels of a column and a code per row (n,), −1 where missing."""
+        ...
+
+
+def read_table(X: Any) -> Table:
+    """Return `X` as a Table: a 2-D array or list of rows, or any data frame that narwhals or Arrow can read."""
+    if sparse.issparse(X):
+        raise ContainerError(
+            "Sparse input is not supported here: a Gaussian needs every cell. Next: X.toarray() if it fits in memory."
+        )
+    if isinstance(X, np.ndarray | list | tuple) or not is_frame(X):
+        return ArrayTable(X)
+    if _is_series(X):
+        raise DataError(
+            "Expected 2D array, got 1D array instead: a single column. Next: pass it as a table of one column."
+        )
+    try:
+        return FrameTable(_frame(X))
+    except nw.exceptions.DuplicateError:
+        names = [str(name) for name in _native_names(X)]
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
+
+
+def _frame(X: Any) -> nw.DataFrame[Any]:
+    try:
+        return nw.from_native(X, eager_only=True)
+    except TypeError:
+        return _from_arrow_stream(X)
+
+
+def _native_names(X: Any) -> list[Any]:
+    return list(getattr(X, "column_names", getattr(X, "columns", ())))
+
+
+class ContainerError(DataError, TypeError):
+    """A container of the wrong type; scikit-learn expects a TypeError here."""
+
+
+def is_frame(X: Any) -> bool:
+    return hasattr(type(X), "__arrow_c_stream__") or hasattr(type(X), "columns")
+
+
+def _is_series(X: Any) -> bool:
+    try:
+        nw.from_native(X, series_only=True)
+    except TypeError:
+        return False
+    return True
+
+
+def _from_arrow_stream(X: Any) -> nw.DataFrame[Any]:
+    try:
+        return nw.from_arrow(X, backend="pyarrow")
+    except (TypeError, ModuleNotFoundError) as error:
+        raise ContainerError(
+            f"X is a {type(X).__name__}, which cannot be read as a table in memory. "
+            "Next: collect it into a pandas, polars or pyarrow table, or a NumPy array."
+        ) from error

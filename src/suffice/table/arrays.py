@@ -1,0 +1,91 @@
+"""Tables without column names: arrays and lists of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..errors import DataError, SchemaError
+from ..schema import Column, Kind, Level, Schema
+from .categories import factorize
+from .cells import as_float, check_finite, object_kind
+
+
+class ArrayTable:
+    """A 2-D array (or list of rows) whose columns have no names."""
+
+    def __init__(self, X: Any) -> None:
+        values = _fill_masked(X) if isinstance(X, np.ma.MaskedArray) else _rectangle(X)
+        self._values = _check_array(values)
+        self.rows, d = self._values.shape
+        kinds = _array_kinds(self._values)
+        self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        every = list(positions) == list(range(len(self.schema)))
+        values = self._values if every else self._values[:, list(positions)]
+        block = as_float(values, [self.schema.names[p] for p in positions])
+        check_finite(block, [self.schema.names[p] for p in positions])
+        return block
+
+    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
+        return factorize(self._values[:, position], self.schema.names[position])
+
+
+def _rectangle(X: Any) -> Any:
+    """Return an array; rows that mix text and numbers keep their Python values instead of all becoming text."""
+    if isinstance(X, np.ndarray) or hasattr(X, "__array__"):
+        return np.asarray(X)
+    try:
+        values = np.asarray(X)
+    except ValueError:
+        _refuse_ragged(X)
+        values = np.asarray(X, dtype=object)
+    if values.dtype.kind in "USO" and values.ndim == 2:
+        kept = np.empty(values.shape, dtype=object)
+        for i, row in enumerate(X):
+            kept[i, :] = list(row)
+        return kept
+    return values
+
+
+def _refuse_ragged(X: Any) -> None:
+    lengths = [len(row) if hasattr(row, "__len__") else -1 for row in X]
+    odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    if odd is not None:
+        raise DataError(
+            f"Row {odd} has {lengths[odd]} cells and the first row has {lengths[0]}. Next: give every row as many."
+        )
+
+
+def _check_array(values: Any) -> Any:
+    if values.ndim == 0:
+        raise DataError(f"Expected 2D array, got scalar array instead: {values!r}. Next: pass rows and columns.")
+    if values.ndim != 2:
+        raise DataError(
+            f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
+            "array.reshape(-1, 1) if it has one column or array.reshape(1, -1) if it has one row."
+        )
+    if np.iscomplexobj(values):
+        raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
+    if values.dtype.kind in "mM":
+        raise SchemaError.temporal(0, values.dtype)
+    if values.dtype.kind == "V":
+        raise SchemaError.unsupported(0, values.dtype)
+    return values
+
+
+def _fill_masked(X: Any) -> Any:
+    if X.dtype.kind in "fiu":
+        return X.astype(np.float64).filled(np.nan)
+    values = np.asarray(X.data).astype(object)
+    values[np.ma.getmaskarray(X)] = None
+    return values
+
+
+def _array_kinds(values: Any) -> list[Kind]:
+    if values.dtype.kind == "O":
+        return [object_kind(values[:, j], j) for j in range(values.shape[1])]
+    kinds = {"b": Kind.BOOLEAN, "U": Kind.STRING, "S": Kind.STRING, "T": Kind.STRING}
+    return [kinds.get(values.dtype.kind, Kind.NUMERIC)] * values.shape[1]

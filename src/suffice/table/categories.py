@@ -1,0 +1,57 @@
+"""Categories as codes: the sorted levels of a column, and a small number for each cell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Codes, np
+from ..errors import DataError
+from ..schema import Level, Name, sort_levels
+from .cells import holds_value, plain_value
+
+INTEGER_SPAN = 4096  # integers within so small a range are counted directly, without sorting
+
+
+def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted levels in a one-dimensional array and a code per value, −1 where missing."""
+    if values.dtype.kind in "iu" and len(values):
+        low, high = int(values.min()), int(values.max())
+        if high - low < INTEGER_SPAN:
+            return _factorize_range(values, low, high)
+    if values.dtype.kind == "O":
+        return factorize_objects(values)
+    present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
+    found, inverse = np.unique(values[present], return_inverse=True)
+    if values.dtype.kind == "f" and np.isinf(found).any():
+        raise DataError.infinite([column])
+    codes = np.full(len(values), -1, dtype=np.int32)
+    codes[present] = inverse
+    return tuple(plain_value(level) for level in found.tolist()), codes
+
+
+def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:
+    shifted = values if low == 0 else values.astype(np.int64) - low if high < 2**63 else values - np.uint64(low)
+    shifted = shifted.astype(np.intp, copy=False)
+    seen = np.bincount(shifted, minlength=high - low + 1) > 0
+    levels = tuple(int(level) + low for level in np.flatnonzero(seen))
+    if seen.all():
+        return levels, np.asarray(shifted)
+    return levels, np.asarray((np.cumsum(seen) - 1)[shifted])
+
+
+def factorize_objects(values: Any) -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted levels and codes of an array of Python objects."""
+    plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
+    levels = sort_levels([value for value in set(plain) if value is not None])
+    index = {level: i for i, level in enumerate(levels)}
+    return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
+
+
+def recode(levels: Sequence[Level], codes: Codes, known: Sequence[Level]) -> Codes:
+    """Return codes against the `known` levels: len(known) for a level not among them, −1 for missing."""
+    if tuple(levels) == tuple(known):
+        return codes
+    index = {level: i for i, level in enumerate(known)}
+    lookup = np.array([index.get(level, len(known)) for level in levels] + [-1], dtype=np.int32)
+    return lookup[codes]

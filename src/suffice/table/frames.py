@@ -1,0 +1,184 @@
+"""Tables and series of pandas, polars and pyarrow, read through narwhals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+from .._arrays import Array, Codes, np
+from ..errors import SchemaError
+from ..schema import Column, Kind, Level, Name, Schema, sort_levels
+from .categories import factorize, factorize_objects, recode
+from .cells import as_float, check_finite, holds_value, object_kind, plain_value
+
+
+class FrameTable:
+    """A pandas, polars or pyarrow table in memory, read through narwhals."""
+
+    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+        self._frame = frame
+        self.rows = len(frame)
+        names = frame.columns
+        self._named = all(isinstance(name, str) for name in names)
+        columns = tuple(
+            Column(name if self._named else j, _series_kind(frame.get_column(name), name))
+            for j, name in enumerate(names)
+        )
+        self.schema = Schema(columns, self._named)
+
+    def _series(self, position: int) -> nw.Series[Any]:
+        return self._frame.get_column(self._frame.columns[position])
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        block = np.empty((self.rows, len(positions)), dtype=np.float64, order="C")
+        for j, position in enumerate(positions):
+            block[:, j] = _series_float(self._series(position), self.schema.names[position])
+        check_finite(block, [self.schema.names[p] for p in positions])
+        return block
+
+    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
+        series, kind = self._series(position), self.schema.columns[position].kind
+        name = self.schema.names[position]
+        if kind is Kind.NUMERIC:
+            return _factorize_numbers(series, name)
+        if kind is Kind.EMPTY:
+            return (), np.full(self.rows, -1, dtype=np.int32)
+        if series.dtype == nw.Object:
+            return factorize(series.to_numpy(), name)
+        return _factorize_series(series, kind)
+
+
+def _series_kind(series: nw.Series[Any], name: Name) -> Kind:
+    dtype = series.dtype
+    if dtype == nw.Boolean:
+        return Kind.BOOLEAN
+    if dtype.is_numeric():
+        return Kind.NUMERIC
+    if dtype in (nw.Categorical, nw.Enum):
+        return Kind.CATEGORICAL
+    if dtype == nw.String:
+        return Kind.STRING
+    if dtype.is_temporal():
+        raise SchemaError.temporal(name, dtype)
+    if len(series) == int(series.is_null().sum()):
+        return Kind.EMPTY
+    if dtype == nw.Object:
+        return object_kind(series.to_numpy(), name)
+    raise SchemaError.unsupported(name, dtype)
+
+
+def _series_float(series: nw.Series[Any], name: Name) -> Array:
+    if series.dtype == nw.Object:
+        return as_float(np.asarray(series.to_numpy()), [name])
+    if series.dtype in (nw.Categorical, nw.Enum, nw.String):
+        if len(series) == int(series.is_null().sum()):
+            return np.full(len(series), np.nan)
+        raise SchemaError.needs_numbers([name], "A Gaussian")
+    if series.dtype.is_integer():
+        values = np.full(len(series), np.nan)
+        present, numbers = _present_numbers(series)
+        values[present] = numbers  # not a cast: pyarrow refuses to round integers above 2^53
+        return values
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return np.full(len(series), np.nan)
+
+
+def _present_numbers(series: nw.Series[Any]) -> tuple[Any, Any]:
+    """Return which cells of an integer column have a value, and those values exactly."""
+    present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
+    return present, (series if present.all() else series.drop_nulls()).to_numpy()
+
+
+def _factorize_numbers(series: nw.Series[Any], name: Name) -> tuple[tuple[Level, ...], Codes]:
+    if not series.dtype.is_integer():
+        return factorize(_series_float(series, name), name)
+    present, numbers = _present_numbers(series)
+    levels, found = factorize(numbers, name)
+    codes = np.full(len(series), -1, dtype=np.int32)
+    codes[present] = found
+    return levels, codes
+
+
+def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, ...], Codes]:
+    """Code a boolean, categorical or string column without passing through object arrays.
+
+    Dictionary columns are cast to strings first: reading a chunked pyarrow dictionary with nulls through
+    `to_numpy` turns the nulls into a real category.
+    """
+    declared: list[Any] = []
+    if series.dtype in (nw.Categorical, nw.Enum):
+        categories = series.cat.get_categories()
+        pandas = nw.get_native_namespace(series).__name__ == "pandas"
+        if pandas and categories.dtype not in (nw.String, nw.Object):
+            return _declared_objects(series, categories.to_list())
+        if categories.dtype.is_integer():
+            return _factorize_numbers(series.cast(categories.dtype), series.name)
+        if pandas or series.dtype == nw.Enum:
+            declared = categories.to_list()
+    if kind is Kind.BOOLEAN:
+        series = series.cast(nw.Int8)
+        declared = [False, True]
+    elif any(not isinstance(level, str) for level in declared):  # pandas categories may be any objects
+        return _declared_objects(series, declared)
+    else:
+        series = series.cast(nw.String)
+    found = [value for value in series.unique().to_list() if holds_value(value)]
+    levels = sort_levels([*declared, *(found if kind is not Kind.BOOLEAN else [])])
+    index: dict[Any, int] = {level: i for i, level in enumerate(levels)}
+    if not found:
+        return levels, np.full(len(series), -1, dtype=np.int32)
+    coded = series.replace_strict(found, [index[value] for value in found], default=None, return_dtype=nw.Float64)
+    codes = np.asarray(coded.to_numpy(), dtype=np.float64)
+    return levels, np.where(np.isnan(codes), -1, codes).astype(np.int32)
+
+
+def _declared_objects(series: nw.Series[Any], declared: Sequence[Level]) -> tuple[tuple[Level, ...], Codes]:
+    """Code a pandas category of values that are not text; intervals and the like go by their text."""
+    if any(hasattr(level, "year") or hasattr(level, "total_seconds") for level in declared):
+        raise SchemaError.temporal(series.name, "category")
+    values = np.empty(len(series), dtype=object)
+    values[:] = [_named(value) if holds_value(value) else None for value in series.to_list()]
+    found, codes = factorize_objects(values)
+    levels = sort_levels([*map(_named, declared), *found])
+    return levels, recode(found, codes, levels)
+
+
+def _named(value: Any) -> Level:
+    plain = plain_value(value)
+    return plain if type(plain) in (str, int, float, bool) else str(plain)
+
+
+def label_values(y: Any) -> Any:
+    """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array."""
+    if isinstance(y, np.ndarray):
+        return y
+    try:
+        series = nw.from_native(y, series_only=True)
+    except TypeError:
+        return _labels_array(y)
+    if series.dtype.is_temporal():
+        raise SchemaError.temporal("y", series.dtype)
+    if series.dtype.is_integer() and not series.is_null().any():
+        return series.to_numpy()
+    if series.dtype.is_float():
+        return series.to_numpy()
+    values = np.empty(len(series), dtype=object)  # through a list: a chunked dictionary array would lose its nulls
+    values[:] = series.to_list()
+    return values
+
+
+def _labels_array(y: Any) -> Any:
+    if hasattr(y, "__array__"):
+        return np.asarray(y)
+    items = list(y)
+    values = np.asarray(items) if all(np.ndim(item) == 0 for item in items) else None
+    if values is None or (values.dtype.kind in "fiub" and items):
+        return np.asarray(items)
+    if values.dtype.kind in "US" and all(isinstance(item, str) for item in items):
+        return values
+    kept = np.empty(len(items), dtype=object)
+    kept[:] = items
+    return kept
