@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version as installed
+from typing import Any
 
 project = "suffice"
 author = "the suffice developers"
@@ -26,13 +28,7 @@ myst_heading_anchors = 3
 
 autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
-autodoc_default_options = {
-    "members": True,
-    # What scikit-learn gives every estimator is documented there.
-    "inherited-members": "BaseEstimator, ClassifierMixin, TransformerMixin, ClassNamePrefixFeaturesOutMixin",
-    "exclude-members": "set_fit_request, set_partial_fit_request, set_predict_request, set_predict_proba_request, "
-    "set_predict_log_proba_request, set_score_request, set_decision_function_request",
-}
+autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
@@ -49,3 +45,23 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
 }
 html_sidebars = {"**": []}
+
+
+def skip_inherited_from_others(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out what scikit-learn and Python give every class: it is documented there."""
+    home = getattr(getattr(member, "fget", member), "__module__", None) or ""
+    return None if home.split(".")[0] == project else True
+
+
+def read_as_plain_text(app: Any, what: str, name: str, member: Any, options: Any, lines: list[str]) -> None:
+    """Let docstrings be read in a terminal: `classes_` is no link, and `ValueError`s needs no escape."""
+    for number, line in enumerate(lines):
+        parts = re.split(r"(`+[^`]*`+)", line)
+        parts[::2] = [re.sub(r"(?<![\w\\*|])([A-Za-z]\w*_)(?![\w*|])", r"`\1`", part) for part in parts[::2]]
+        lines[number] = re.sub(r"(?<=[\w_)]`)(?=[a-z])", r"\\ ", "".join(parts))
+
+
+def setup(app: Any) -> None:
+    """Connect the two functions above; the text is read after numpydoc has shaped it."""
+    app.connect("autodoc-skip-member", skip_inherited_from_others)
+    app.connect("autodoc-process-docstring", read_as_plain_text, priority=900)

@@ -33,14 +33,14 @@ def build() -> App:
     app = App(
         name="suffice",
         help=HELP,
-        help_format="markdown",
+        help_format="plaintext",
         version=f"suffice {__version__}",
         default_parameter=Parameter(negative=()),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
     for command in (fit, predict, show, compare):
-        app.command(command)
+        app.command(command, help_format="markdown")  # joins the lines of a paragraph again
     return app
 
 
@@ -58,7 +58,7 @@ def run(argv: Sequence[str]) -> int:
         return BAD_DATA
     except KeyboardInterrupt:
         return _report("stopped; nothing was written.", INTERRUPTED)
-    except Exception as error:  # noqa: BLE001 - whatever happens, users get one line and no traceback
+    except Exception as error:  # whatever happens, users get one line and no traceback
         if os.environ.get("SUFFICE_TRACEBACK"):
             raise
         return _report(_explain(error), BAD_DATA)

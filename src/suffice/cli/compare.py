@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -20,8 +21,9 @@ from .training import Training, read_training
 
 LEAST_PROBABILITY = 1e-15  # log-loss of a class called impossible: 34.5 nats instead of infinity
 BINS = 15
+MOST_NOTES = 2  # shown per model
 ORDER = ("full", "shared", "diagonal", "spherical", "nb", "logistic")
-LOGISTIC = "logistic regression (scikit-learn)"
+LOGISTIC = "scikit-learn logistic regression"
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
 
@@ -141,14 +143,14 @@ def _run_folds(
 
     classes = {label: i for i, label in enumerate(training.classes)}
     posterior = np.zeros((len(training.labels), len(classes)))
-    seconds = 0.0
+    seconds = []
     for learn, rest in parts:
         started = time.perf_counter()
         labels, answer = fit(learn)
-        seconds += time.perf_counter() - started
+        seconds.append(time.perf_counter() - started)
         posterior[np.ix_(rest, [classes[label] for label in labels.tolist()])] = answer(rest)
         advance()
-    result.fit_seconds = seconds / len(parts)
+    result.fit_seconds = median(seconds)  # the first fit may load libraries
     result.notes = list(dict.fromkeys(result.notes))
     return posterior
 
@@ -171,16 +173,16 @@ def _fit_logistic(training: Training) -> Fit:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+    from .._arrays import single_blas_thread
+
     rows, numbers, categories = _encode(training)
     labels = training.labels.to_numpy()
 
     def fit(learn: Any) -> tuple[Any, Callable[[Any], Any]]:
         numeric = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
-        encoder = make_column_transformer(
-            (numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories)
-        )
+        encoder = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
         pipeline = make_pipeline(encoder, LogisticRegression(max_iter=2000))
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
             warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
             pipeline.fit(rows[learn], labels[learn])
         return pipeline.classes_, lambda rest: pipeline.predict_proba(rows[rest])
@@ -247,23 +249,22 @@ def _setup(training: Training, target: str, folds: int, seed: int) -> dict[str, 
 
 def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     """Return the comparison as lines of text."""
-    rows = [["model", "accuracy", "log-loss", "calibration error", "fit time"]]
+    rows = [["model", "", "accuracy", "log-loss", "calib. error", "fit time"]]
     rows += [
-        [r.title, _number(r.accuracy), _number(r.log_loss), _number(r.calibration_error), _time(r.fit_seconds)]
+        [r.name, r.title, *map(_number, (r.accuracy, r.log_loss, r.calibration_error)), _time(r.fit_seconds)]
         for r in results
     ]
+    commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
+    task = f"{setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}"
     lines = [
-        f"{setup['folds']}-fold cross-validation on {setup['rows']:,} rows, {len(setup['classes'])} classes of "
-        f"{setup['target']!r}, seed {setup['seed']}",
+        f"{setup['folds']}-fold cross-validation on {task}, seed {setup['seed']}.",
         "",
-        *align(rows),
+        *align(rows, left=(0, 1)),
         "",
-        "accuracy           share of rows given their true class; "
-        f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}",
-        "log-loss           mean of -log p(true class), in nats, with p at least 1e-15; lower is better",
-        f"calibration error  mean gap between confidence and share right, in {setup['calibration_bins']} bins; "
-        "lower is better",
-        "fit time           mean of the folds",
+        f"accuracy      share of rows given their true class; {commonest}",
+        f"log-loss      mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}; lower is better",
+        f"calib. error  mean gap between confidence and share right, in {BINS} bins; lower is better",
+        "fit time      median of the folds",
     ]
     notes = _notes(setup, results)
     return lines if not notes else [*lines, "", *notes]
@@ -273,15 +274,16 @@ def _notes(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     """Return one line per thing to know, models that share it together."""
     notes: dict[str, list[str]] = {}
     for result in results:
-        short = result.title.partition(",")[2].strip() if "Gaussian" in result.title else result.title.split(",")[0]
-        own = [] if not result.left_out else [f"cannot use {quoted(result.left_out)}: text, and a Gaussian takes numbers"]
-        own += result.notes[:2] + ([f"{len(result.notes) - 2} more (--json)"] if len(result.notes) > 2 else [])
+        own = [f"left out {quoted(result.left_out)}, which hold text"] if result.left_out else []
+        more = len(result.notes) - MOST_NOTES
+        own += [*result.notes[:MOST_NOTES], *([f"{more} more notes, listed by --json"] if more > 0 else [])]
         for text in own:
-            notes.setdefault(text, []).append(short)
-    lines = [f"Note: {', '.join(names)}: {text}." for text, names in notes.items()]
+            notes.setdefault(text, []).append(result.name)
+    lines = [f"Note on {', '.join(names)}: {text.rstrip('.')}." for text, names in notes.items()]
     if setup["smallest_class_rows"] < setup["folds"]:
         lines.append(
-            f"Note: the smallest class has {setup['smallest_class_rows']} rows, fewer than folds, so some folds miss it."
+            f"Note: the smallest class has {setup['smallest_class_rows']} rows, fewer than there are folds, so some "
+            "folds are judged without having seen it, or miss it."
         )
     return lines
 

@@ -46,9 +46,9 @@ def fit(
     output
         File to write the model to, by custom with the ending .suffice.
     model
-        nb: each column by itself, numbers and categories (naive Bayes). The others are one Gaussian per class over
-        the numeric and boolean columns. full: with its own covariance. shared: one covariance for all classes.
-        diagonal: columns independent. spherical: the same variance for all columns.
+        `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class over
+        the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
+        classes, `diagonal` with independent columns, `spherical` with one variance for all columns.
     drop
         Column to leave out, such as a row number or a date; may be repeated.
     weight
@@ -92,9 +92,7 @@ def _document(estimator: Any, model: str, training: Training, left_out: list[str
     }
 
 
-def _remark(
-    common: Common, estimator: Any, model: str, training: Training, left_out: list[str], output: Path
-) -> None:
+def _remark(common: Common, estimator: Any, model: str, training: Training, left_out: list[str], output: Path) -> None:
     if left_out:
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
     for note in estimator.notes_:

@@ -17,10 +17,10 @@ GAUSSIANS: dict[str, dict[str, Any]] = {
 }
 
 TITLES = {
-    "full": "Gaussian, a covariance per class (QDA)",
-    "shared": "Gaussian, one shared covariance (LDA)",
-    "diagonal": "Gaussian, independent columns",
-    "spherical": "Gaussian, one variance for all columns",
+    "full": "Gaussians, a covariance each (QDA)",
+    "shared": "Gaussians, one covariance (LDA)",
+    "diagonal": "Gaussians, independent columns",
+    "spherical": "Gaussians, one variance",
     "nb": "naive Bayes, numbers and categories",
 }
 

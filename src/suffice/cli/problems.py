@@ -102,7 +102,9 @@ class ColumnProblem(SchemaError):
         lower = {name.lower(): name for name in columns}
         close = [lower[m] for name in names for m in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
         some = list(dict.fromkeys(close))
-        known = f"the closest {'is' if len(some) == 1 else 'are'} {quoted(some)}" if some else f"it has {quoted(columns)}"
+        known = (
+            f"the closest {'is' if len(some) == 1 else 'are'} {quoted(some)}" if some else f"it has {quoted(columns)}"
+        )
         one = len(names) == 1
         return cls(
             f"{str(path)!r} has no column{'' if one else 's'} {quoted(names)} {role}; {known}. "
@@ -119,8 +121,8 @@ class ColumnProblem(SchemaError):
         """Refuse columns in which every cell is missing."""
         one = len(names) == 1
         return cls(
-            f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any of the {rows} "
-            f"rows. Next: leave {'it' if one else 'them'} out with {drop_flags(names)}"
+            f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any of the "
+            f"{rows} rows. Next: leave {'it' if one else 'them'} out with {drop_flags(names)}"
         )
 
     @classmethod
@@ -144,8 +146,8 @@ class TargetProblem(DataError):
     def one_class(cls, target: str, label: object, rows: int) -> TargetProblem:
         """Refuse a single class."""
         return cls(
-            f"Column {target!r} holds one class only, {label!r}, in all of the {_count(rows, 'row')} with a label: there "
-            "is nothing to tell apart. Next: choose another --target, or add rows of another class."
+            f"Column {target!r} holds one class only, {label!r}, in all of the {_count(rows, 'row')} with a label: "
+            "there is nothing to tell apart. Next: choose another --target, or add rows of another class."
         )
 
     @classmethod

@@ -65,14 +65,14 @@ def summarize(path: Path) -> dict[str, Any]:
 
 def _meaning(kind: str, settings: dict[str, Any]) -> str:
     if kind == "NaiveBayes":
-        return "naive Bayes: within a class, the columns (or blocks of columns) are independent of each other"
+        return "Naive Bayes: within a class, columns (or blocks of columns) are independent of each other."
     structure = {
         "full": "columns vary together",
         "diagonal": "columns are independent",
         "spherical": "columns are independent and equally spread",
     }[settings["covariance"]]
     spread = "all classes share one spread" if settings["shared"] else "each class has its own spread"
-    return f"one Gaussian per class: {structure}, and {spread}"
+    return f"One Gaussian per class: {structure}, and {spread}."
 
 
 def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: Any) -> list[dict[str, Any]]:
@@ -131,8 +131,8 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     """Return the summary as lines of text."""
     classes, columns = summary["classes"], summary["columns"]
     lines = [
-        f"A model of the kind {summary['meaning']}.",
-        f"It has learned {len(classes)} classes and {len(columns)} columns from {summary['rows']:,} rows.",
+        summary["meaning"],
+        f"Learned from {summary['rows']:,} rows: {len(classes)} classes, {len(columns)} columns.",
         "",
     ]
     amount = "weight" if summary["weighted"] else "rows"
@@ -172,14 +172,14 @@ def _table(classes: list[dict[str, Any]], columns: list[dict[str, Any]], start: 
         head = [str(column["name"]), column["family"], f"{column['missing']:.1%}" if column["missing"] else "none"]
         if "mean" in column:
             deviations = column["sd"] or [None] * len(classes)
-            cells = [
-                plus_minus(m, s) for m, s in zip(column["mean"][start:stop], deviations[start:stop], strict=True)
-            ]
+            cells = [plus_minus(m, s) for m, s in zip(column["mean"][start:stop], deviations[start:stop], strict=True)]
             rows.append([*head, *cells])
             continue
         rows.append([*head, *blank])
-        for level in column["levels"][:MOST_LEVELS]:
-            rows.append([f"  {level['level']}", "", "", *(percent(p) for p in level["probability"][start:stop])])
+        rows += [
+            [f"  {level['level']}", "", "", *(percent(p) for p in level["probability"][start:stop])]
+            for level in column["levels"][:MOST_LEVELS]
+        ]
         if len(column["levels"]) > MOST_LEVELS:
             rows.append([f"  … {len(column['levels']) - MOST_LEVELS} more", "", "", *blank])
     return align(rows, left=(0, 1))

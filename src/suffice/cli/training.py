@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..errors import SchemaError
 from .files import read_table
 from .output import Common
-from .problems import ColumnProblem, SchemaError, TargetProblem, WeightProblem, drop_flags
+from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
 
 ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
 FEW_ROWS = 20

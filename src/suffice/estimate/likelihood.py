@@ -215,7 +215,7 @@ class GaussianEstimate:
     def _note_shrunk(
         self, label: Level | None, amount: float, rank: int, involved: Sequence[int], names: Sequence[Name]
     ) -> None:
-        columns = tuple(names[j] for j in involved)
+        columns = tuple(names[j] for j in involved) if len(involved) < len(names) else ()
         why = f"the correlations have rank {rank} of {len(names)}, or come close to that"
         self.notes.append(Note("shrunk the correlations", why, label, columns, amount))
 

@@ -173,28 +173,19 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).
 
-        x ↦ (x − x̄) V, x̄ the prior-weighted mean of the class means. Within classes the coordinates are uncorrelated
+        x ↦ (x − x̄) Σ^(−1/2) V, x̄ the prior-weighted mean of the class means. Within classes the coordinates are uncorrelated
         with variance 1; the axes are ordered by the variance between classes (Fisher's criterion). Each axis points
         to the side of the class mean farthest from the centre. A row with a missing cell gets NaN.
         """
-        axes, center = self._axes()
-        rows = self._rows(X)[0]
-        return (rows - center) @ axes
-
-    def _axes(self) -> tuple[Array, Array]:
         gaussian, prior = self._gaussian, self.priors_
         used = list(gaussian.used)
-        center = prior @ gaussian.means
-        shift = (gaussian.means - center)[:, used]
-        white = gaussian.covariance.whiten(shift)
-        _, _, directions = np.linalg.svd(np.sqrt(prior)[:, None] * white, full_matrices=False)
-        directions = directions[: self._n_features_out]
-        reach = white @ directions.T
-        side = np.sign(reach[np.abs(reach).argmax(axis=0), np.arange(len(directions))])
-        axes = np.zeros((len(center), len(directions)))
-        unit = gaussian.covariance.whiten(np.eye(len(used)))
-        axes[used] = unit @ (directions * side[:, None]).T
-        return axes, center
+        center = (prior @ gaussian.means)[used]
+        white = gaussian.covariance.whiten(gaussian.means[:, used] - center)
+        _, _, axes = np.linalg.svd(np.sqrt(prior)[:, None] * white, full_matrices=False)
+        axes = axes[: self._n_features_out]
+        reach = white @ axes.T
+        side = np.sign(reach[np.abs(reach).argmax(axis=0), np.arange(len(axes))])
+        return gaussian.covariance.whiten(self._rows(X)[0][:, used] - center) @ (axes * side[:, None]).T
 
     @property
     def _n_features_out(self) -> int:
