@@ -6,10 +6,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from .. import __version__
-from ..errors import SufficeError
+from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
 from .fit import fit
 from .predict import predict
@@ -28,6 +28,9 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
 """
 
 
+COMMANDS = (fit, predict, show, compare)
+
+
 def build() -> App:
     """Return the command tree."""
     app = App(
@@ -39,7 +42,7 @@ def build() -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for command in (fit, predict, show, compare):
+    for command in COMMANDS:
         app.command(command, help_format="markdown")  # joins the lines of a paragraph again
     return app
 
@@ -50,9 +53,8 @@ def run(argv: Sequence[str]) -> int:
     try:
         build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
-    except (CycloptsError, UsageProblem) as error:
-        command = argv[0] if argv and argv[0].isalpha() else ""
-        return _report(f"{one_line(error)} Next: {' '.join(['suffice', command]).strip()} --help", BAD_USAGE)
+    except (CycloptsError, UsageProblem, SettingError) as error:
+        return _report(_explain_usage(error, argv), BAD_USAGE)
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_DATA
@@ -63,6 +65,15 @@ def run(argv: Sequence[str]) -> int:
             raise
         return _report(_explain(error), BAD_DATA)
     return OK
+
+
+def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
+    """Return what is wrong with a command line, and where to read what would be right."""
+    command = [argv[0]] if argv and argv[0] in {known.__name__ for known in COMMANDS} else []
+    message = one_line(error)
+    if isinstance(error, UnusedCliTokensError):
+        message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
+    return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
 
 
 def _explain(error: Exception) -> str:

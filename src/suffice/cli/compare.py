@@ -132,7 +132,8 @@ def judge(name: str, training: Training, parts: Sequence[tuple[Any, Any]], advan
     return result
 
 
-Fit = Callable[[Any], tuple[Any, Callable[[Any], Any]]]  # rows to learn from → (labels, posterior of other rows)
+# Rows to learn from → (class labels, posterior of other rows, seconds of the fit alone)
+Fit = Callable[[Any], tuple[Any, Callable[[Any], Any], float]]
 
 
 def _run_folds(
@@ -145,9 +146,8 @@ def _run_folds(
     posterior = np.zeros((len(training.labels), len(classes)))
     seconds = []
     for learn, rest in parts:
-        started = time.perf_counter()
-        labels, answer = fit(learn)
-        seconds.append(time.perf_counter() - started)
+        labels, answer, spent = fit(learn)
+        seconds.append(spent)
         posterior[np.ix_(rest, [classes[label] for label in labels.tolist()])] = answer(rest)
         advance()
     result.fit_seconds = median(seconds)  # the first fit may load libraries
@@ -158,10 +158,13 @@ def _run_folds(
 def _fit_ours(name: str, training: Training, result: Result) -> Fit:
     columns = training.columns.select(result.columns)
 
-    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any]]:
-        estimator = make_estimator(name).fit(columns.take(learn), training.labels.take(learn))
+    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
+        rows, labels = columns.take(learn), training.labels.take(learn)
+        started = time.perf_counter()
+        estimator = make_estimator(name).fit(rows, labels)
+        seconds = time.perf_counter() - started
         result.notes += [str(note) for note in estimator.notes_]
-        return estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest))
+        return estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds
 
     return fit
 
@@ -178,14 +181,17 @@ def _fit_logistic(training: Training) -> Fit:
     rows, numbers, categories = _encode(training)
     labels = training.labels.to_numpy()
 
-    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any]]:
+    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
         numeric = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
         encoder = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
         pipeline = make_pipeline(encoder, LogisticRegression(max_iter=2000))
         with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
             warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
-            pipeline.fit(rows[learn], labels[learn])
-        return pipeline.classes_, lambda rest: pipeline.predict_proba(rows[rest])
+            own, truth = rows[learn], labels[learn]
+            started = time.perf_counter()
+            pipeline.fit(own, truth)
+            seconds = time.perf_counter() - started
+        return pipeline.classes_, lambda rest: pipeline.predict_proba(rows[rest]), seconds
 
     return fit
 
@@ -274,7 +280,7 @@ def _notes(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     """Return one line per thing to know, models that share it together."""
     notes: dict[str, list[str]] = {}
     for result in results:
-        own = [f"left out {quoted(result.left_out)}, which hold text"] if result.left_out else []
+        own = [f"left out {quoted(result.left_out)} (text)"] if result.left_out else []
         more = len(result.notes) - MOST_NOTES
         own += [*result.notes[:MOST_NOTES], *([f"{more} more notes, listed by --json"] if more > 0 else [])]
         for text in own:

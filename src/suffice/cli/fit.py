@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
+from cyclopts.validators import Number as Between
 
 from ..errors import quoted
 from .files import check_writable
@@ -15,7 +16,6 @@ from .problems import UsageProblem
 from .training import Training, read_training
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
-Number = Annotated[float, Parameter(metavar="NUMBER")]
 
 
 def fit(
@@ -29,8 +29,8 @@ def fit(
     weight: Column | None = None,
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] = "mle",
-    smoothing: Number | None = None,
-    shrinkage: Number | None = None,
+    smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
+    shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -100,5 +100,5 @@ def _remark(common: Common, estimator: Any, model: str, training: Training, left
     columns = len(estimator.feature_names_in_)
     common.remark(
         f"Wrote {output}: {TITLES[model]}; {len(estimator.classes_)} classes, "
-        f"{columns} column{'' if columns == 1 else 's'}, {training.columns.num_rows} rows."
+        f"{columns} column{'' if columns == 1 else 's'}, {training.columns.num_rows:,} rows."
     )

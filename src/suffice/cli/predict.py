@@ -114,7 +114,7 @@ def _deliver(answers: Any, classes: list[Any], output: Path | None, common: Comm
     if output is not None:
         with progress(common, f"Writing {output.name}"):
             write_table(answers, output)
-        common.remark(f"Wrote {output}: {answers.num_rows} rows.")
+        common.remark(f"Wrote {output}: {answers.num_rows:,} rows.")
     if common.json:
         summary: dict[str, Any] = {"rows": answers.num_rows, "classes": classes, "columns": answers.column_names}
         found = {"output": str(output)} if output is not None else {"predictions": answers.to_pylist()}

@@ -134,7 +134,8 @@ class ColumnProblem(SchemaError):
     def no_numbers(cls, model: str, names: Sequence[str]) -> ColumnProblem:
         """Refuse a Gaussian model of a table of text."""
         return cls(
-            f"--model {model} learns from numeric and boolean columns, and {quoted(names)} hold text. "
+            f"--model {model} learns from numeric and boolean columns, and {quoted(names)} "
+            f"{'holds' if len(names) == 1 else 'hold'} text. "
             "Next: use --model nb, which takes both."
         )
 

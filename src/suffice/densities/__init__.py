@@ -14,4 +14,6 @@ from .discrete import Categorical
 from .gaussian import Gaussian
 from .product import Product
 
-__all__ = ["Categorical", "Covariance", "Diagonal", "Full", "Gaussian", "LowRank", "Product", "Spherical"]
+STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
+
+__all__ = ["STRUCTURES", "Categorical", "Covariance", "Diagonal", "Full", "Gaussian", "LowRank", "Product", "Spherical"]

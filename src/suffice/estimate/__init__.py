@@ -1,12 +1,13 @@
 """Statistics (+ settings) → density. Everything subjective enters here: divisors, smoothing, priors, shrinkage."""
 
-from .families import FAMILIES, Family, Settings
+from .families import FAMILIES, Block, Family, Settings
 from .likelihood import class_log_prior, estimate_categorical
 from .notes import Note
 from .shrinkage import Shrinkage
 
 __all__ = [
     "FAMILIES",
+    "Block",
     "Family",
     "Note",
     "Settings",

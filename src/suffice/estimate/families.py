@@ -69,6 +69,14 @@ class Family(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Block:
+    """A block of columns modelled together or alike: its family and the positions of its columns."""
+
+    family: Family
+    positions: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class GaussianFamily:
     """Gaussian columns, jointly with a covariance `structure`, per class or `shared`."""
 

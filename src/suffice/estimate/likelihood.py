@@ -25,7 +25,6 @@ from .shrinkage import (
 )
 
 Flags = NDArray[np.bool_]
-STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
 
 def class_log_prior(weight: Array, priors: str | Array | None) -> Array:

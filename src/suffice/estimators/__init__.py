@@ -1,6 +1,6 @@
 """The scikit-learn faces: the only place that joins the reading of tables to an estimate."""
 
-from ._persistence import load
+from ._loading import load
 from .discriminant import GaussianDiscriminant
 from .naive_bayes import NaiveBayes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -14,21 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from .._arrays import Array, Codes, np
 from ..densities import Product
 from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
-from ..estimate import Family, Note, Settings, class_log_prior
+from ..estimate import Block, Note, Settings, class_log_prior
 from ..joint import JointModel
 from ..schema import Level, Name, Schema, sort_levels
 from ..stats import ByClass
 from ..table import Table, read_table
 from ..tasks import classify
 from ._labels import read_labels, read_weights
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """A block of columns modelled together or alike: its family and the positions of its columns."""
-
-    family: Family
-    positions: tuple[int, ...]
+from ._persistence import save_fitted
 
 
 class GenerativeEstimator(ClassifierMixin, BaseEstimator):
@@ -266,9 +259,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
 
         The file appears under its name only when complete: on any error an old one stays as it was.
         """
-        from ._persistence import save_estimator  # it knows every estimator, so it stands above this base
-
-        save_estimator(self, path)
+        check_is_fitted(self, "statistics_")
+        save_fitted(path, self, self._schema, self._blocks, self.statistics_)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         raise NotImplementedError

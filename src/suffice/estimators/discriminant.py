@@ -9,14 +9,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from .._arrays import Array, np
-from ..densities import Covariance, Diagonal, Full, Gaussian, Spherical
+from ..densities import STRUCTURES, Gaussian
 from ..errors import DataError, SchemaError, SettingError, quoted
-from ..estimate import Settings, Shrinkage
+from ..estimate import Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..schema import Schema
-from ._queries import Block, GenerativeEstimator
-
-STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
+from ._queries import GenerativeEstimator
 
 
 def _is_shared(estimator: Any) -> bool:
@@ -173,7 +171,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).
 
-        x ↦ (x − x̄) Σ^(−1/2) V, x̄ the prior-weighted mean of the class means. Within classes the coordinates are uncorrelated
+        x ↦ (x − x̄) Σ^(−1/2) V, x̄ the prior-weighted mean of the class means.
+        Within classes the coordinates are uncorrelated
         with variance 1; the axes are ordered by the variance between classes (Fisher's criterion). Each axis points
         to the side of the class mean farthest from the centre. A row with a missing cell gets NaN.
         """

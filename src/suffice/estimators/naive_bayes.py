@@ -8,11 +8,11 @@ from typing import Any
 from .._arrays import Array, np
 from ..densities import Categorical, Full, Gaussian
 from ..errors import DataError, SchemaError, SettingError
-from ..estimate import FAMILIES, Family, Settings, Shrinkage
+from ..estimate import FAMILIES, Block, Family, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.likelihood import check_smoothing
 from ..schema import Kind, Level, Name, Schema
-from ._queries import Block, GenerativeEstimator
+from ._queries import GenerativeEstimator
 
 AUTOMATIC = {
     Kind.NUMERIC: "gaussian",

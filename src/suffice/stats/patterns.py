@@ -127,7 +127,7 @@ class PatternStats:
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
         for number, settings in enumerate(plain["incomplete"]):
             prefix = f"p{number}_"
-            own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
+            own = {name.removeprefix(prefix): v for name, v in fields.items() if name.startswith(prefix)}
             parts[tuple(settings["pattern"])] = (own["present"].astype(np.int64), GaussianStats.from_arrays(own, settings))
         return cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
 

@@ -1,0 +1,60 @@
+"""Bring a saved estimator back."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .._arrays import np
+from ..errors import ModelFileError, SufficeError
+from ..estimate import Block
+from ..store import read_model
+from ._persistence import unplain
+from ._queries import GenerativeEstimator
+from .discriminant import GaussianDiscriminant
+from .naive_bayes import NaiveBayes
+
+ESTIMATORS: dict[str, type[GenerativeEstimator]] = {t.__name__: t for t in (GaussianDiscriminant, NaiveBayes)}
+
+
+def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
+    """Return the estimator saved in a model file, ready to predict, update and merge.
+
+    ModelFileError if the file is damaged, foreign or too new; nothing in the file is ever executed. OSError if there
+    is no such file.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from suffice import NaiveBayes, load
+    >>> path = os.path.join(tempfile.mkdtemp(), "colours.suffice")
+    >>> NaiveBayes().fit([["red"], ["blue"]], ["warm", "cold"]).save(path)
+    >>> load(path).predict([["blue"]]).tolist()
+    ['cold']
+    """
+    document, schema, statistics = read_model(path)
+    try:
+        kind = ESTIMATORS[document["estimator"]]
+        settings = {name: unplain(value) for name, value in document["settings"].items()}
+        blocks = tuple(
+            Block(unplain(block["family"]), tuple(int(p) for p in block["positions"])) for block in document["blocks"]
+        )
+        _check_blocks(blocks, statistics.blocks, len(schema))
+        estimator = kind(**settings)
+        estimator._validate_settings()
+        estimator._object_labels = bool(document["object_labels"])
+        estimator._remember(schema, blocks, statistics, None)
+        _ = estimator.model_
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, np.linalg.LinAlgError) as error:
+        why = str(error) if isinstance(error, SufficeError) else repr(error)
+        raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error
+    return estimator
+
+
+def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], columns: int) -> None:
+    positions = sorted(p for block in blocks for p in block.positions)
+    if positions != list(range(columns)) or len(blocks) != len(statistics):
+        raise ValueError("blocks do not cover the columns")
+    for block, stats in zip(blocks, statistics, strict=True):
+        if type(stats) is not type(block.family.zero(1, 1)) or stats.column_weight().shape[1] != len(block.positions):
+            raise ValueError("a block and its statistics differ")
