@@ -128,7 +128,8 @@ class PatternStats:
         for number, settings in enumerate(plain["incomplete"]):
             prefix = f"p{number}_"
             own = {name.removeprefix(prefix): v for name, v in fields.items() if name.startswith(prefix)}
-            parts[tuple(settings["pattern"])] = (own["present"].astype(np.int64), GaussianStats.from_arrays(own, settings))
+            present = own["present"].astype(np.int64)
+            parts[tuple(settings["pattern"])] = (present, GaussianStats.from_arrays(own, settings))
         return cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
 
 
