@@ -50,7 +50,7 @@ def check_statistics(
         Largest difference allowed, relative to the largest entry of each array.
 
     Laws: merging with nothing changes nothing; order and grouping of merges do not matter; parts (halves, single rows,
-    an empty part) merge to the whole; weight 2 is the row twice; weight 0 is the row absent; classes can be renumbered;
+    an empty part) merge to the whole; weight 2 is the row twice; classes can be renumbered;
     the arrays written to a file give the statistic back.
     """
     sample = Sample(rows, np.asarray(codes), k, take)

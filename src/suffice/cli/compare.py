@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import SufficeError, quoted
+from ..errors import quoted
 from .models import TITLES, make_estimator, usable_columns
 from .output import Common, align, print_json, progress
 from .problems import TargetProblem, one_line
@@ -125,7 +125,7 @@ def judge(name: str, training: Training, parts: Sequence[tuple[Any, Any]], advan
         else:
             result.columns, result.left_out = usable_columns(name, training)
             posterior = _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
-    except SufficeError as error:
+    except ValueError as error:  # ours, or scikit-learn on a fold with a single class
         result.notes.append(one_line(error))
         return result
     _score(result, posterior, training)

@@ -130,11 +130,13 @@ def _read_csv(path: Path, text: Sequence[str]) -> Any:
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
         _explain_csv(path, separator)
         raise FileProblem.unreadable(path, "CSV", error) from error
+    try:
+        names = table.column_names
     except UnicodeDecodeError as error:
         raise FileProblem.encoding(path, "in the line of column names") from error
-    for field in table.schema:
-        if pa.types.is_binary(field.type):
-            raise FileProblem.encoding(path, f"in column {field.name!r}")
+    for name, kind in zip(names, table.schema.types, strict=True):
+        if pa.types.is_binary(kind):  # what Arrow makes of text it cannot decode
+            raise FileProblem.encoding(path, f"in column {name!r}")
     if _ends_in_line_break(table):
         _explain_csv(path, separator)
     return table

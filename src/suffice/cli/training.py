@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import SchemaError
+from ..errors import DataError, SchemaError
 from .files import read_table
 from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
@@ -54,8 +54,6 @@ def read_training(
     if weight is not None and weight not in names:
         raise ColumnProblem.absent([weight], names, path, "for --weight")
     table, unlabelled = _labelled_rows(table, target)
-    if unlabelled:
-        common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     labels = table.column(target)
     classes = labels.unique()
     if len(classes) == 1:
@@ -63,6 +61,8 @@ def read_training(
     weights = None if weight is None else _weights(table.column(weight), weight)
     columns = table.drop_columns(list({target, *drop, *([] if weight is None else [weight])}))
     _check_columns(columns, target)
+    if unlabelled:
+        common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
     return Training(columns, labels, weights, unlabelled)
 
@@ -138,6 +138,9 @@ def _check_columns(columns: Any, target: str) -> None:
     empty = [field.name for field in fields if not _has_value(columns.column(field.name))]
     if empty:
         raise ColumnProblem.empty(empty, columns.num_rows)
+    infinite = [field.name for field in fields if _has_infinity(columns.column(field.name))]
+    if infinite:
+        raise DataError.infinite(infinite)
 
 
 def _has_value(column: Any) -> bool:
@@ -146,6 +149,13 @@ def _has_value(column: Any) -> bool:
 
     missing = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
     return not pc.all(missing).as_py()
+
+
+def _has_infinity(column: Any) -> bool:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pa.types.is_floating(column.type) and bool(pc.any(pc.is_inf(column)).as_py())
 
 
 def _remark_names(columns: Any, common: Common) -> None:

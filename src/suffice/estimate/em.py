@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, cholesky, np, row_chunks, single_blas_thread
+from .._arrays import Array, Codes, NDArray, cholesky, np, row_chunks, single_blas_thread
 from ..errors import DataError
 from ..stats import GaussianStats, PatternStats, PooledScatter
 from .notes import Note
@@ -18,7 +18,7 @@ from .shrinkage import FLOOR, correlations, least_amount, shrink
 
 TOLERANCE = 1e-10  # largest change of a mean or covariance in one step, in units of the columns' standard deviations
 GAIN = 1e-14  # relative gain in log likelihood of one cycle below which an estimate that hardly moves is final
-HARDLY = 1e-8  # what hardly moving is, and at the edge of singularity, where each step is mended
+HARDLY = 1e-9  # what hardly moving is, and at the edge of singularity, where each step is mended
 HARDLY_AT_THE_EDGE = 1e-5
 MAX_STEPS = 1000
 MAX_COLUMNS = 4096  # EM holds d × d matrices
@@ -56,7 +56,9 @@ class _Point:
 def complete(stats: PatternStats, report: Callable[[Note], None] | None = None) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
-    With no incomplete row these are the complete rows' own. Missing cells are taken to be missing at random.
+    With no incomplete row these are the complete rows' own. Missing cells are taken to be missing at random. What a
+    class's own cells cannot tell is borrowed: a column with no value in the class has the mean of all classes, and,
+    when covariances are separate, one with at most one value has the variance within all classes and no correlations.
     """
     if not stats.incomplete:
         return stats.complete
@@ -65,27 +67,41 @@ def complete(stats: PatternStats, report: Callable[[Note], None] | None = None) 
             f"Missing cells in {stats.d} columns at once: EM would need {stats.d} × {stats.d} matrices. "
             'Next: use covariance="diagonal", or drop the incomplete columns.'
         )
-    center, scale = _standard_units(stats)
-    parts = _standardised_parts(stats, center, scale)
+    units = _standard_units(stats)
+    parts = _standardised_parts(stats, units.center, units.scale)
     weight = np.zeros(stats.k)
     for part in parts:
         np.add.at(weight, part.owner, part.weight)
     shared = stats.complete.form is PooledScatter
-    start = _Point(np.zeros((stats.k, stats.d)), np.tile(np.eye(stats.d), (1 if shared else stats.k, 1, 1)))
+    start = _Point(units.mean, np.tile(np.diag(units.within), (1 if shared else stats.k, 1, 1)))
+    lonely = np.zeros((stats.k, stats.d), dtype=bool) if shared else units.weight <= 1.0
     with single_blas_thread():
-        point, steps, moved = _climb(parts, weight, start)
+        point, steps, moved = _climb(_Problem(parts, weight, lonely, units.within), start)
     if moved > 0 and report is not None:
         report(Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved))
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
-    unseen = stats.column_weight().sum(axis=0) == 0
+    unseen = units.weight.sum(axis=0) == 0
     values[..., unseen, :] = 0.0
     values[..., :, unseen] = 0.0
     form = stats.complete.form
-    return GaussianStats(weight, point.mean * scale + center, form(values * scale[:, None] * scale), form)
+    return GaussianStats(
+        weight, point.mean * units.scale + units.center, form(values * units.scale[:, None] * units.scale), form
+    )
 
 
-def _standard_units(stats: PatternStats) -> tuple[Array, Array]:
-    """Return a centre and a scale (d,) per column from the observed cells, so that units do not matter to EM."""
+@dataclass(frozen=True, slots=True)
+class _Units:
+    """Per column a centre and a scale (d,), and by class what the observed cells say, in these units."""
+
+    center: Array  # (d,)
+    scale: Array  # (d,)
+    weight: Array  # (k, d)
+    mean: Array  # (k, d)
+    within: Array  # (d,) variance within classes
+
+
+def _standard_units(stats: PatternStats) -> _Units:
+    """Return units in which every column has total variance 1, so that the columns' own units do not matter to EM."""
     weight, mean = np.zeros((stats.k, stats.d)), np.zeros((stats.k, stats.d))
     squares = np.zeros((1, stats.d))
     everything: Codes = np.arange(stats.k)
@@ -103,7 +119,11 @@ def _standard_units(stats: PatternStats) -> tuple[Array, Array]:
         weight[cells] = total
     spread = np.sqrt(total_variance(mean, weight, squares))
     center = (weight * mean).sum(axis=0) / np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
-    return center, np.where(spread > 0, spread, 1.0)
+    scale = np.where(spread > 0, spread, 1.0)
+    total = weight.sum(axis=0)
+    within = squares[0] / np.where(total > 0, total, 1.0) / scale**2
+    started = np.where(weight > 0, (mean - center) / scale, 0.0)
+    return _Units(center, scale, weight, started, np.where(within > FLOOR, within, 1.0))
 
 
 def _standardised_parts(stats: PatternStats, center: Array, scale: Array) -> list[_Parts]:
@@ -135,25 +155,35 @@ def _stack(group: list[tuple[Codes, Codes, Array, Array, Array]], every: Codes, 
         yield _Parts(observed[part], missing[part], owner[part], weight[part], mean[part], scatter[part])
 
 
-def _climb(parts: list[_Parts], weight: Array, point: _Point) -> tuple[_Point, int, float]:
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """What stays fixed while the parameters move."""
+
+    parts: list[_Parts]
+    weight: Array  # (k,)
+    lonely: NDArray[np.bool_]  # (k, d) columns whose spread a class cannot tell
+    within: Array  # (d,) the variance they have instead
+
+
+def _climb(problem: _Problem, point: _Point) -> tuple[_Point, int, float]:
     """Return the parameters of largest likelihood, the EM steps used, and how far the last step moved (0: converged).
 
     EM steps are extrapolated by SQUAREM (Varadhan & Roland 2008, doi:10.1111/j.1467-9469.2007.00585.x). A leap is
     kept only if it does not lower the likelihood, so the climb stays monotone.
     """
-    likelihood, first = _step(parts, weight, point)
+    likelihood, first = _step(problem, point)
     steps = 1
     while steps < MAX_STEPS:
-        _, second = _step(parts, weight, first)
+        _, second = _step(problem, first)
         steps += 1
         moved = second.distance(first)
         if moved <= TOLERANCE:
             return second, steps, 0.0
         leap = _extrapolate(point, first, second)
-        reached, after = _attempt(parts, weight, leap) if leap is not None else (-np.inf, second)
+        reached, after = _attempt(problem, leap) if leap is not None else (-np.inf, second)
         if reached < likelihood:
             leap = second
-            reached, after = _step(parts, weight, second)
+            reached, after = _step(problem, second)
         steps += 1
         if reached - likelihood <= GAIN * abs(reached) and moved <= _hardly(second):
             return after, steps, 0.0
@@ -181,11 +211,11 @@ def _extrapolate(point: _Point, first: _Point, second: _Point) -> _Point | None:
     )
 
 
-def _attempt(parts: list[_Parts], weight: Array, leap: _Point) -> tuple[float, _Point]:
+def _attempt(problem: _Problem, leap: _Point) -> tuple[float, _Point]:
     """Return an EM step from a leap; likelihood −∞ if the leap has left the positive definite matrices."""
     if not all(_is_positive_definite(matrix) for matrix in leap.covariance):
         return -np.inf, leap
-    return _step(parts, weight, leap)
+    return _step(problem, leap)
 
 
 def _is_positive_definite(matrix: Array) -> bool:
@@ -196,14 +226,14 @@ def _is_positive_definite(matrix: Array) -> bool:
     return True
 
 
-def _step(parts: list[_Parts], weight: Array, point: _Point) -> tuple[float, _Point]:
+def _step(problem: _Problem, point: _Point) -> tuple[float, _Point]:
     """Return the log likelihood of the observed cells (up to a constant) and the parameters one EM step on."""
     k, d = point.mean.shape
-    g = len(point.covariance)
+    g, weight = len(point.covariance), problem.weight
     usable = np.stack([_positive_definite(matrix) for matrix in point.covariance])
     first, second = np.zeros((k, d)), np.zeros((g, d, d))
     likelihood = 0.0
-    for part in parts:
+    for part in problem.parts:
         sigma = usable[part.owner if g > 1 else np.zeros_like(part.owner)]
         score, completed, scatters = _complete_parts(part, point.mean[part.owner], sigma)
         likelihood += score
@@ -220,7 +250,13 @@ def _step(parts: list[_Parts], weight: Array, point: _Point) -> tuple[float, _Po
     step = first / safe
     about = weight[:, None, None] * step[:, :, None] * step[:, None, :] if g > 1 else (weight[:, None] * step).T @ step
     total = safe[:, :, None] if g > 1 else weight.sum()
-    return likelihood, _Point(point.mean + step, (second - about) / total)
+    covariance = (second - about) / total
+    for c in np.flatnonzero(problem.lonely.any(axis=1)):
+        own = np.flatnonzero(problem.lonely[c])
+        covariance[c][own] = 0.0
+        covariance[c][:, own] = 0.0
+        covariance[c][own, own] = problem.within[own]
+    return likelihood, _Point(point.mean + step, covariance)
 
 
 def _complete_parts(part: _Parts, mean: Array, sigma: Array) -> tuple[float, Array, Array]:

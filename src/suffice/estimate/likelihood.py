@@ -43,7 +43,10 @@ def class_log_prior(weight: Array, priors: str | Array | None) -> Array:
 
 def check_priors(priors: Array, k: int) -> Array:
     """Return class priors as an array (k,); SettingError if they are not k probabilities that sum to one."""
-    shares = np.asarray(priors, dtype=np.float64)
+    try:
+        shares = np.asarray(priors, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise SettingError.choice("priors", priors, [None, "uniform", "one number per class"]) from None
     if shares.shape != (k,):
         raise SettingError(f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class.")
     if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
@@ -72,9 +75,9 @@ def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categoric
     for counts in stats.counts:
         levels = counts.shape[1]
         seen = counts.sum(axis=1, keepdims=True)
-        exact = np.where(seen + smoothing * levels > 0, (counts + smoothing), 1.0)
-        known = exact / np.where(seen + smoothing * levels > 0, seen + smoothing * levels, max(levels, 1))
-        spare = smoothing / np.where(seen + smoothing > 0, seen + smoothing * (levels + 1), 1.0)
+        informed = seen + smoothing > 0
+        known = np.where(informed, counts + smoothing, 1.0) / np.where(informed, seen + smoothing * levels, levels)
+        spare = np.where(informed, smoothing, 1.0) / np.where(informed, seen + smoothing * (levels + 1), levels + 1)
         own = np.concatenate([known, spare], axis=1)
         vanishing = 1.0 / np.where(seen > 0, seen, levels + 1.0)  # coefficient of α in α / (n + α L) as α → 0
         with np.errstate(divide="ignore"):
@@ -100,6 +103,7 @@ class GaussianEstimate:
         """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
         stats = self.stats
         if isinstance(stats, PatternStats):
+            self._note_unseen(stats)
             stats = complete(stats, report=self.notes.append)
         weight = stats.column_weight()
         means = _fill_means(stats.mean, weight)
@@ -117,6 +121,16 @@ class GaussianEstimate:
         else:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
         return Gaussian(means, covariance, tuple(int(j) for j in keep))
+
+    def _note_unseen(self, stats: PatternStats) -> None:
+        """Record what EM cannot learn of a class from its own cells, see `complete`."""
+        if not stats.incomplete:
+            return
+        for i, row in enumerate(stats.column_weight()):
+            for few, what in ((row == 0, "took the mean of all classes"), (row <= 1, "took the spread of all classes")):
+                if few.any() and (row > 0).any() and not (self.shared and "spread" in what):
+                    why = "at most one value in the class" if "spread" in what else "no value in the class"
+                    self.notes.append(Note(what, why, self.classes[i], _pick(self.columns, few)))
 
     def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
         """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
@@ -152,7 +166,7 @@ class GaussianEstimate:
             lone, same = (_pick(names, row) for row in (once[i], flat[i] & ~once[i]))
             self._refuse_singular(label, (*lone, *same), int((~flat[i]).sum()), len(names))
             if lone:
-                self.notes.append(Note("took the spread of all classes", "at most one row in the class", label, lone))
+                self.notes.append(Note("took the spread of all classes", "at most one value in the class", label, lone))
             if same:
                 why = "no variation within the class; the amount is relative to the variance in all classes"
                 self.notes.append(Note("raised the variance", why, label, same, FLOOR))

@@ -7,6 +7,7 @@ columns' own units is Σ_s = (1 − s) Σ + s diag(Σ).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .._arrays import Array, cholesky, invert_triangular, np
 from ..errors import SettingError
@@ -20,19 +21,21 @@ ROUNDING = 64.0 * np.finfo(np.float64).eps  # a standard deviation this small be
 class Shrinkage:
     """How much to shrink: None is the least that makes the covariance usable, 0.0 forbids any, s fixes it."""
 
-    amount: float | None = None
+    amount: Any = None
 
     def __post_init__(self) -> None:
-        if self.amount is not None and not 0.0 <= self.amount <= 1.0:
+        if self.amount is None:
+            return
+        if not isinstance(self.amount, int | float | np.number) or not 0.0 <= self.amount <= 1.0:
             raise SettingError(
-                f"shrinkage={self.amount!r} is out of range. Next: give a number from 0 (none) to 1 (columns "
+                f"shrinkage={self.amount!r} is no number from 0 to 1. Next: give one, from 0 (none) to 1 (columns "
                 "uncorrelated), or None for the least that works."
             )
 
     @property
     def forbidden(self) -> bool:
         """Whether a singular covariance is an error."""
-        return self.amount == 0.0
+        return bool(self.amount == 0.0)
 
 
 def smallest_eigenvalue_is_usable(correlation: Array) -> bool:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._arrays import Array, Codes, np
-from ..errors import DataError, quoted
-from ..schema import Level
+from ..errors import DataError, SchemaError, quoted
+from ..schema import Level, sort_levels
 from ..table import factorize, label_values
 
 
@@ -25,7 +26,12 @@ def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
             f"X has {rows} rows and y has {len(values)}: found input variables with inconsistent numbers of samples. "
             "Next: give one label per row."
         )
+    if values.dtype.kind in "mM":
+        raise SchemaError.temporal("y", values.dtype)
     levels, codes = factorize(values, "y")
+    strange: list[Any] = [level for level in levels if type(level) not in (str, int, float, bool)]
+    if strange:
+        raise SchemaError.unsupported("y", type(strange[0]).__name__)
     missing = np.flatnonzero(codes < 0)
     if len(missing):
         raise DataError(
@@ -34,11 +40,15 @@ def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
         )
     if values.dtype.kind == "f":
         check_classification_targets(values)
-    if len({isinstance(level, str) for level in levels}) > 1:
-        raise DataError(
-            f"y mixes text and numbers: {quoted(levels)}. Next: make every label text, or every one a number."
-        )
+    check_label_kinds((), levels)
     return levels, codes
+
+
+def check_label_kinds(known: Sequence[Level], labels: Sequence[Level]) -> None:
+    """Raise DataError if labels are text in one place and numbers in another."""
+    if len({isinstance(level, str) for level in (*known, *labels)}) > 1:
+        both = quoted(sort_levels([*known, *labels]))
+        raise DataError(f"y mixes text and numbers: {both}. Next: make every label text, or every one a number.")
 
 
 def read_weights(weight: Any, rows: int) -> Array | None:

@@ -16,11 +16,11 @@ from ..densities import Product
 from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
 from ..joint import JointModel
-from ..schema import Level, Name, Schema, sort_levels
+from ..schema import Kind, Level, Name, Schema, sort_levels
 from ..stats import ByClass
 from ..table import Table, read_table
 from ..tasks import classify
-from ._labels import read_labels, read_weights
+from ._labels import check_label_kinds, read_labels, read_weights
 from ._persistence import save_fitted
 
 
@@ -86,6 +86,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
             if unknown:
                 raise DataError.unseen_labels(unknown)
             batch = batch.with_classes(sort_levels([*batch.classes, *known]))
+        if not first:
+            check_label_kinds(self.statistics_.classes, batch.classes)
         statistics = batch if first else self.statistics_.merge(batch)
         self._remember(schema.settle(table.schema, order), plan, statistics, y)
         return self
@@ -132,8 +134,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
         self._model, self._notes = None, []
         self.n_features_in_ = len(schema)
-        if getattr(y, "dtype", None) is not None and isinstance(y, np.ndarray):
-            self._object_labels = y.dtype == object
+        if y is not None:
+            self._object_labels = isinstance(y, np.ndarray) and y.dtype == object
         if schema.named:
             self.feature_names_in_ = np.asarray(schema.names, dtype=object)
         elif hasattr(self, "feature_names_in_"):
@@ -215,11 +217,11 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         return self.model_.log_joint(self._rows(X))
 
     def decision_function(self, X: Any) -> Array:
-        """Return the log posterior odds of the second class (n,) for two classes, else log joints (n, k).
+        """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
 
-        The softmax (two classes: the sigmoid) of these is the posterior.
+        The sigmoid (more classes: the softmax) of these is the posterior.
         """
-        scores = self.predict_joint_log_proba(X)
+        scores = self._log_posterior(X, None)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score_samples(self, X: Any) -> Array:
@@ -326,6 +328,9 @@ def _check_costs(costs: Any, k: int) -> Array:
 
 def _check_same_columns(mine: Schema, theirs: Schema) -> None:
     if mine.names == theirs.names and mine.named == theirs.named:
+        for a, b in zip(mine.columns, theirs.columns, strict=True):
+            if Kind.EMPTY not in (a.kind, b.kind) and a.kind.is_number != b.kind.is_number:
+                raise MergeError(str(SchemaError.kind_differs(a.name, a.kind.value, b.kind.value)))
         return
     missing = [name for name in mine.names if name not in set(theirs.names)]
     extra = [name for name in theirs.names if name not in set(mine.names)]

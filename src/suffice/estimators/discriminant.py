@@ -18,7 +18,7 @@ from ._queries import GenerativeEstimator
 
 
 def _is_shared(estimator: Any) -> bool:
-    if not estimator.shared:
+    if not estimator._fitted_shared:
         raise AttributeError(
             "Discriminant coordinates and linear coefficients exist when all classes share one covariance. "
             "Next: fit with shared=True."
@@ -86,7 +86,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.missing = missing
 
     def _validate_settings(self) -> None:
-        if self.covariance not in STRUCTURES:
+        if self.covariance not in list(STRUCTURES):
             raise SettingError.choice("covariance", self.covariance, STRUCTURES)
         if self.divisor not in ("mle", "unbiased"):
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
@@ -115,6 +115,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
                 'Next: fill them in, or use missing="em".'
             )
 
+    @property
+    def _fitted_shared(self) -> bool:
+        """Whether the covariance is shared: as fitted, or as set where nothing is fitted yet."""
+        family = self._blocks[0].family if "_blocks" in vars(self) else None
+        return family.shared if isinstance(family, GaussianFamily) else bool(self.shared)
+
     def _column_name(self, position: int) -> Any:
         return self._schema.names[position] if hasattr(self, "_schema") else position
 
@@ -139,7 +145,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         d = gaussian.means.shape[1]
         outer = np.zeros((len(inner), d, d))
         outer[np.ix_(range(len(inner)), gaussian.used, gaussian.used)] = inner
-        return outer[0] if self.shared else outer
+        return outer[0] if self._fitted_shared else outer
 
     def _linear(self) -> tuple[Array, Array]:
         """Return scores x·w_k + b_k (k, d), (k,) whose softmax is the posterior, about the mean of the class means."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
 from .._arrays import Array, np
-from ..errors import MergeError
+from ..errors import MergeError, quoted
 from ..schema import Level, sort_levels
 from .scatter import spread
 
@@ -43,6 +43,11 @@ class ByClass:
             raise MergeError(
                 f"One side has {len(self.blocks)} blocks of columns and the other {len(other.blocks)}. "
                 "Next: fit both with the same columns and families."
+            )
+        if len({isinstance(label, str) for label in (*self.classes, *other.classes)}) > 1:
+            raise MergeError(
+                f"The labels are {quoted(self.classes)} on one side and {quoted(other.classes)} on the other: text and "
+                "numbers. Next: fit both with labels of one kind."
             )
         classes = self.classes if self.classes == other.classes else sort_levels([*self.classes, *other.classes])
         a, b = self.with_classes(classes), other.with_classes(classes)

@@ -103,6 +103,11 @@ class PatternStats:
             )
         return self
 
+    def dense(self) -> Self:
+        """Return the same statistics with a matrix for each thin scatter."""
+        parts = {pattern: (present, stats.dense()) for pattern, (present, stats) in self.incomplete.items()}
+        return type(self)(self.complete.dense(), parts)
+
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
         weight = self.complete.column_weight().copy()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Codes, np
-from ..errors import DataError
+from ..errors import DataError, SchemaError
 from ..schema import Level, Name, sort_levels
 from .cells import holds_value, plain_value
 
@@ -20,7 +20,7 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
         if high - low < INTEGER_SPAN:
             return _factorize_range(values, low, high)
     if values.dtype.kind == "O":
-        return factorize_objects(values)
+        return factorize_objects(values, column)
     present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
     found, inverse = np.unique(values[present], return_inverse=True)
     if values.dtype.kind == "f" and np.isinf(found).any():
@@ -40,10 +40,14 @@ def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...
     return levels, np.asarray((np.cumsum(seen) - 1)[shifted])
 
 
-def factorize_objects(values: Any) -> tuple[tuple[Level, ...], Codes]:
+def factorize_objects(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted levels and codes of an array of Python objects."""
     plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
-    levels = sort_levels([value for value in set(plain) if value is not None])
+    present = {value for value in plain if value is not None}
+    strange: list[Any] = [value for value in present if type(value) not in (str, int, float, bool)]
+    if strange:
+        raise SchemaError.unsupported(column, type(strange[0]).__name__)
+    levels = sort_levels(list(present))
     index = {level: i for i, level in enumerate(levels)}
     return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
 

@@ -141,7 +141,7 @@ def _declared_objects(series: nw.Series[Any], declared: Sequence[Level]) -> tupl
         raise SchemaError.temporal(series.name, "category")
     values = np.empty(len(series), dtype=object)
     values[:] = [_named(value) if holds_value(value) else None for value in series.to_list()]
-    found, codes = factorize_objects(values)
+    found, codes = factorize_objects(values, series.name)
     levels = sort_levels([*map(_named, declared), *found])
     return levels, recode(found, codes, levels)
 

@@ -1,0 +1,250 @@
+"""fit, predict and show: what they answer, in every format."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from suffice import GaussianDiscriminant, NaiveBayes, load
+from suffice.cli.files import read_table
+from suffice.cli.show import percent, plus_minus
+from suffice.datasets import penguins_path
+
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
+ESTIMATORS = {
+    "nb": NaiveBayes(),
+    "full": GaussianDiscriminant(),
+    "shared": GaussianDiscriminant(shared=True),
+    "diagonal": GaussianDiscriminant("diagonal"),
+    "spherical": GaussianDiscriminant("spherical"),
+}
+
+
+def posterior_of(table: pa.Table, classes) -> np.ndarray:
+    return np.column_stack([table[f"p_{label}"].to_numpy() for label in classes])
+
+
+def parse(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_predictions_are_those_of_the_library(cli, tmp_path, penguins, name) -> None:
+    """Fitting and labelling by command gives what the library gives in memory."""
+    file, out = tmp_path / "m.suffice", tmp_path / "answers.parquet"
+    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).status == 0
+    assert cli("predict", file, penguins_path(), "-o", out).status == 0
+    columns = penguins.drop_columns("species") if name == "nb" else penguins.select(NUMBERS)
+    reference = ESTIMATORS[name].fit(columns, penguins["species"])
+    answers = pq.read_table(out)
+    assert answers.column_names == ["label", *(f"p_{label}" for label in reference.classes_), "log_density"]
+    assert answers["label"].to_pylist() == reference.predict(columns).tolist()
+    np.testing.assert_allclose(posterior_of(answers, reference.classes_), reference.predict_proba(columns), atol=1e-12)
+    np.testing.assert_allclose(answers["log_density"].to_numpy(), reference.score_samples(columns), rtol=1e-12)
+
+
+def test_every_format_gives_the_same_answers(cli, tmp_path, penguins_file, model) -> None:
+    """Text read as a dictionary, numbers, missing cells: the same table whatever holds it."""
+    file = tmp_path / "other.suffice"
+    assert cli("fit", penguins_file, "--target", "species", "-o", file).status == 0
+    expected = cli("predict", model, penguins_path())
+    answered = cli("predict", file, penguins_file)
+    assert answered.status == 0
+    for mine, theirs in zip(parse(answered.out), parse(expected.out), strict=True):
+        assert mine["label"] == theirs["label"]
+        assert float(mine["log_density"]) == pytest.approx(float(theirs["log_density"]), rel=1e-9)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "feather", "ipc"])
+def test_results_in_every_format(cli, tmp_path, model, ending) -> None:
+    out = tmp_path / f"answers.{ending}"
+    done = cli("predict", model, penguins_path(), "-o", out, "--keep")
+    assert (done.status, done.out) == (0, "")
+    found, printed = read_table(out), parse(cli("predict", model, penguins_path()).out)
+    assert found.num_rows == len(printed) == 344
+    assert found.column_names[:2] == ["species", "island"]
+    np.testing.assert_allclose(found["p_Gentoo"].to_numpy(), [float(row["p_Gentoo"]) for row in printed], rtol=1e-12)
+    assert found["bill_length_mm"].null_count == 2
+
+
+def test_stdout_holds_the_answers_alone(cli, model) -> None:
+    done = cli("predict", model, penguins_path())
+    assert len(parse(done.out)) == 344
+    assert done.err == ""
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "predict-file", "show", "compare"])
+def test_json_is_one_document(cli, tmp_path, model, command) -> None:
+    words = {
+        "fit": ("fit", penguins_path(), "--target", "species", "-o", tmp_path / "x.suffice"),
+        "predict": ("predict", model, penguins_path(), "--keep"),
+        "predict-file": ("predict", model, penguins_path(), "-o", tmp_path / "x.csv"),
+        "show": ("show", model),
+        "compare": ("compare", penguins_path(), "--target", "species", "--folds", "2"),
+    }[command]
+    done = cli(*words, "--json")
+    assert done.status == 0
+    assert isinstance(json.loads(done.out, parse_constant=pytest.fail), dict)
+
+
+def test_quiet_says_nothing(cli, tmp_path) -> None:
+    done = cli("fit", penguins_path(), "--target", "species", "-o", tmp_path / "m", "--model", "full", "--quiet")
+    assert done == (0, "", "")
+
+
+def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
+    weights = pa.array(np.arange(len(penguins)) % 3, pa.int64())
+    data = write("weighted.parquet", penguins.append_column("w", weights))
+    words = ["--target", "species", "--weight", "w", "--drop", "year", "--drop", "sex", "--priors", "uniform"]
+    words += ["--divisor", "unbiased"]
+    for options, estimator in (
+        (["--smoothing", "0.5"], NaiveBayes(smoothing=0.5, divisor="unbiased", priors="uniform")),
+        (
+            ["--model", "shared", "--shrinkage", "0.2"],
+            GaussianDiscriminant(shared=True, shrinkage=0.2, divisor="unbiased", priors="uniform"),
+        ),
+    ):
+        done = cli("fit", data, *words, *options, "-o", tmp_path / "m")
+        assert done.status == 0
+        used = ["island", *NUMBERS[:-1]] if isinstance(estimator, NaiveBayes) else NUMBERS[:-1]
+        estimator.fit(penguins.select(used), penguins["species"], sample_weight=weights.to_numpy())
+        np.testing.assert_allclose(
+            load(tmp_path / "m").predict_proba(penguins.select(used)),
+            estimator.predict_proba(penguins.select(used)),
+            atol=1e-12,
+        )
+
+
+def test_gaussian_models_take_numbers_and_truth_values(cli, write, tmp_path) -> None:
+    table = pa.table({"y": ["a", "b"] * 10, "n": range(20), "t": [True, False, False, True] * 5, "s": ["u", "v"] * 10})
+    done = cli("fit", write("t.parquet", table), "--target", "y", "--model", "full", "-o", tmp_path / "m")
+    assert done.status == 0
+    assert "'s'" in done.err
+    assert load(tmp_path / "m").feature_names_in_.tolist() == ["n", "t"]
+
+
+def test_rows_without_label_are_left_out_and_counted(cli, write, tmp_path, penguins) -> None:
+    labels = penguins["species"].to_pylist()
+    labels[3] = labels[300] = None
+    data = write("some.csv", penguins.set_column(0, "species", pa.array(labels)))
+    done = cli("fit", data, "--target", "species", "-o", tmp_path / "m", "--json")
+    assert done.status == 0
+    assert "2 of 344 rows have no 'species'" in done.err
+    assert json.loads(done.out)["rows"] == 342
+
+
+def test_whole_numbers_stored_as_floats_are_classes(cli, write, tmp_path) -> None:
+    """A tool that has no missing integers writes labels as 1.0 and NaN."""
+    table = pa.table({"y": [1.0, 2.0, float("nan"), 1.0, 2.0], "x": [1, 5, 3, 2, 6]})
+    assert cli("fit", write("t.parquet", table), "--target", "y", "-o", tmp_path / "m").status == 0
+    assert load(tmp_path / "m").classes_.tolist() == [1, 2]
+
+
+def test_extra_columns_and_their_order_do_not_matter(cli, write, model, penguins) -> None:
+    shuffled = penguins.select(penguins.column_names[::-1]).append_column("remark", pa.array(["x"] * 344))
+    assert cli("predict", model, write("t.csv", shuffled)).out == cli("predict", model, penguins_path()).out
+
+
+def test_numeric_looking_categories_stay_categories(cli, write, tmp_path) -> None:
+    """A later batch may hold only those categories that look like numbers."""
+    fitted = write("fit.csv", "y,c\n" + "a,7\nb,x\na,7\nb,x\n" * 3)
+    assert cli("fit", fitted, "--target", "y", "-o", tmp_path / "m").status == 0
+    done = cli("predict", tmp_path / "m", write("new.csv", "c\n7\n"))
+    assert (done.status, parse(done.out)[0]["label"]) == (0, "a")
+
+
+def test_a_batch_may_lack_every_cell_of_a_column(cli, write, model) -> None:
+    names = "island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year\n"
+    row = parse(cli("predict", model, write("new.csv", names + ",,,,,,\n")).out)[0]
+    priors = load(model).priors_
+    assert [float(row[f"p_{label}"]) for label in load(model).classes_] == pytest.approx(priors.tolist())
+    assert float(row["log_density"]) == 0
+
+
+def test_kept_columns_are_never_shadowed(cli, write, tmp_path) -> None:
+    data = write("t.csv", "label,x,p_a\n" + "a,1,0\nb,5,1\na,2,0\nb,6,1\n" * 3)
+    assert cli("fit", data, "--target", "label", "-o", tmp_path / "m").status == 0
+    done = cli("predict", tmp_path / "m", data, "--keep")
+    assert done.out.splitlines()[0] == "label,x,p_a,predicted_label,predicted_p_a,p_b,log_density"
+    assert "'predicted_label'" in done.err
+
+
+def test_show_tells_classes_columns_and_rows(cli, model) -> None:
+    text = cli("show", model).out
+    facts = json.loads(cli("show", model, "--json").out)
+    assert facts["rows"] == 344
+    assert [c["label"] for c in facts["classes"]] == ["Adelie", "Chinstrap", "Gentoo"]
+    assert {c["name"]: c["family"] for c in facts["columns"]} == dict.fromkeys(NUMBERS, "gaussian") | {
+        "island": "categorical",
+        "sex": "categorical",
+    }
+    for word in ["Adelie", "344", "Biscoe", "body_mass_g", "gaussian", "categorical"]:
+        assert word in text
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins, name) -> None:
+    file = tmp_path / "m"
+    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).status == 0
+    estimator = load(file)
+    columns = json.loads(cli("show", file, "--json").out)["columns"]
+    covariances = np.broadcast_to(estimator.covariances_, (3, len(columns), len(columns)))
+    for j, column in enumerate(columns):
+        if "mean" in column:
+            np.testing.assert_allclose(column["mean"], estimator.means_[:, j])
+            np.testing.assert_allclose(column["sd"], np.sqrt(covariances[:, j, j]))
+        else:
+            for level in column["levels"]:
+                p = estimator.probabilities_[column["name"]][level["level"]]
+                np.testing.assert_allclose(level["probability"], p)
+    missing = {column["name"]: column["missing"] for column in columns}
+    assert missing["bill_length_mm"] == pytest.approx(2 / 344)
+    assert missing["year"] == 0
+
+
+def test_show_fits_the_page_with_many_classes(cli, write, tmp_path) -> None:
+    rows = "".join(f"class{i % 26:02},{i},{i % 7}\n" for i in range(260))
+    assert cli("fit", write("t.csv", "y,a,b\n" + rows), "--target", "y", "-o", tmp_path / "m").status == 0
+    text = cli("show", tmp_path / "m").out
+    assert max(map(len, text.splitlines())) <= 100
+    assert "14 more classes" in text
+
+
+@pytest.mark.parametrize(
+    ("mean", "deviation", "text"),
+    [
+        (38.791, 2.663, "38.8 ± 2.7"),
+        (3700.66, 458.6, "3701 ± 459"),
+        (14.98, 0.981, "14.98 ± 0.98"),
+        (3.0, None, "always 3"),
+        (0.00012345, 0.00001, "0.0001234 ± 1e-05"),
+        (1234567890.0, 2e7, "1.235e+09 ± 2e+07"),
+    ],
+)
+def test_deviations_are_given_to_two_figures(mean, deviation, text) -> None:
+    assert plus_minus(mean, deviation) == text
+
+
+def test_percentages_are_not_rounded_to_certainty() -> None:
+    assert [percent(p) for p in (0, 1e-9, 0.5, 1 - 1e-9, 1)] == ["0.0%", "<0.1%", "50.0%", ">99.9%", "100.0%"]
+
+
+def test_models_of_unnamed_columns_go_by_position(cli, write, tmp_path) -> None:
+    rows = np.array([[0.0, 1], [1, 0], [5, 6], [6, 5]])
+    NaiveBayes().fit(rows, ["a", "a", "b", "b"]).save(tmp_path / "m")
+    done = cli("predict", tmp_path / "m", write("t.csv", "u,v\n0,0\n6,6\n"))
+    assert [row["label"] for row in parse(done.out)] == ["a", "b"]
+    assert "position" in done.err
+    assert cli("show", tmp_path / "m").status == 0
+
+
+def test_module_and_datasets() -> None:
+    assert penguins_path().is_file()
+    assert Path(penguins_path()).with_suffix(".md").is_file()

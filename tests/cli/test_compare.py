@@ -1,0 +1,151 @@
+"""compare: its numbers against an independent computation with scikit-learn."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import StratifiedKFold, cross_val_predict
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.cli.compare import calibration_error
+from suffice.datasets import penguins_path
+
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
+ORDER = ["full", "shared", "diagonal", "spherical", "nb", "logistic"]
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return __import__("pandas").read_csv(penguins_path())
+
+
+def logistic(numbers: list[str], categories: list[str]):
+    numeric = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    columns = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
+    return make_pipeline(columns, LogisticRegression(max_iter=2000))
+
+
+@pytest.mark.parametrize(("folds", "seed"), [(5, 0), (3, 7)])
+def test_scores_are_those_of_scikit_learns_cross_validation(cli, frame, folds, seed) -> None:
+    done = cli(
+        "compare", penguins_path(), "--target", "species", "--folds", folds, "--seed", seed, "--json", "--drop", "year"
+    )
+    found = {model["model"]: model for model in json.loads(done.out)["models"]}
+    assert list(found) == ORDER
+    y, mixed, numbers = frame["species"], frame.drop(columns=["species", "year"]), frame[NUMBERS[:-1]]
+    models = {
+        "full": (GaussianDiscriminant(), numbers),
+        "shared": (GaussianDiscriminant(shared=True), numbers),
+        "diagonal": (GaussianDiscriminant("diagonal"), numbers),
+        "spherical": (GaussianDiscriminant("spherical"), numbers),
+        "nb": (NaiveBayes(), mixed),
+        "logistic": (logistic(NUMBERS[:-1], ["island", "sex"]), mixed),
+    }
+    parts = StratifiedKFold(folds, shuffle=True, random_state=seed)
+    classes = np.unique(y)
+    for name, (estimator, rows) in models.items():
+        posterior = cross_val_predict(estimator, rows, y, cv=parts, method="predict_proba")
+        own = posterior[np.arange(len(y)), np.searchsorted(classes, y)]
+        assert found[name]["accuracy"] == accuracy_score(y, classes[posterior.argmax(axis=1)])
+        assert found[name]["log_loss"] == pytest.approx(-np.log(np.maximum(own, 1e-15)).mean(), rel=1e-6), name
+        assert found[name]["calibration_error"] == pytest.approx(
+            binned_gap(posterior.max(axis=1), classes[posterior.argmax(axis=1)] == y), abs=1e-6
+        )
+        assert found[name]["fit_seconds"] > 0
+
+
+def binned_gap(confidence, right) -> float:
+    """Expected calibration error with 15 equally wide bins, written as it is defined."""
+    total = 0.0
+    for b in range(15):
+        inside = (confidence >= b / 15) & ((confidence < (b + 1) / 15) if b < 14 else True)
+        if inside.any():
+            total += inside.mean() * abs(confidence[inside].mean() - right[inside].mean())
+    return total
+
+
+def test_calibration_error_of_known_cases() -> None:
+    sure, right = np.ones(10), np.ones(10, dtype=bool)
+    assert calibration_error(sure, right) == 0
+    assert calibration_error(sure, ~right) == 1
+    assert calibration_error(np.full(10, 0.7), np.arange(10) < 7) == pytest.approx(0, abs=1e-12)
+    assert calibration_error(np.array([0.5, 0.9]), np.array([True, False])) == pytest.approx((0.5 + 0.9) / 2)
+
+
+def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
+    done = cli("compare", penguins_file, "--target", "species", "--folds", "2")
+    assert done.status == 0
+    (note,) = [line for line in done.out.splitlines() if line.startswith("Note")]
+    assert all(word in note for word in ["full", "shared", "diagonal", "spherical", "'island'", "'sex'"])
+    assert "nb" not in note
+    lines = done.out.splitlines()
+    assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ORDER] == ORDER
+    assert max(map(len, lines)) <= 100
+
+
+def test_the_same_seed_gives_the_same_numbers(cli) -> None:
+    runs = [
+        json.loads(cli("compare", penguins_path(), "--target", "species", "--seed", seed, "--json").out)["models"]
+        for seed in (3, 3, 4)
+    ]
+    a, b, c = ([(m["accuracy"], m["log_loss"]) for m in models] for models in runs)
+    assert a == b != c
+
+
+def test_table_of_text_has_no_gaussian(cli, write) -> None:
+    data = write("t.csv", "y,c\n" + "a,u\na,v\nb,v\nb,w\n" * 10)
+    done = cli("compare", data, "--target", "y", "--json")
+    assert done.status == 0
+    models = {model["model"]: model for model in json.loads(done.out)["models"]}
+    assert models["full"]["accuracy"] is None
+    assert "'c'" in models["full"]["notes"][0]
+    assert models["nb"]["accuracy"] is not None
+    assert cli("compare", data, "--target", "y").out.count(" - ") >= 4
+
+
+def test_truth_values_and_whole_numbers_as_classes(cli, write) -> None:
+    rng = np.random.default_rng(0)
+    for labels in (rng.integers(0, 2, 60) == 1, rng.integers(3, 6, 60)):
+        table = pa.table({"y": labels, "x": rng.normal(size=60) + labels, "t": rng.integers(0, 2, 60) == 1})
+        done = cli("compare", write("t.parquet", table), "--target", "y", "--folds", "3", "--json")
+        assert done.status == 0
+        document = json.loads(done.out)
+        assert all(model["accuracy"] is not None for model in document["models"])
+        assert document["models"][0]["columns"] == ["x", "t"]
+
+
+def test_class_too_small_for_the_folds(cli, write) -> None:
+    """A class with a single row is judged by models that never saw it: probability 0, log-loss of the clip."""
+    rows = "".join(f"{'ab'[i % 2]},{i % 2 + i / 40}\n" for i in range(40))
+    done = cli("compare", write("t.csv", "y,x\n" + rows + "c,9\n"), "--target", "y", "--folds", "4", "--json")
+    assert done.status == 0
+    document = json.loads(done.out)
+    assert document["smallest_class_rows"] == 1
+    for model in document["models"]:
+        assert model["log_loss"] >= -np.log(1e-15) / 41
+    assert "smallest class" in cli("compare", write("t.csv", "y,x\n" + rows + "c,9\n"), "--target", "y").out
+
+
+def test_fold_without_a_second_class(cli, write) -> None:
+    """Where a model cannot be fitted at all, its row says so and the others still answer."""
+    done = cli("compare", write("t.csv", "y,x\na,1\na,2\na,3\nb,9\n"), "--target", "y", "--folds", "2", "--json")
+    assert done.status == 0
+    models = {model["model"]: model for model in json.loads(done.out)["models"]}
+    assert models["logistic"]["accuracy"] is None
+    assert models["logistic"]["notes"]
+    assert models["nb"]["accuracy"] is not None
+
+
+def test_too_many_folds(cli) -> None:
+    done = cli("compare", penguins_path(), "--target", "species", "--folds", "153")
+    assert done.status == 1
+    assert "152 rows" in done.complaint

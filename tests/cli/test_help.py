@@ -1,0 +1,91 @@
+"""Every command and option is explained, and explaining loads nothing heavy."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+
+from suffice import __version__
+from suffice.cli.app import COMMANDS, build
+
+HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "narwhals", "joblib")
+
+
+def test_the_top_lists_every_command(cli) -> None:
+    done = cli("--help")
+    assert done.status == 0
+    assert done.err == ""
+    for command in COMMANDS:
+        assert re.search(rf"│ {command.__name__} +\w", done.out), f"{command.__name__} has no help text"
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+def test_every_option_has_help_text(cli, command) -> None:
+    text = cli(command.__name__, "--help").out
+    assert plain(inspect.getdoc(command).splitlines()[0]) in plain(text)
+    arguments = build()[command.__name__].assemble_argument_collection(parse_docstring=True)
+    arguments = [argument for argument in arguments if argument.name != "*"]  # the holder of the shared options
+    assert len(arguments) > 2
+    for argument in arguments:
+        name = argument.name.strip("-")
+        assert argument.parameter.help, f"{name} of {command.__name__} has no help text"
+        assert re.search(rf"(--)?{name}\b", text)
+        assert plain(argument.parameter.help.split(".")[0])[:15] in plain(text)
+
+
+def plain(text: str) -> str:
+    """Text without boxes, marks and line breaks."""
+    return re.sub(r"[^\w.,:]", "", text)
+
+
+def test_no_command_prints_the_help(cli) -> None:
+    assert cli().out == cli("--help").out
+
+
+def test_version(cli) -> None:
+    assert cli("--version").out.strip() == f"suffice {__version__}"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["fit", "--help"], ["--version"], ["fit"]])
+def test_help_loads_nothing_heavy(words) -> None:
+    """The budget is three times `import numpy`; it holds as long as no such package is imported."""
+    code = f"""
+import sys
+from suffice.__main__ import main
+main({words!r})
+print(sorted(set({HEAVY!r}) & set(sys.modules)), file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+
+
+HIDE = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Hide(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == {name!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Hide())
+from suffice.__main__ import main
+sys.exit(main({words!r}))
+"""
+
+
+@pytest.mark.parametrize("name", ["cyclopts", "rich", "pyarrow"])
+def test_a_missing_package_of_the_extra(name, model) -> None:
+    from suffice.datasets import penguins_path
+
+    code = HIDE.format(name=name, words=["predict", str(model), str(penguins_path())])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    if name == "rich" and done.returncode == 0:  # only drawn on a terminal
+        return
+    assert done.returncode == 1
+    assert 'pip install "suffice[cli]"' in done.stderr
+    assert len(done.stderr.splitlines()) == 1

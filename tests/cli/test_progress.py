@@ -1,0 +1,48 @@
+"""Progress and remarks: on stderr, for people at a terminal who want them."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from suffice.datasets import penguins_path
+
+
+@pytest.fixture
+def terminal(monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+
+
+def test_a_bar_at_a_terminal(terminal, cli, model) -> None:
+    done = cli("compare", penguins_path(), "--target", "species", "--folds", "2")
+    assert done.status == 0
+    assert "Comparing" in done.err
+    assert "Comparing" not in done.out
+
+
+def test_no_bar_when_quiet(terminal, cli) -> None:
+    assert cli("compare", penguins_path(), "--target", "species", "--folds", "2", "--quiet").err == ""
+
+
+def test_no_bar_under_no_color(terminal, cli, monkeypatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert cli("compare", penguins_path(), "--target", "species", "--folds", "2").err == ""
+
+
+def test_no_bar_away_from_a_terminal(cli) -> None:
+    assert cli("compare", penguins_path(), "--target", "species", "--folds", "2").err == ""
+
+
+def test_columns_that_only_name_the_rows_are_remarked(cli, write, tmp_path) -> None:
+    rows = "".join(f"{i},bird {i},{'ab'[i % 2]},{i % 2}\n" for i in range(30))
+    data = write("t.csv", ",the name,y,x\n" + rows)
+    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m")
+    assert done.status == 0
+    assert '--drop ""' in done.err
+    assert "--drop 'the name'" in done.err
+    done = cli("fit", data, "--target", "y", "-o", tmp_path / "m", "--drop", "", "--drop", "the name")
+    assert done.status == 0
+    assert "--drop" not in done.err
