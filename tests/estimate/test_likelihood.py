@@ -110,7 +110,18 @@ def test_class_priors():
 
 @pytest.mark.parametrize(
     "priors",
-    [[0.5, 0.6], [1.0], [0.2, 0.3, 0.5], [-0.5, 1.5], [np.nan, 1.0], [np.inf, 0.0], "equal", 0.5, [[0.5, 0.5]], ["a", "b"]],
+    [
+        [0.5, 0.6],
+        [1.0],
+        [0.2, 0.3, 0.5],
+        [-0.5, 1.5],
+        [np.nan, 1.0],
+        [np.inf, 0.0],
+        "equal",
+        0.5,
+        [[0.5, 0.5]],
+        ["a", "b"],
+    ],
     ids=repr,
 )
 def test_class_priors_that_are_none(priors):
@@ -208,7 +219,9 @@ def test_a_column_that_never_varies_is_left_out(table, structure, shared):
     density, notes = fit(X, codes, structure, shared)
     assert density.used == (0, 1, 2, 3)
     assert [(note.what, note.columns) for note in notes] == [("left out", ("x4",))]
-    assert_allclose(density.covariance.dense(), by_numpy(X[:, :4], codes, structure, shared, "mle"), rtol=1e-10, atol=1e-13)
+    assert_allclose(
+        density.covariance.dense(), by_numpy(X[:, :4], codes, structure, shared, "mle"), rtol=1e-10, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("structure", [Full, Diagonal])

@@ -104,13 +104,7 @@ class GaussianFamily:
         return self._type.zero(k, columns, self._form)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
-        stats = self._type.summarize(rows, codes, k, weight, self._form)
-        whole = stats.complete if isinstance(stats, PatternStats) else stats
-        if not np.isfinite(whole.scatter.values).all():
-            raise DataError(
-                "Some numbers are so large that their squares overflow. Next: express them in larger units."
-            )
-        return stats
+        return self._type.summarize(rows, codes, k, weight, self._form)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian, list[Note]]:
         job = GaussianEstimate(
