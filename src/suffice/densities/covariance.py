@@ -291,7 +291,7 @@ class LowRank:
     def log_det(self) -> Array:
         d = self.scale.shape[1]
         inner = [np.log(v).sum() + (d - len(v)) * np.log(s) for v, s in zip(self.values, self.floor, strict=True)]
-        return np.asarray(inner) + 2.0 * np.log(self.scale).sum(axis=1)
+        return np.asarray(np.asarray(inner) + 2.0 * np.log(self.scale).sum(axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:
         out = np.empty((len(rows), len(means)))

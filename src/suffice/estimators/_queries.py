@@ -187,8 +187,11 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         labels = self.statistics_.classes
         if getattr(self, "_object_labels", False):
             return np.array(labels, dtype=object)
-        large = all(type(label) is int for label in labels) and any(label >= 2**63 for label in labels)  # type: ignore[operator]
-        return np.array(labels, dtype=np.uint64 if large else None)  # NumPy would make floats of such integers
+        found = np.array(labels)
+        if found.dtype.kind in "fO" and all(type(label) is int for label in labels):
+            # NumPy makes floats of integers that no signed type holds
+            return np.array(labels, dtype=np.uint64 if min(labels) >= 0 else object)  # type: ignore[operator]
+        return found
 
     @property
     def priors_(self) -> Array:
@@ -327,8 +330,8 @@ def _check_costs(costs: Any, k: int) -> Array:
         matrix = np.zeros(0)
     if matrix.shape != (k, k) or not np.isfinite(matrix).all():
         raise SettingError(
-            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. Next: give one row per true class and one column "
-            "per answer, in the order of `classes_`."
+            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. "
+            "Next: give one row per true class and one column per answer, in the order of `classes_`."
         )
     return matrix
 
