@@ -282,7 +282,7 @@ def test_no_shrinkage_of_a_table_wider_than_long(rng):
         fit(X, codes, shrinkage=0.0, shared=True, k=2)
 
 
-@pytest.mark.parametrize("amount", [-0.1, 1.1, np.nan, np.inf, "ledoit-wolf", [0.1]], ids=repr)
+@pytest.mark.parametrize("amount", [-0.1, 1.1, np.nan, np.inf, "lasso", [0.1]], ids=repr)
 def test_amounts_that_are_no_shrinkage(amount):
     with pytest.raises(SettingError, match="shrinkage"):
         Shrinkage(amount)

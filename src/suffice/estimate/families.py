@@ -114,16 +114,8 @@ class GaussianFamily:
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
         if self.fourth:
-            moments = FourthMomentStats.summarize(rows, codes, k, weight)
-            stats, whole = moments, moments.gaussian
-        else:
-            stats = self._type.summarize(rows, codes, k, weight, self._form)
-            whole = stats.complete if isinstance(stats, PatternStats) else stats
-        if not np.isfinite(whole.scatter.values).all():
-            raise DataError(
-                "Some numbers are so large that their squares overflow. Next: express them in larger units."
-            )
-        return stats
+            return FourthMomentStats.summarize(rows, codes, k, weight)
+        return self._type.summarize(rows, codes, k, weight, self._form)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian, list[Note]]:
         job = GaussianEstimate(

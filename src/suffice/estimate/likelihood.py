@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
-from ..errors import SettingError, SingularCovarianceError
+from ..errors import DataError, SettingError, SingularCovarianceError
 from ..schema import Level, Name
 from ..stats import CategoricalStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from .em import complete
@@ -181,6 +181,10 @@ class GaussianEstimate:
         total = total_variance(stats.mean, weight, squares)
         rounding = (ROUNDING * np.abs(stats.mean).max(axis=0, initial=0.0)) ** 2
         used = total > rounding
+        largest = np.abs(stats.mean).max(axis=0, initial=0.0)
+        vanishing = (total < 1e-290) & (largest > 0) & (largest < 1e-140)
+        if vanishing.any():
+            raise DataError.vanishing(_pick(self.columns, vanishing))
         if not used.all():
             names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))

@@ -74,7 +74,7 @@ def _zero(form: str, k: int, d: int) -> Array:
     return np.zeros(shapes[form])
 
 
-def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Array]:
+def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Codes]:
     counts = np.bincount(codes, minlength=k)
     if k == 1 or bool((codes[1:] >= codes[:-1]).all()):
         return _Rows(values, None, weight), counts
@@ -82,7 +82,7 @@ def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -
     return _Rows(values, np.argsort(small, kind="stable"), weight), counts
 
 
-def _segments(counts: Array, size: int) -> list[Segment]:
+def _segments(counts: Codes, size: int) -> list[Segment]:
     segments, start = [], 0
     for c, count in enumerate(counts.tolist()):
         stop = start + count
