@@ -133,7 +133,7 @@ def test_a_loaded_model_learns_on(blobs, tmp_path, name):
 def test_a_loaded_model_meets_new_levels_and_classes(blobs, tmp_path):
     X, y = blobs
     table = texts(X)
-    late = table.assign(**{"größe": "riesig"})
+    late = table.assign(größe="riesig")
     model = NaiveBayes().fit(table, y)
     other = again(model, tmp_path)
     for one in (model, other):

@@ -136,7 +136,6 @@ def test_a_file_packed_again_loads(request, name):
         ({"classes": ["a", "a", "b"]}, None),
         ({"classes": [["a"], "b", "c"]}, None),
         ({"classes": [None, "b", "c"]}, None),
-        ({"classes": {"a": 1, "b": 2, "c": 3}}, None),
         ({"rows": None}, None),
         ({"rows": "many"}, None),
         ({"rows": float("inf")}, None),

@@ -146,7 +146,7 @@ def test_60_rows_of_2000_columns_never_make_a_square_matrix(rng, shared):
 
 
 def test_wide_and_dense_paths_give_the_same_answers(rng):
-    """130 columns in 100 rows, against the same table with its rows in two copies at half weight, which is kept dense."""
+    """130 columns in 100 rows, against the same rows twice at half weight, which are kept as a matrix."""
     X, y = rng.normal(size=(100, 130)) + np.arange(2).repeat(50)[:, None] * 0.3, np.arange(2).repeat(50)
     Z = rng.normal(size=(20, 130))
     for shared in (False, True):
@@ -222,7 +222,7 @@ def test_a_class_that_never_shows_a_column(blobs, covariance, shared):
     without = model.predict_joint_log_proba(Z)[:, 0]
     Z[:, 1] = np.nanmean(X[:, 1])
     spread = np.nanstd(X[:, 1])
-    # log p(x_1 | the other cells, ash): a normal density at most 10 of its standard deviations out, none below spread / 100
+    # log p(x_1 | the other cells, ash): at most 10 of its standard deviations out, each at least spread / 100
     given = model.predict_joint_log_proba(Z)[:, 0] - without
     assert given.min() > -0.5 * 10**2 - np.log(spread * 2.6)
     assert given.max() < -np.log(spread / 100 * 2.5)

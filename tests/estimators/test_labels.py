@@ -1,6 +1,6 @@
 """Labels: text, integers, truth values, categories of any library; missing and mixed ones are refused."""
 
-import datetime
+import datetime as dt
 
 import numpy as np
 import pandas as pd
@@ -181,7 +181,7 @@ def test_text_and_numbers_do_not_mix(y):
         (np.array(CODES) * 1j, None),
         (np.array([0, 1, np.inf, 0, 1, 0]), "infinity"),
         (np.array(["2020-01-01", "2020-01-02"] * 3, dtype="M8[D]"), "dates or times"),
-        ([datetime.date(2020, 1, 1), datetime.date(2020, 1, 2)] * 3, "dates or times|type date"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3, "dates or times|type date"),
         (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 3)), "dates or times"),
         ([(1, 2), (3, 4)] * 3, None),
         (5, None),

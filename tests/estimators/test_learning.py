@@ -314,7 +314,7 @@ def test_merging_other_columns_names_them(blobs):
     pd = pytest.importorskip("pandas")
     X, y = blobs
     first = GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("abcd")), y)
-    with pytest.raises(MergeError, match="lacks 'd'.*does not know 'e'"):
+    with pytest.raises(MergeError, match=r"lacks 'd'.*does not know 'e'"):
         first.merge(GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("abce")), y))
     with pytest.raises(MergeError, match="different orders"):
         first.merge(GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("dabc")), y))

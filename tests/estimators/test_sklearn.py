@@ -143,8 +143,7 @@ def test_weights_are_routed(blobs, rng):
         assert_allclose(fitted.predict_proba(X), expected.predict_proba(X), atol=1e-12)
 
 
-def test_priors_and_costs_are_routed(blobs):
-    X, y = blobs
+def test_priors_and_costs_can_be_routed():
     with sklearn.config_context(enable_metadata_routing=True):
         model = GaussianDiscriminant().set_predict_request(costs=True)
         assert model.get_metadata_routing().predict.requests["costs"] is True

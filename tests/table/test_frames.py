@@ -1,6 +1,6 @@
 """pandas, polars and pyarrow tables give the blocks and codes that the same table gives as an array."""
 
-import datetime
+import datetime as dt
 from decimal import Decimal
 
 import numpy as np
@@ -203,7 +203,7 @@ def test_names_that_are_no_text_are_positions():
 
 def test_any_text_is_a_name():
     names = ["", "été", "a b", "🦉", "Σ"]
-    for X in (pd.DataFrame([range(5)], columns=names), pl.DataFrame(dict.fromkeys(names, [1]))):
+    for X in (pd.DataFrame([range(5)], columns=names), pl.DataFrame({name: [1] for name in names})):
         assert read_table(X).schema.names == tuple(names)
 
 
@@ -222,7 +222,7 @@ def test_repeated_names_are_refused(X):
 
 # --- refused ---
 
-DAY = datetime.date(2020, 1, 1)
+DAY = dt.date(2020, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -234,8 +234,8 @@ DAY = datetime.date(2020, 1, 1)
         pandas(pd.Categorical(pd.to_datetime(["2020-01-01"]))),
         pandas(pd.Categorical([DAY])),
         polars([DAY]),
-        polars([datetime.timedelta(1)]),
-        polars([datetime.time(1)]),
+        polars([dt.timedelta(1)]),
+        polars([dt.time(1)]),
         arrow([DAY]),
         arrow([1], pa.timestamp("s")),
         arrow([1], pa.time32("s")),

@@ -144,6 +144,9 @@ class GaussianStats:
             owner, roots, expected = None, None, {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d)}[kind.name]
         if values.shape != expected or weight.shape != ((k, d) if form is DiagonalScatter else (k,)):
             raise ValueError("shapes of Gaussian statistics")
+        squares = values if form is DiagonalScatter else np.diagonal(values, axis1=-2, axis2=-1) if owner is None else 0
+        if (weight < 0).any() or np.less(squares, 0).any():
+            raise ValueError("negative weights or sums of squares")
         if owner is None or roots is None:
             return cls(weight, mean, kind(values), form)
         return cls(weight, mean, ThinScatter(values, owner.astype(np.int64), roots), form)
