@@ -285,7 +285,7 @@ def test_a_flipped_byte_is_noticed_or_harmless(saved, blobs):
     model, path = saved
     data, expected = path.read_bytes(), model.predict_log_proba(blobs[0])
     numbers = random.Random(3)
-    for place in numbers.sample(range(len(data)), 400):
+    for place in range(len(data)):
         damaged = bytearray(data)
         damaged[place] ^= 1 << numbers.randrange(8)
         path.write_bytes(bytes(damaged))

@@ -136,12 +136,12 @@ class PatternStats:
             present = own["present"].astype(np.int64)
             parts[tuple(settings["pattern"])] = (present, GaussianStats.from_arrays(own, settings))
         whole = cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
-        for pattern, (present, stats) in parts.items():
+        for pattern, (numbers, stats) in parts.items():
             ascending = all(
-                np.diff(own).min(initial=1) > 0 and own.min() >= 0 for own in (present, np.asarray(pattern))
+                np.diff(own).min(initial=1) > 0 and own.min() >= 0 for own in map(np.asarray, (numbers, pattern))
             )
             fits = (
-                present.max() < whole.k and max(pattern) < whole.d and stats.mean.shape == (len(present), len(pattern))
+                numbers.max() < whole.k and max(pattern) < whole.d and stats.mean.shape == (len(numbers), len(pattern))
             )
             if not ascending or not fits:
                 raise ValueError("patterns")
@@ -151,5 +151,5 @@ class PatternStats:
 def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]) -> tuple[Codes, GaussianStats]:
     """Merge statistics that cover different subsets of the classes."""
     present = np.union1d(a[0], b[0])
-    placed = [stats.place(np.searchsorted(present, own).tolist(), len(present)) for own, stats in (a, b)]
+    placed = [stats.place(np.searchsorted(present, own).tolist(), len(numbers)) for own, stats in (a, b)]
     return present, placed[0].merge(placed[1])
