@@ -151,5 +151,5 @@ class PatternStats:
 def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]) -> tuple[Codes, GaussianStats]:
     """Merge statistics that cover different subsets of the classes."""
     present = np.union1d(a[0], b[0])
-    placed = [stats.place(np.searchsorted(present, own).tolist(), len(numbers)) for own, stats in (a, b)]
+    placed = [stats.place(np.searchsorted(present, own).tolist(), len(present)) for own, stats in (a, b)]
     return present, placed[0].merge(placed[1])
