@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimators import GaussianDiscriminant as GaussianDiscriminant
+    from .estimators import MixtureDiscriminant as MixtureDiscriminant
     from .estimators import NaiveBayes as NaiveBayes
     from .estimators import load as load
 
 __version__ = "0.1.0"
 
-_HOMES = {"GaussianDiscriminant": ".estimators", "NaiveBayes": ".estimators", "load": ".estimators"}
+_HOMES = dict.fromkeys(("GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"), ".estimators")
 
-__all__ = ["GaussianDiscriminant", "NaiveBayes", "load"]
+__all__ = ["GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -12,8 +12,20 @@ may provide
 from .covariance import Covariance, Diagonal, Full, LowRank, Spherical
 from .discrete import Categorical
 from .gaussian import Gaussian
+from .mixture import Mixture
 from .product import Product
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
-__all__ = ["STRUCTURES", "Categorical", "Covariance", "Diagonal", "Full", "Gaussian", "LowRank", "Product", "Spherical"]
+__all__ = [
+    "STRUCTURES",
+    "Categorical",
+    "Covariance",
+    "Diagonal",
+    "Full",
+    "Gaussian",
+    "LowRank",
+    "Mixture",
+    "Product",
+    "Spherical",
+]

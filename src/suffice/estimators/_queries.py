@@ -126,8 +126,16 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
             classes = tuple(classes[int(i)] for i in present)
         k = len(classes)
         totals = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
-        blocks = tuple(block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True))
+        blocks = tuple(
+            self._summarize_block(block, part, codes, classes, weight) for block, part in zip(plan, rows, strict=True)
+        )
         return ByClass(classes, totals, blocks, len(codes))
+
+    def _summarize_block(
+        self, block: Block, rows: Any, codes: Codes, classes: Sequence[Level], weight: Array | None
+    ) -> Any:
+        """Return the statistics of a block of columns by class."""
+        return block.family.summarize(rows, codes, len(classes), weight)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
         """Store what was learned; the model itself is estimated when first asked for."""

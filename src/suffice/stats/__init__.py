@@ -17,6 +17,7 @@ A statistic keeps weights, means and centred unnormalised scatters or counts: no
 from .by_class import ByClass
 from .counts import CategoricalStats
 from .gaussian import GaussianStats
+from .mixture import MixtureStats
 from .patterns import PatternStats
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
 
@@ -26,6 +27,7 @@ __all__ = [
     "DiagonalScatter",
     "FullScatter",
     "GaussianStats",
+    "MixtureStats",
     "PatternStats",
     "PooledScatter",
     "ThinScatter",
