@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, logsumexp, np, single_blas_thread
+from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Full, Gaussian, LowRank, Mixture
+from ..densities.mixture import sum_within
 from ..stats import MixtureStats, PatternStats
 from .families import Settings
 from .mixture import MixtureFamily
@@ -62,6 +63,10 @@ class Job:
         reference = family.estimate(stats, own)[0].components
         return cls(family, own, reference, **others)
 
+    def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
+        """Return what fills missing cells before components are known: the Gaussian of each one's class."""
+        return _choose(self.reference, owner, rows)
+
     @property
     def separate(self) -> bool:
         """Whether every component has its own covariance, which can then collapse."""
@@ -83,6 +88,7 @@ class Climb:
     stats: MixtureStats
     mixture: Mixture
     trace: tuple[float, ...] = ()
+    steps: int = 1
 
     @property
     def likelihood(self) -> float:
@@ -108,33 +114,37 @@ def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array
     known = rows.codes >= 0
     scores[~known] += log_prior[mixture.owner]
     scores[known[:, None] & (rows.codes[:, None] != mixture.owner)] = -np.inf
-    total = np.asarray(logsumexp(scores, axis=1))
+    total = sum_within(scores, np.zeros_like(mixture.owner))[:, 0]
     own = log_prior[rows.codes[known]]
     likelihood = rows.weight @ total + rows.weight[known] @ np.where(np.isfinite(own), own, 0.0)
     return float(likelihood), np.exp(scores - total[:, None])
 
 
-def climb(rows: Rows, owner: Codes, share: Array, job: Job) -> Climb:
+def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | None = None) -> Climb:
     """Run EM from responsibilities `share` (n, m) of the components with classes `owner` (m,).
+
+    `filler` is the fit they come from, if any: a first estimate then needs no gentle start, in which the components of
+    a class have one covariance, and missing cells are filled from it rather than from the class.
 
     A component that collapses (too little weight, or no spread in some direction) is dropped, and EM goes on without.
     Stops when a step gains less than `tol` nats per unit of weight, or where a repair would lower the likelihood.
     """
     k = len(job.reference.means)
-    state = _State(owner, share, _choose(job.reference, owner, rows))
+    state = _State(owner, share, job.fillers(owner, rows) if filler is None else filler)
     with single_blas_thread():
+        if filler is None:
+            gentle = replace(job, family=replace(job.family, within=not job.family.inner.shared))
+            _maximize(rows, state, gentle)
+            _, state.share = expect(rows, state.mixture, _log_prior(state, job))
         steps, finished = _run(rows, state, job)
     counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
     asked = np.bincount(owner, minlength=k)
     stats = replace(state.stats, asked=asked, steps=counts[0], unfinished=counts[1])
-    return Climb(stats, state.mixture, tuple(state.trace))
+    return Climb(stats, state.mixture, tuple(state.trace), steps)
 
 
 def _run(rows: Rows, state: _State, job: Job) -> tuple[int, bool]:
     """Move the state to where the likelihood no longer rises; return the steps and whether it got there."""
-    gentle = replace(job, family=replace(job.family, within=not job.family.inner.shared))
-    _maximize(rows, state, gentle)  # components begin with the covariance of their class's rows about all of them
-    _, state.share = expect(rows, state.mixture, _log_prior(state, job))
     _maximize(rows, state, job)
     total = float(rows.weight.sum())
     before = (state.stats, state.mixture)

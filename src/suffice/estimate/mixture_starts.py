@@ -16,7 +16,9 @@ from .mixture_em import Climb, Job, Rows, climb, expect
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
+CELLS = 5  # observed cells a free parameter needs: with fewer the BIC, an approximation for many rows, takes too many
 LLOYD_STEPS = 10
+SHORT = 20  # EM steps of each start; the most likely one then goes on to the end (Biernacki, Celeux & Govaert 2003)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def fit_mixtures(
     return replace(stats, asked=np.maximum(asked, stats.counts))
 
 
-def join_unlabelled(
+def join_rows(
     values: Array,
     codes: Codes,
     weight: Array | None,
@@ -85,7 +87,7 @@ def join_unlabelled(
     shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
     with np.errstate(divide="ignore"):
         _, share = expect(rows, mixture, np.log(shares) if log_prior is None else log_prior)
-    reached = climb(rows, stats.owner, share, job).stats
+    reached = climb(rows, stats.owner, share, job, mixture.components).stats
     return replace(reached, asked=np.maximum(stats.asked, reached.counts))
 
 
@@ -112,9 +114,9 @@ def _fit_class(rows: Rows, members: Codes, c: int, family: MixtureFamily, settin
 def _least_bic(rows: Rows, job: Job, rng: Any, search: Search) -> Climb:
     best = _alone(rows, job)
     least, worse = _bic(best, rows, job), 0
-    weight, parameters = float(rows.weight.sum()), _size(job)
+    cells = float((rows.weight @ ~np.isnan(rows.values)).sum())
     for m in range(2, search.max_components + 1):
-        if m * parameters > weight or m > _distinct(rows.values) or worse == WORSE:
+        if CELLS * _parameters(m, job) > cells or m > _distinct(rows.values) or worse == WORSE:
             break
         candidate = _best_start(rows, m, job, rng, search.n_init)
         score = _bic(candidate, rows, job)
@@ -124,18 +126,18 @@ def _least_bic(rows: Rows, job: Job, rng: Any, search: Search) -> Climb:
     return replace(best, stats=replace(best.stats, asked=best.stats.counts))
 
 
-def _size(job: Job) -> float:
-    """Return how many rows a component needs at least, to be worth trying."""
-    return 1.0 + job.least_rows
-
-
 def _bic(climbed: Climb, rows: Rows, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
-    m, d = len(climbed.stats.owner), len(job.reference.used)
+    p = _parameters(len(climbed.stats.owner), job)
+    return -2.0 * climbed.likelihood + p * float(np.log(rows.weight.sum()))
+
+
+def _parameters(m: int, job: Job) -> int:
+    """Return the number of free parameters of m components: weights, means and covariances."""
+    d = len(job.reference.used)
     structure = job.family.inner.structure
     each = d * (d + 1) // 2 if structure is Full else d if structure is Diagonal else 1
-    p = m - 1 + m * d + each * (m if job.separate else 1)
-    return -2.0 * climbed.likelihood + p * float(np.log(rows.weight.sum()))
+    return m - 1 + m * d + each * (m if job.separate else 1)
 
 
 def _alone(rows: Rows, job: Job) -> Climb:
@@ -147,10 +149,17 @@ def _alone(rows: Rows, job: Job) -> Climb:
 
 
 def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
-    """Return the most likely of several climbs, those that kept the most components first."""
-    climbs = [climb(rows, np.zeros(m, dtype=np.int64), share, job) for share in _starts(rows, m, rng, n_init)]
+    """Return the most likely of several short climbs, those that kept the most components first, gone to the end."""
+    owner, short = np.zeros(m, dtype=np.int64), replace(job, max_iter=min(SHORT, job.max_iter))
+    climbs = [climb(rows, owner, share, short) for share in _starts(rows, m, rng, n_init)]
     best = max(climbs, key=lambda climbed: (len(climbed.stats.owner), climbed.likelihood))
-    return _alone(rows, job) if best.stats.is_single else best
+    if not best.stats.is_single and best.stats.unfinished.any() and job.max_iter > SHORT:
+        _, share = expect(rows, best.mixture, np.zeros(1))
+        rest = replace(job, max_iter=job.max_iter - SHORT)
+        best = climb(rows, best.stats.owner, share, rest, best.mixture.components)
+        best = replace(best, stats=replace(best.stats, steps=best.stats.steps + SHORT))
+    best = _alone(rows, job) if best.stats.is_single else best
+    return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
 def _starts(rows: Rows, m: int, rng: Any, n_init: int) -> Iterator[Array]:
@@ -219,4 +228,4 @@ def _fit_together(
         own = Rows.of(rows.values[members[c]], np.zeros(len(members[c]), dtype=np.int64), rows.weight[members[c]])
         share[np.ix_(members[c], np.flatnonzero(owner == c))] = expect(own, climbed.mixture, np.zeros(1))[1]
     job = Job.start(rows, k, family, settings, max_iter=search.max_iter, tol=search.tol)
-    return climb(rows, owner, share, job).stats
+    return climb(rows, owner, share, job, job.fillers(owner, rows)).stats

@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
 from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
-from ..estimate import Block, Settings, Shrinkage
+from ..estimate import Block, Settings, Shrinkage, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
-from ..estimate.mixture_starts import BIC, Search, fit_mixtures
+from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
 from ..schema import Level, Schema
-from ..stats import MixtureStats
+from ..stats import ByClass, MixtureStats
 from ._queries import GenerativeEstimator
+from ._unlabelled import Batch, Joined
 
 SHARED = (False, "class", True)
 
@@ -185,6 +186,27 @@ class MixtureDiscriminant(GenerativeEstimator):
         counts = (int(self.max_components), int(self.n_init), int(self.max_iter))
         return Search([n if n == BIC else int(n) for n in each], seeds, *counts, float(self.tol))
 
+    def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
+        stats, family = labelled.blocks[0], plan[0].family
+        assert isinstance(family, MixtureFamily)
+        if stats.is_single:
+            joined = super()._join_unlabelled(labelled, batch, plan, schema)
+            counted = replace(joined.statistics.blocks[0], steps=np.full(stats.k, joined.steps))
+            return joined._replace(statistics=replace(joined.statistics, blocks=(counted,)))
+        classes = labelled.classes
+        settings = replace(self._settings(), classes=classes, columns=schema.names)
+        priors = self._class_priors(self.priors, classes)
+        log_prior = None if priors is None else class_log_prior(labelled.weight, priors)
+        found = join_rows(
+            batch.rows[0], batch.codes, batch.weight, stats, family, settings, self._search(classes), log_prior
+        )
+        weight = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
+        statistics = ByClass(classes, weight, (found,), len(batch.codes))
+        return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
+
+    def _set_steps(self, joined: Joined | None) -> None:
+        """The statistics count the steps."""
+
     @property
     def _mergeable(self) -> bool:
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
@@ -244,7 +266,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         return [own[0] for own in each] if family.within else each
 
     @property
-    def n_iter_(self) -> int:
+    def n_iter_(self) -> int:  # type: ignore[override]
         """The most EM steps that any class took."""
         if "statistics_" not in vars(self):
             raise AttributeError("n_iter_")
@@ -257,4 +279,6 @@ class MixtureDiscriminant(GenerativeEstimator):
 
 
 def _is_count(number: Any) -> bool:
-    return isinstance(number, int | np.integer) and not isinstance(number, bool | np.bool_) and int(number) >= 1
+    if isinstance(number, bool | np.bool_) or not isinstance(number, int | np.integer):
+        return False
+    return int(number) >= 1
