@@ -216,9 +216,8 @@ class MixtureDiscriminant(GenerativeEstimator):
 
     def merge(self, other: Self) -> Self:
         """Add everything another model has learned; MergeError unless both have `n_components=1`."""
-        for model in (self, other):
-            if isinstance(model, MixtureDiscriminant) and not model._mergeable:
-                raise MergeError.mixture()
+        if not all(getattr(model, "_mergeable", True) for model in (self, other)):
+            raise MergeError.mixture()
         return super().merge(other)
 
     # --- parameters --------------------------------------------------------------------------------------------------
