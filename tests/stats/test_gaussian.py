@@ -24,11 +24,7 @@ def sums(X, codes, k, weight):
     """Return weight, mean and scatter by class as plain extended-precision sums; nothing is shared with the library."""
     X, weight = X.astype(np.longdouble), weight.astype(np.longdouble)
     d = X.shape[1]
-    total, mean, scatter = (
-        np.zeros(k, np.longdouble),
-        np.zeros((k, d), np.longdouble),
-        np.zeros((k, d, d), np.longdouble),
-    )
+    total, mean, scatter = np.zeros(k, np.longdouble), np.zeros((k, d), np.longdouble), np.zeros((k, d, d), np.longdouble)
     for c in range(k):
         own, w = X[codes == c], weight[codes == c]
         if len(own):

@@ -130,9 +130,7 @@ def test_text(container):
 
 def test_nulls_of_a_chunked_dictionary_stay_missing():
     """`to_numpy` of a chunked pyarrow dictionary turns its nulls into a real category; ours must not."""
-    column = pa.chunked_array(
-        [pa.array(["u", None]).dictionary_encode(), pa.array(["v", None, "u"]).dictionary_encode()]
-    )
+    column = pa.chunked_array([pa.array(["u", None]).dictionary_encode(), pa.array(["v", None, "u"]).dictionary_encode()])
     assert cells(pa.table({"a": column})) == ["u", None, "v", None, "u"]
     assert label_values(column).tolist() == ["u", None, "v", None, "u"]
     inside = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["u", None]))
