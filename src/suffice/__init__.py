@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .estimate import RDA as RDA
     from .estimators import GaussianDiscriminant as GaussianDiscriminant
     from .estimators import MixtureDiscriminant as MixtureDiscriminant
     from .estimators import NaiveBayes as NaiveBayes
@@ -16,9 +17,10 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_HOMES = dict.fromkeys(("GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"), ".estimators")
+_ESTIMATORS = ("GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load")
+_HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), "RDA": ".estimate"}
 
-__all__ = ["GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"]
+__all__ = ["RDA", "GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import pytest
 
@@ -10,13 +11,19 @@ from suffice.datasets import penguins_path
 
 
 @pytest.fixture
-def terminal(monkeypatch, capsys) -> None:
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("NO_COLOR", raising=False)
+def terminal(monkeypatch) -> Callable[[], None]:
+    """Make stderr a terminal; called in the test, since pytest puts its own stderr in place after the fixtures."""
+
+    def pretend() -> None:
+        monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+
+    return pretend
 
 
-def test_a_bar_at_a_terminal(terminal, cli, model) -> None:
+def test_a_bar_at_a_terminal(terminal, cli) -> None:
+    terminal()
     done = cli("compare", penguins_path(), "--target", "species", "--folds", "2")
     assert done.status == 0
     assert "Comparing" in done.err
@@ -24,10 +31,12 @@ def test_a_bar_at_a_terminal(terminal, cli, model) -> None:
 
 
 def test_no_bar_when_quiet(terminal, cli) -> None:
+    terminal()
     assert cli("compare", penguins_path(), "--target", "species", "--folds", "2", "--quiet").err == ""
 
 
 def test_no_bar_under_no_color(terminal, cli, monkeypatch) -> None:
+    terminal()
     monkeypatch.setenv("NO_COLOR", "1")
     assert cli("compare", penguins_path(), "--target", "species", "--folds", "2").err == ""
 

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import check_estimator
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, load
+from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, load
 from suffice.errors import DataError, MergeError, SchemaError, SettingError
 
 STRUCTURES = ["full", "diagonal", "spherical"]
@@ -52,6 +52,26 @@ def test_one_component_is_one_gaussian_per_class(blobs, rng, covariance, shared,
     np.testing.assert_array_equal(mixture.predict_joint_log_proba(X), single.predict_joint_log_proba(X))
     np.testing.assert_array_equal(np.concatenate(mixture.means_), single.means_)
     assert mixture.n_components_.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("shrinkage", [0.3, "oas", RDA(0.4, 0.2)])
+def test_one_component_shrinks_like_one_gaussian(blobs, shrinkage):
+    X, y = blobs
+    mixture = MixtureDiscriminant(1, shrinkage=shrinkage).fit(X, y)
+    single = GaussianDiscriminant(shrinkage=shrinkage).fit(X, y)
+    np.testing.assert_array_equal(mixture.predict_log_proba(X), single.predict_log_proba(X))
+
+
+@pytest.mark.parametrize("shrinkage", [0.3, "oas", RDA(0.4, 0.2), RDA(1.0)])
+def test_several_components_shrink(clusters, tmp_path, shrinkage):
+    X, y = clusters
+    model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, shrinkage=shrinkage, random_state=0).fit(X, y)
+    assert model.n_components_.tolist() == [3, 2, 1]
+    assert model.score(X, y) > 0.99
+    if shrinkage == RDA(1.0):
+        np.testing.assert_allclose(model.covariances_[0][0], model.covariances_[2][0], rtol=1e-9)
+    model.save(tmp_path / "m.suffice")
+    np.testing.assert_array_equal(load(tmp_path / "m.suffice").predict_proba(X), model.predict_proba(X))
 
 
 def test_one_component_by_class_is_one_gaussian_per_class(blobs):
@@ -288,6 +308,8 @@ def test_constant_column_and_one_row_class(rng):
         ({"tol": -1.0}, "tol"),
         ({"tol": float("nan")}, "tol"),
         ({"shrinkage": 2.0}, "shrinkage"),
+        ({"shrinkage": "ledoit-wolf"}, "oas"),
+        ({"shrinkage": RDA(0.5), "shared": "class"}, "both pool"),
         ({"divisor": "n"}, "divisor"),
     ],
 )

@@ -12,7 +12,7 @@ from ..errors import quoted
 from .files import check_writable
 from .models import TITLES, ModelName, make_estimator, usable_columns
 from .output import Common, print_json, progress
-from .problems import UsageProblem
+from .problems import UsageProblem, count
 from .training import Training, read_training
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
@@ -97,8 +97,6 @@ def _remark(common: Common, estimator: Any, model: str, training: Training, left
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
     for note in estimator.notes_:
         common.remark(f"Note: {note}.")
-    columns = len(estimator.feature_names_in_)
-    common.remark(
-        f"Wrote {output}: {TITLES[model]}; {len(estimator.classes_)} classes, "
-        f"{columns} column{'' if columns == 1 else 's'}, {training.columns.num_rows:,} rows."
-    )
+    classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
+    learned = ", ".join((count(classes, "class"), count(columns, "column"), count(training.columns.num_rows, "row")))
+    common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 
 from .files import check_writable, file_format, read_table, write_csv, write_table
 from .output import Common, print_json, progress
-from .problems import ColumnProblem, one_line
+from .problems import ColumnProblem, count, one_line
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
@@ -114,7 +114,7 @@ def _deliver(answers: Any, classes: list[Any], output: Path | None, common: Comm
     if output is not None:
         with progress(common, f"Writing {output.name}"):
             write_table(answers, output)
-        common.remark(f"Wrote {output}: {answers.num_rows:,} rows.")
+        common.remark(f"Wrote {output}: {count(answers.num_rows, 'row')}.")
     if common.json:
         summary: dict[str, Any] = {"rows": answers.num_rows, "classes": classes, "columns": answers.column_names}
         found = {"output": str(output)} if output is not None else {"predictions": answers.to_pylist()}

@@ -43,13 +43,13 @@ class FileProblem(DataError):
     @classmethod
     def no_rows(cls, path: object, columns: int) -> FileProblem:
         """Refuse a table with columns and nothing below them."""
-        return cls(f"{str(path)!r} has {_count(columns, 'column')} and no rows. Next: give at least one row.")
+        return cls(f"{str(path)!r} has {count(columns, 'column')} and no rows. Next: give at least one row.")
 
     @classmethod
     def ragged(cls, path: object, line: int, expected: int, got: int) -> FileProblem:
         """Name the first line with too few or too many cells."""
         return cls(
-            f"{str(path)!r}, line {line}: {_count(got, 'cell')} where the line of column names has {expected}. "
+            f"{str(path)!r}, line {line}: {count(got, 'cell')} where the line of column names has {expected}. "
             "Next: correct that line; a cell that contains the separator must stand in double quotes."
         )
 
@@ -147,7 +147,7 @@ class TargetProblem(DataError):
     def one_class(cls, target: str, label: object, rows: int) -> TargetProblem:
         """Refuse a single class."""
         return cls(
-            f"Column {target!r} holds one class only, {label!r}, in all of the {_count(rows, 'row')} with a label: "
+            f"Column {target!r} holds one class only, {label!r}, in all of the {count(rows, 'row')} with a label: "
             "there is nothing to tell apart. Next: choose another --target, or add rows of another class."
         )
 
@@ -189,8 +189,10 @@ def one_line(text: object) -> str:
     return " ".join(str(text).split())
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 row, 1,000 rows, 2 classes."""
+    plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
 
 
 def _sentence(why: object) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from .output import Common, align, page_width, print_json
+from .problems import count
 
 MOST_LEVELS = 6  # categories shown per column
 MOST_COLUMNS = 40
@@ -130,9 +131,10 @@ def _categorical(density: Any, j: int) -> dict[str, Any]:
 def render(summary: dict[str, Any], width: int) -> list[str]:
     """Return the summary as lines of text."""
     classes, columns = summary["classes"], summary["columns"]
+    size = f"{count(len(classes), 'class')}, {count(len(columns), 'column')}"
     lines = [
         summary["meaning"],
-        f"Learned from {summary['rows']:,} rows: {len(classes)} classes, {len(columns)} columns.",
+        f"Learned from {count(summary['rows'], 'row')}: {size}.",
         "",
     ]
     amount = "weight" if summary["weighted"] else "rows"
@@ -146,8 +148,8 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     return lines
 
 
-def _more(count: int, what: str) -> list[str]:
-    return [f"… and {count} more {what}; --json lists all"] if count > 0 else []
+def _more(rest: int, what: str) -> list[str]:
+    return [f"… and {rest} more {what}; --json lists all"] if rest > 0 else []
 
 
 def _column_tables(classes: list[dict[str, Any]], columns: list[dict[str, Any]], width: int) -> list[str]:

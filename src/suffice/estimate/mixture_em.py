@@ -77,7 +77,8 @@ class Job:
         """The weight below which a component is dropped."""
         if not self.separate:
             return 1.0
-        full = self.family.inner.structure is Full and self.settings.shrinkage == Shrinkage(None)
+        asked = self.settings.shrinkage
+        full = self.family.inner.structure is Full and asked.amount is None and not (asked.rule or asked.pooling)
         return len(self.reference.used) + 1.0 if full else 2.0
 
 

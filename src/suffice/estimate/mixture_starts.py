@@ -56,7 +56,7 @@ def fit_mixtures(
     found = [_fit_class(rows, members[c], c, own, settings, search) for c in range(k)]
     if all(climbed.stats.is_single for climbed in found):
         stats = family.summarize(values, codes, k, weight)
-    elif joint or _unseen(values, codes, k, family):
+    elif joint or settings.shrinkage.pooling or _unseen(values, codes, k, family):
         stats = _fit_together(rows, members, found, family, settings, search)
     else:
         stats = found[0].stats

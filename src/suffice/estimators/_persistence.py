@@ -9,7 +9,7 @@ from typing import Any
 from .._arrays import np
 from ..densities import STRUCTURES
 from ..errors import SettingError
-from ..estimate import FAMILIES, Block, Family
+from ..estimate import FAMILIES, RDA, Block, Family
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..schema import Schema
@@ -38,11 +38,13 @@ def plain(value: Any) -> Any:
     """Return a setting as JSON values; dicts, tuples, arrays and families carry a tag."""
     if isinstance(value, GaussianFamily):
         structure = next(name for name, kind in STRUCTURES.items() if kind is value.structure)
-        return {"gaussian": [structure, value.shared]}
+        return {"gaussian": [structure, value.shared, value.fourth]}
     if isinstance(value, MixtureFamily):
         return {"mixture": [plain(value.inner), value.within]}
     if isinstance(value, np.random.RandomState):
         return None  # a generator has no value to write down; the fitted model does not need it
+    if isinstance(value, RDA):
+        return {"rda": [value.shared, value.amount, value.target]}
     if isinstance(value, np.ndarray | list):
         return {"list": [plain(item) for item in np.asarray(value).tolist()]}
     if isinstance(value, tuple):
@@ -65,9 +67,11 @@ def unplain(plain: Any) -> Any:
         return plain
     ((tag, content),) = plain.items()
     if tag == "gaussian":
-        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]))
+        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
     if tag == "mixture":
         return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]))
+    if tag == "rda":
+        return RDA(*content)
     if tag == "family":
         family: Family = FAMILIES[content]
         return family

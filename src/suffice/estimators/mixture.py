@@ -55,7 +55,8 @@ class MixtureDiscriminant(GenerativeEstimator):
     shared : {False, "class", True}
         A Σ for every component, one for the components of each class, or one for all (Hastie & Tibshirani's MDA).
     shrinkage, priors, divisor, missing
-        As for `GaussianDiscriminant`. Missing cells join the EM: each is as unknown as the row's component.
+        As for `GaussianDiscriminant`, but for shrinkage="ledoit-wolf", which mixtures do not have. Missing cells join
+        the EM: each is as unknown as the row's component.
     max_components : int
         Where "bic" stops looking.
     n_init : int
@@ -96,7 +97,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         *,
         covariance: str = "full",
         shared: bool | str = False,
-        shrinkage: float | None = None,
+        shrinkage: Any = None,
         priors: Any = None,
         divisor: str = "mle",
         missing: str = "em",
@@ -142,7 +143,17 @@ class MixtureDiscriminant(GenerativeEstimator):
                     f"n_components={self.n_components!r} must be a whole number of at least 1, 'bic', or one of these "
                     "for every class in a dict by label."
                 )
-        self._settings()
+        setting = self._settings().shrinkage
+        if setting.rule == "ledoit-wolf":
+            raise SettingError(
+                "shrinkage='ledoit-wolf' needs to know which rows a covariance is made of, and a mixture shares rows "
+                "among components. Next: use shrinkage='oas' or a number."
+            )
+        if setting.pooling and self.shared:
+            raise SettingError(
+                f"shared={self.shared!r} and shrinkage={self.shrinkage!r} both pool the covariances. "
+                "Next: leave shared=False."
+            )
 
     def _settings(self) -> Settings:
         return Settings(divisor=self.divisor, shrinkage=Shrinkage(self.shrinkage))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from .._arrays import Array, np
 from ..densities import Categorical, Full, Gaussian
 from ..errors import DataError, SchemaError, SettingError
@@ -96,6 +98,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def means_(self) -> Array:
         """Class means (k, d); NaN for columns that are not Gaussian."""
+        check_is_fitted(self, "statistics_")
         means = np.full((len(self.statistics_.classes), len(self._schema)), np.nan)
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
             if isinstance(density, Gaussian):
@@ -105,6 +108,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def covariances_(self) -> Array:
         """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian."""
+        check_is_fitted(self, "statistics_")
         k, d = len(self.statistics_.classes), len(self._schema)
         covariances = np.full((k, d, d), np.nan)
         gaussian = [p for b in self._blocks if isinstance(b.family, GaussianFamily) for p in b.positions]
@@ -118,6 +122,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:
         """p(level | class) of each categorical column: {column: {level: (k,)}}."""
+        check_is_fitted(self, "statistics_")
         tables: dict[Name, dict[Level, Array]] = {}
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
             if isinstance(density, Categorical):

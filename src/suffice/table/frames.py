@@ -52,6 +52,8 @@ class FrameTable:
 
 def _series_kind(series: nw.Series[Any], name: Name) -> Kind:
     dtype = series.dtype
+    if _is_empty(series):
+        return Kind.EMPTY
     if dtype == nw.Boolean:
         return Kind.BOOLEAN
     if dtype.is_numeric():
@@ -62,18 +64,23 @@ def _series_kind(series: nw.Series[Any], name: Name) -> Kind:
         return Kind.STRING
     if dtype.is_temporal():
         raise SchemaError.temporal(name, dtype)
-    if len(series) == int(series.is_null().sum()):
-        return Kind.EMPTY
     if dtype == nw.Object:
         return object_kind(series.to_numpy(), name)
     raise SchemaError.unsupported(name, dtype)
+
+
+def _is_empty(series: nw.Series[Any]) -> bool:
+    """Return whether no cell has a value, whatever the type; most columns show one in their first cell."""
+    if len(series) and holds_value(series[0]):
+        return False
+    return bool((series.is_null() | series.is_nan()).all() if series.dtype.is_float() else series.is_null().all())
 
 
 def _series_float(series: nw.Series[Any], name: Name) -> Array:
     if series.dtype == nw.Object:
         return as_float(np.asarray(series.to_numpy()), [name])
     if series.dtype in (nw.Categorical, nw.Enum, nw.String):
-        if len(series) == int(series.is_null().sum()):
+        if _is_empty(series):
             return np.full(len(series), np.nan)
         raise SchemaError.needs_numbers([name], "A Gaussian")
     if series.dtype.is_integer():

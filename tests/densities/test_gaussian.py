@@ -1,0 +1,194 @@
+"""Gaussian log densities of every structure against scipy.stats.multivariate_normal, with and without missing cells."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import multivariate_normal
+
+from suffice import _arrays
+from suffice.densities import Diagonal, Full, Gaussian, LowRank, Spherical
+
+K, D = 3, 4
+STRUCTURES = ["full", "diagonal", "spherical", "low rank"]
+
+
+def structure(name, g, d, rng):
+    """Return a covariance structure holding g random covariances of d columns."""
+    if name == "full":
+        factors = rng.normal(size=(g, d, d))
+        return Full.factor(factors @ factors.transpose(0, 2, 1) + 0.2 * np.eye(d))
+    if name == "diagonal":
+        return Diagonal(rng.uniform(0.2, 5.0, size=(g, d)))
+    if name == "spherical":
+        return Spherical(rng.uniform(0.2, 5.0, size=g), d)
+    rows = [rng.normal(size=(2, d)) for _ in range(g)]
+    return LowRank.factor(rows, rng.uniform(0.5, 3.0, size=(g, d)), np.full(g, 0.1))
+
+
+def gaussian(name, shared, rng, d=D, k=K):
+    return Gaussian(rng.normal(size=(k, d)) * 2, structure(name, 1 if shared else k, d, rng), tuple(range(d)))
+
+
+def by_scipy(density, rows):
+    """Return log N of the observed cells of each row, one row and class at a time."""
+    dense = density.covariance.dense()
+    out = np.zeros((len(rows), len(density.means)))
+    for i, row in enumerate(rows):
+        seen = ~np.isnan(row)
+        if seen.any():
+            for c, mean in enumerate(density.means):
+                matrix = dense[min(c, len(dense) - 1)][np.ix_(seen, seen)]
+                out[i, c] = multivariate_normal(mean[seen], matrix).logpdf(row[seen])
+    return out
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("d", [1, 2, 4, 9])
+def test_log_density(rng, name, shared, d):
+    density = gaussian(name, shared, rng, d)
+    rows = rng.normal(size=(50, d)) * 3
+    assert_allclose(density.log_density(rows), by_scipy(density, rows), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_missing_cells_are_integrated_out(rng, name, shared):
+    """The marginal of a Gaussian keeps the rows and columns of its observed cells; no cell at all has density one."""
+    density = gaussian(name, shared, rng)
+    rows = np.where(rng.random((80, D)) < 0.4, np.nan, rng.normal(size=(80, D)) * 3)
+    rows[5] = np.nan
+    assert_allclose(density.log_density(rows), by_scipy(density, rows), rtol=1e-10, atol=1e-10)
+    assert_array_equal(density.log_density(rows)[5], np.zeros(K))
+
+
+def test_a_marginal_integrates_the_joint(rng):
+    """Independent of any formula for marginals: a fine sum over the missing cell of the joint density."""
+    density = gaussian("full", False, rng, d=2)
+    grid = np.linspace(-60, 60, 24_001)
+    rows = np.column_stack([np.full_like(grid, 0.7), grid])
+    summed = np.log(np.exp(density.log_density(rows)).sum(axis=0) * (grid[1] - grid[0]))
+    assert_allclose(density.log_density(np.array([[0.7, np.nan]]))[0], summed, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_marginals(rng, name, shared):
+    density = gaussian(name, shared, rng)
+    rows = rng.normal(size=(20, D))
+    holed = rows.copy()
+    holed[:, [1, 3]] = np.nan
+    marginal = density.marginal([2, 0])
+    assert_allclose(marginal.log_density(rows[:, [2, 0]]), density.log_density(holed), rtol=1e-10, atol=1e-10)
+    inner = density.marginal([3, 2, 0]).marginal([1, 2])
+    assert_allclose(inner.log_density(rows[:, [2, 0]]), density.log_density(holed), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_parts_of_a_structure_agree_with_its_matrix(rng, name):
+    covariance = structure(name, 2, D, rng)
+    dense = covariance.dense()
+    assert covariance.g == 2
+    assert dense.shape == (2, D, D)
+    assert_allclose(covariance.log_det, np.linalg.slogdet(dense)[1], rtol=1e-10, atol=1e-12)
+    vectors = rng.normal(size=(7, D))
+    assert_allclose(covariance.solve(vectors), np.linalg.solve(dense[0], vectors.T).T, rtol=1e-9, atol=1e-12)
+    white = covariance.whiten(np.eye(D))
+    assert_allclose(white.T @ dense[0] @ white, np.eye(white.shape[1]), atol=1e-10)
+    assert_allclose(covariance.marginal([3, 1]).dense(), dense[:, [3, 1]][:, :, [3, 1]], rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("apart", [1e3, 1e5, 1e8])
+def test_class_means_far_apart(rng, name, shared, apart):
+    """Expanding |x − μ|² into products would cancel; rows near a far mean keep their digits.
+
+    x − μ itself is exact to 1.5e-8 at 1e8, and enters the log density about once per standard deviation.
+    """
+    density = gaussian(name, shared, rng)
+    means = density.means + apart * np.array([[0.0], [1.0], [-1.0]])
+    density = Gaussian(means, density.covariance, density.used)
+    rows = means[rng.integers(0, K, 40)] + rng.normal(size=(40, D))
+    rows[::5, 2] = np.nan
+    found, expected = density.log_density(rows), by_scipy(density, rows)
+    assert_allclose(found.max(axis=1), expected.max(axis=1), atol=1e-8 if apart < 1e6 else 1e-6)
+    assert_allclose(found, expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_small_spheres_far_apart_in_standard_deviations(rng, shared):
+    """Means 900 apart with a standard deviation of 1e-3: what is far is judged in standard deviations."""
+    means = np.array([[0.0, 0.0], [900.0, 0.0]])
+    density = Gaussian(means, Spherical(np.full(1 if shared else 2, 1e-6), 2), (0, 1))
+    rows = means[[1, 0, 1]] + rng.normal(size=(3, 2)) * 1e-3
+    found, expected = density.log_density(rows), by_scipy(density, rows)
+    # the rows themselves are stored to 1e-13 at 900, 1e-10 standard deviations
+    assert_allclose(found.max(axis=1), expected.max(axis=1), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["full", "diagonal", "spherical"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_units_move_a_log_density_by_the_log_of_the_unit(rng, name, shared):
+    density = gaussian(name, shared, rng)
+    unit = np.full(D, 1e6) if name == "spherical" else np.array([1e6, 1e-6, 1.0, 1e3])
+    dense = density.covariance.dense() * unit[:, None] * unit
+    scaled = {
+        "full": lambda: Full.factor(dense),
+        "diagonal": lambda: Diagonal(np.diagonal(dense, axis1=1, axis2=2)),
+        "spherical": lambda: Spherical(dense[:, 0, 0], D),
+    }[name]()
+    rows = rng.normal(size=(30, D))
+    other = Gaussian(density.means * unit, scaled, density.used).log_density(rows * unit)
+    assert_allclose(other + np.log(unit).sum(), density.log_density(rows), rtol=1e-11, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_single_precision_and_strided_rows(rng, name, shared):
+    density = gaussian(name, shared, rng)
+    rows = rng.normal(size=(40, D)).astype(np.float32)
+    expected = density.log_density(rows.astype(np.float64))
+    assert_allclose(density.log_density(rows), expected, rtol=1e-13)
+    assert_allclose(density.log_density(np.asfortranarray(rows.astype(np.float64))), expected, rtol=1e-12)
+    assert_allclose(density.log_density(rows[::2]), expected[::2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_are_not_written_to(rng, name, shared):
+    rows = rng.normal(size=(20, D))
+    rows[3, 1] = np.nan
+    kept = rows.copy()
+    gaussian(name, shared, rng).log_density(rows)
+    assert_array_equal(rows, kept)
+
+
+@pytest.mark.parametrize("name", ["full", "diagonal", "spherical"])
+@pytest.mark.parametrize("shared", [False, True])
+def test_threads_and_chunks_change_nothing(rng, name, shared, monkeypatch):
+    density = gaussian(name, shared, rng, d=20, k=4)
+    rows = rng.normal(size=(30_000, 20))
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(_arrays, "workers", lambda threads=threads: threads)
+        found.append(density.log_density(rows))
+    assert_array_equal(found[0], found[1])
+    # a row alone may take another path through the BLAS, hence rounding
+    assert_allclose(density.log_density(rows[12_345:12_346]), found[0][12_345:12_346], rtol=1e-12)
+
+
+def test_unused_columns_contribute_nothing(rng):
+    inner = gaussian("full", False, rng, d=2)
+    means = np.column_stack([inner.means[:, 0], np.full(K, 7.0), inner.means[:, 1]])
+    density = Gaussian(means, inner.covariance, (0, 2))
+    rows = rng.normal(size=(10, 3))
+    expected = inner.log_density(rows[:, [0, 2]])
+    assert_array_equal(density.log_density(rows), expected)
+    rows[:, 1] = np.nan
+    assert_array_equal(density.log_density(rows), expected)
+    assert_allclose(
+        density.marginal([1, 2]).log_density(rows[:, [1, 2]]), inner.marginal([1]).log_density(rows[:, [2]])
+    )
+    nothing = Gaussian(np.ones((K, 3)), Spherical(np.ones(1), 0), ())
+    assert_array_equal(nothing.log_density(rows), np.zeros((10, K)))

@@ -1,0 +1,259 @@
+"""EM for missing cells against closed forms, and against a log likelihood written out row by row.
+
+Tolerances: EM stops when its estimate hardly moves (1e-8 standard deviations, `estimate.em.HARDLY`), so a parameter is
+compared to 1e-6 of a standard deviation unless it needs no iteration.
+"""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.stats import multivariate_normal
+
+from suffice.densities import Full
+from suffice.errors import DataError
+from suffice.estimate import Settings, Shrinkage, em
+from suffice.estimate.families import GaussianFamily
+from suffice.stats import PatternStats, PooledScatter
+
+CLOSE = 1e-6
+SHARED = pytest.mark.parametrize("shared", [False, True])
+
+
+def estimate(stats, shared, shrinkage=None):
+    settings = Settings(shrinkage=Shrinkage(shrinkage), classes=tuple(range(stats.k)), columns=tuple(range(stats.d)))
+    return GaussianFamily(structure=Full, shared=shared).estimate(stats, settings)
+
+
+def fit(X, codes, shared=False, weight=None):
+    k = int(codes.max()) + 1
+    family = GaussianFamily(structure=Full, shared=shared)
+    density, notes = estimate(family.summarize(X, codes, k, weight), shared)
+    return density.means, density.covariance.dense(), notes
+
+
+def log_likelihood(X, codes, means, covariances):
+    """Return Σ log p(observed cells of the row | its class), a row at a time by scipy."""
+    total = 0.0
+    for row, c in zip(X, codes, strict=True):
+        seen = ~np.isnan(row)
+        if seen.any():
+            matrix = covariances[min(c, len(covariances) - 1)][np.ix_(seen, seen)]
+            total += multivariate_normal(means[c][seen], matrix).logpdf(row[seen])
+    return total
+
+
+@pytest.fixture
+def table(rng):
+    codes = np.repeat([0, 1], [50, 40])
+    X = rng.normal(size=(90, 4)) @ (rng.normal(size=(4, 4)) + np.eye(4)) + codes[:, None] * 1.5
+    return np.where(rng.random(X.shape) < 0.25, np.nan, X), codes
+
+
+@SHARED
+def test_no_missing_cell_needs_no_iteration(rng, shared):
+    codes = np.arange(60) % 2
+    X = rng.normal(size=(60, 3)) + codes[:, None]
+    means, covariances, notes = fit(X, codes, shared)
+    groups = [X[codes == c] for c in range(2)]
+    expected = [np.cov(g.T, ddof=0) for g in groups]
+    assert_allclose(means, [g.mean(axis=0) for g in groups], rtol=1e-12)
+    assert_allclose(covariances, [np.mean(expected, axis=0)] if shared else expected, rtol=1e-11)
+    assert notes == []
+
+
+@SHARED
+@pytest.mark.parametrize("fraction", [0.1, 0.6])
+@pytest.mark.parametrize("flipped", [False, True])
+def test_monotone_pattern_has_a_closed_form(rng, shared, fraction, flipped):
+    """Two columns, the second missing in some rows: regress it on the first over the complete rows.
+
+    Factor p(x, y) = p(x) p(y | x): x over all rows, slope, intercepts and residual variance over the complete ones
+    (Little & Rubin, section 7.2). Shared: one slope and one residual variance, an intercept per class.
+    """
+    codes = np.repeat([0, 1], [70, 50])
+    x = rng.normal(size=120) * 2 + codes
+    y = 0.7 * x + rng.normal(size=120) - 2 * codes + 3
+    gone = rng.random(120) < np.where(x > 1, fraction, fraction / 4)  # depends on what is observed: missing at random
+    X = np.column_stack([x, np.where(gone, np.nan, y)])
+    groups = [(codes == c) for c in range(2)]
+    mean_x = np.array([x[g].mean() for g in groups])
+    dx, complete = x - mean_x[codes], ~gone
+    centre = np.array([[x[g & complete].mean(), y[g & complete].mean()] for g in groups])
+    cx, cy = x - centre[codes, 0], y - centre[codes, 1]
+    expected = []
+    for members in [np.full(120, True)] if shared else groups:
+        own, used = members, members & complete
+        slope = (cx[used] @ cy[used]) / (cx[used] @ cx[used])
+        rest = ((cy[used] - slope * cx[used]) ** 2).mean()
+        var_x = (dx[own] ** 2).mean()
+        expected.append([[var_x, slope * var_x], [slope * var_x, rest + slope**2 * var_x]])
+    slopes = [matrix[0][1] / matrix[0][0] for matrix in expected]
+    mean_y = centre[:, 1] + np.array(slopes) * (mean_x - centre[:, 0])
+    order = [1, 0] if flipped else [0, 1]
+    means, covariances, _ = fit(X[:, order], codes, shared)
+    assert_allclose(means, np.column_stack([mean_x, mean_y])[:, order], rtol=0, atol=CLOSE)
+    assert_allclose(covariances, np.array(expected)[:, order][:, :, order], rtol=0, atol=CLOSE)
+
+
+def test_monotone_pattern_of_three_columns(rng):
+    """The same, one regression after the other: x1; x2 on x1; x3 on both."""
+    X = rng.normal(size=(200, 3)) @ (rng.normal(size=(3, 3)) + np.eye(3)) + 5
+    seen = rng.integers(1, 4, 200)
+    X[seen < 3, 2] = np.nan
+    X[seen < 2, 1] = np.nan
+    mean, covariance = np.array([X[:, 0].mean()]), np.array([[X[:, 0].var()]])
+    for j in (1, 2):
+        own = ~np.isnan(X[:, j])
+        design = np.column_stack([np.ones(own.sum()), X[own, :j]])
+        beta, *_ = np.linalg.lstsq(design, X[own, j], rcond=None)
+        rest = ((X[own, j] - design @ beta) ** 2).mean()
+        across = covariance @ beta[1:]
+        mean = np.append(mean, beta[0] + beta[1:] @ mean)
+        covariance = np.block([[covariance, across[:, None]], [across[None], rest + beta[1:] @ across]])
+    means, covariances, _ = fit(X, np.zeros(200, dtype=int))
+    assert_allclose(means[0], mean, atol=CLOSE)
+    assert_allclose(covariances[0], covariance, atol=CLOSE)
+
+
+@SHARED
+def test_likelihood_never_falls(table, shared, monkeypatch):
+    X, codes = table
+    reached = []
+    for steps in [1, 2, 3, 4, 5, 6, 8, 10, 15, 25, 60]:
+        monkeypatch.setattr(em, "MAX_STEPS", steps)
+        means, covariances, notes = fit(X, codes, shared)
+        reached.append(log_likelihood(X, codes, means, covariances))
+        if steps < 10:
+            assert any(note.what == "stopped EM early" for note in notes)
+    # rounding of a sum of 90 logarithms of about 5 each
+    assert (np.diff(reached) > -1e-10 * abs(reached[-1])).all()
+    assert reached[-1] > reached[0] + 1
+
+
+@SHARED
+def test_the_estimate_is_a_maximum(table, rng, shared):
+    """Moving any parameter a little, in 40 random directions, lowers the likelihood."""
+    X, codes = table
+    means, covariances, notes = fit(X, codes, shared)
+    assert notes == []
+    best = log_likelihood(X, codes, means, covariances)
+    for _ in range(40):
+        for size in (1e-3, 1e-2):
+            turn = np.eye(4) + size * rng.normal(size=(len(covariances), 4, 4))
+            moved = turn @ covariances @ turn.transpose(0, 2, 1)
+            assert log_likelihood(X, codes, means + size * rng.normal(size=means.shape), moved) < best
+
+
+@SHARED
+def test_weights_are_copies(table, rng, shared):
+    X, codes = table
+    copies = rng.integers(1, 4, len(X))
+    repeated = np.repeat(np.arange(len(X)), copies)
+    a, b = fit(X, codes, shared, copies.astype(float)), fit(X[repeated], codes[repeated], shared)
+    assert_allclose(a[0], b[0], atol=CLOSE)
+    assert_allclose(a[1], b[1], atol=CLOSE)
+
+
+@SHARED
+def test_units_do_not_matter(table, shared):
+    X, codes = table
+    unit, origin = np.array([1e6, 1e-6, 1.0, 1e3]), np.array([0.0, 5e-6, 1e3, -1e4])
+    a, b = fit(X, codes, shared), fit(X * unit + origin, codes, shared)
+    assert_allclose((b[0] - origin) / unit, a[0], atol=CLOSE)
+    assert_allclose(b[1] / unit[:, None] / unit, a[1], atol=CLOSE)
+
+
+@SHARED
+def test_merged_halves_give_the_estimate_of_the_whole(table, shared):
+    X, codes = table
+    family = GaussianFamily(structure=Full, shared=shared)
+    halves = [family.summarize(X[part], codes[part], 2, None) for part in (slice(0, None, 2), slice(1, None, 2))]
+    density, _ = estimate(halves[0].merge(halves[1]), shared)
+    means, covariances, _ = fit(X, codes, shared)
+    assert_allclose(density.means, means, atol=CLOSE)
+    assert_allclose(density.covariance.dense(), covariances, atol=CLOSE)
+
+
+@SHARED
+def test_order_of_columns_and_classes(table, shared):
+    X, codes = table
+    means, covariances, _ = fit(X, codes, shared)
+    columns = [2, 0, 3, 1]
+    moved = fit(X[:, columns], 1 - codes, shared)
+    assert_allclose(moved[0], means[::-1][:, columns], atol=CLOSE)
+    assert_allclose(moved[1], covariances[::-1][:, columns][:, :, columns], atol=CLOSE)
+
+
+@SHARED
+def test_every_row_incomplete(rng, shared):
+    """No row has all three columns: pairs are enough for means, variances and the covariances seen together."""
+    codes = np.arange(300) % 2
+    X = rng.multivariate_normal([0, 1, 2], [[1, 0.5, 0.2], [0.5, 2, -0.3], [0.2, -0.3, 1]], size=300) + codes[:, None]
+    X[np.arange(300), np.arange(300) % 3] = np.nan
+    means, covariances, _ = fit(X, codes, shared)
+    assert np.linalg.eigvalsh(covariances).min() > 0.1
+    best = log_likelihood(X, codes, means, covariances)
+    for step in (1e-3, -1e-3):
+        assert log_likelihood(X, codes, means + step, covariances) < best
+        assert log_likelihood(X, codes, means, covariances * (1 + step)) < best
+
+
+def test_a_pattern_of_its_own_is_used_exactly(rng):
+    """Columns never seen together: each keeps its own mean and variance (their correlation has no information)."""
+    X = np.full((80, 2), np.nan)
+    X[:50, 0], X[50:, 1] = rng.normal(size=50) * 3 + 1, rng.normal(size=30) - 4
+    means, covariances, _ = fit(X, np.zeros(80, dtype=int))
+    assert_allclose(means[0], np.nanmean(X, axis=0), atol=CLOSE)
+    assert_allclose(np.diag(covariances[0]), np.nanvar(X, axis=0), atol=10 * CLOSE)
+
+
+@SHARED
+def test_rows_without_any_cell_change_nothing(table, shared):
+    X, codes = table
+    a = fit(X, codes, shared)
+    b = fit(np.concatenate([X, np.full((9, 4), np.nan)]), np.append(codes, [0] * 9), shared)
+    assert_allclose(b[0], a[0], atol=CLOSE)
+    assert_allclose(b[1], a[1], atol=CLOSE)
+
+
+def test_a_class_that_never_shows_a_column_is_recorded(rng):
+    """It takes the mean and the spread of that column in the other classes, and a note says so."""
+    codes = np.repeat([0, 1], 40)
+    X = rng.normal(size=(80, 2)) + np.array([0, 10])
+    X[codes == 0, 1] = np.nan
+    means, covariances, notes = fit(X, codes)
+    assert means[0, 1] == pytest.approx(np.nanmean(X[:, 1]), abs=CLOSE)
+    assert covariances[0, 1, 1] == pytest.approx(np.nanvar(X[:, 1]), rel=0.2)
+    assert {(note.label, note.columns) for note in notes} == {(0, (1,))}
+    assert any("spread" in note.what for note in notes)
+
+
+def test_a_class_that_shows_a_column_once_is_no_spike(rng):
+    codes = np.repeat([0, 1], 40)
+    X = rng.normal(size=(80, 2))
+    X[1:40, 1] = np.nan
+    _, covariances, notes = fit(X, codes)
+    assert covariances[0, 1, 1] > 0.1
+    assert any(note.label == 0 and note.columns == (1,) for note in notes)
+    assert not any(note.what == "stopped EM early" for note in notes)
+
+
+def test_collinear_columns_with_missing_cells(rng):
+    """A repair, not a failure: the covariance stays usable and a note tells of it."""
+    X = rng.normal(size=(60, 3))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    X[rng.random((60, 3)) < 0.2] = np.nan
+    _, covariances, notes = fit(X, np.zeros(60, dtype=int))
+    sd = np.sqrt(np.diag(covariances[0]))
+    assert np.linalg.eigvalsh(covariances[0] / sd[:, None] / sd)[0] >= 0.9e-6
+    assert any(note.what == "shrunk the correlations" for note in notes)
+
+
+def test_too_many_columns_at_once_are_refused(rng, monkeypatch):
+    monkeypatch.setattr(em, "MAX_COLUMNS", 3)
+    X = rng.normal(size=(20, 4))
+    X[0, 0] = np.nan
+    with pytest.raises(DataError, match=r'4 × 4 matrices.*covariance="diagonal"'):
+        em.complete(PatternStats.summarize(X, np.zeros(20, dtype=int), 1))
+    complete = PatternStats.summarize(X[1:], np.zeros(19, dtype=int), 1, None, PooledScatter)
+    assert em.complete(complete) is complete.complete
