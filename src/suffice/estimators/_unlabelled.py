@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, logsumexp, np
-from ..densities import Categorical
 from ..estimate import Block
 from ..joint import JointModel
 from ..schema import Level
@@ -78,8 +77,8 @@ def join_unlabelled(
     """Return the statistics at which the likelihood of labelled and unlabelled rows together no longer rises.
 
     The E step takes posteriors of the unlabelled rows, the M step estimates from the labelled rows' statistics, made
-    once, merged with the unlabelled rows' by posterior. The likelihood (under smoothing: times the Dirichlet prior
-    that smoothing stands for) never falls; where a repaired or shrunk estimate would lower it, EM stops before.
+    once, merged with the unlabelled rows' by posterior. The likelihood (under smoothing: times the prior that
+    smoothing stands for) never falls; where a repaired or shrunk estimate would lower it, EM stops before.
     """
     known, unknown = batch.split()
     weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
@@ -116,11 +115,8 @@ def _expect(
     rows = _recode(unknown, statistics, plan)
     posterior = np.exp(classify.log_posterior(model, rows))
     objective += float(weight @ np.asarray(logsumexp(model.log_joint(rows), axis=1)))
-    if smoothing > 0:
-        for density in model.density.blocks:
-            if isinstance(density, Categorical):
-                objective += smoothing * sum(float(log_p[:, :-1].sum()) for log_p in density.log_p)
-    return objective, posterior
+    priors = [density.log_prior(smoothing) for density in model.density.blocks if hasattr(density, "log_prior")]
+    return objective + sum(priors), posterior
 
 
 def _recode(batch: Batch, statistics: ByClass, plan: Sequence[Block]) -> tuple[Any, ...]:
