@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .estimate import RDA as RDA
     from .estimators import GaussianDiscriminant as GaussianDiscriminant
+    from .estimators import MixtureDiscriminant as MixtureDiscriminant
     from .estimators import NaiveBayes as NaiveBayes
     from .estimators import load as load
 
 __version__ = "0.1.0"
 
-_HOMES = {"GaussianDiscriminant": ".estimators", "NaiveBayes": ".estimators", "load": ".estimators", "RDA": ".estimate"}
+_ESTIMATORS = ("GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load")
+_HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), "RDA": ".estimate"}
 
-__all__ = ["RDA", "GaussianDiscriminant", "NaiveBayes", "load"]
+__all__ = ["RDA", "GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -136,6 +136,15 @@ class SingularCovarianceError(SufficeError):
 class MergeError(SufficeError):
     """Two sets of statistics or two models do not describe the same columns."""
 
+    @classmethod
+    def mixture(cls) -> MergeError:
+        """Refuse to add rows to mixtures, whose responsibilities depend on all rows at once."""
+        return cls(
+            "A mixture of several components cannot take in more rows exactly: which row belongs to which component "
+            "depends on all of them. Next: call fit on all rows together, or use n_components=1 (or "
+            "GaussianDiscriminant), whose models merge."
+        )
+
 
 class ModelFileError(SufficeError):
     """A model file is damaged, foreign, too new, or not safe to read."""

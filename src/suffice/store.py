@@ -19,12 +19,14 @@ from typing import Any
 from ._arrays import Array, np
 from .errors import ModelFileError
 from .schema import Column, Kind, Schema
-from .stats import ByClass, CategoricalStats, FourthMomentStats, GaussianStats, PatternStats
+from .stats import ByClass, CategoricalStats, FourthMomentStats, GaussianStats, MixtureStats, PatternStats
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 1
 MAX_JSON = 256 << 20
-STATISTICS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, FourthMomentStats, CategoricalStats)}
+STATISTICS: dict[str, Any] = {
+    t.__name__: t for t in (GaussianStats, PatternStats, FourthMomentStats, CategoricalStats, MixtureStats)
+}
 READABLE = {
     "b": (1,),
     "i": (1, 2, 4, 8),

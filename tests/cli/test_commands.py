@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.cli.files import read_table
 from suffice.cli.show import percent, plus_minus
 from suffice.datasets import penguins_path
@@ -248,3 +248,18 @@ def test_models_of_unnamed_columns_go_by_position(cli, write, tmp_path) -> None:
 def test_module_and_datasets() -> None:
     assert penguins_path().is_file()
     assert Path(penguins_path()).with_suffix(".md").is_file()
+
+
+def test_show_describes_a_mixture_by_class(cli, tmp_path, rng):
+    X = np.concatenate([rng.normal(size=(60, 2)), rng.normal(size=(60, 2)) + 9, rng.normal(size=(60, 2)) - 9])
+    y = np.repeat(["a", "a", "b"], 60)
+    for shared in (False, "class", True):
+        path = tmp_path / "mixture.suffice"
+        MixtureDiscriminant({"a": 2, "b": 1}, shared=shared, random_state=0).fit(X, y).save(path)
+        done = cli("show", path, "--json")
+        first = json.loads(done.out)["columns"][0]
+        assert first["family"] == "mixture"
+        np.testing.assert_allclose(first["mean"], [X[:120, 0].mean(), X[120:, 0].mean()], rtol=1e-6)
+        if not shared:
+            np.testing.assert_allclose(first["sd"], [X[:120, 0].std(), X[120:, 0].std()], rtol=1e-6)
+        assert "mixture of Gaussians per class" in cli("show", path).out

@@ -67,19 +67,24 @@ def summarize(path: Path) -> dict[str, Any]:
 def _meaning(kind: str, settings: dict[str, Any]) -> str:
     if kind == "NaiveBayes":
         return "Naive Bayes: within a class, columns (or blocks of columns) are independent of each other."
+    mixture = kind == "MixtureDiscriminant"
     structure = {
         "full": "columns vary together",
         "diagonal": "columns are independent",
         "spherical": "columns are independent and equally spread",
     }[settings["covariance"]]
     spread = "all classes share one spread" if settings["shared"] else "each class has its own spread"
+    if mixture:
+        each = {False: "each component", "class": "each class", True: "no class or component"}[settings["shared"]]
+        return f"A mixture of Gaussians per class: within a component {structure}, and {each} has a spread of its own."
     return f"One Gaussian per class: {structure}, and {spread}."
 
 
 def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: Any) -> list[dict[str, Any]]:
     """Return one entry per column in the model's order."""
-    from ..densities import Gaussian
+    from ..densities import Gaussian, Mixture
 
+    describe = {Gaussian: _gaussian, Mixture: _mixture}
     entries: dict[int, dict[str, Any]] = {}
     parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=True)
     for block, density, stats in parts:
@@ -87,8 +92,8 @@ def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: 
         for j, position in enumerate(block["positions"]):
             column = schema.columns[position]
             entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - float(observed[j]))}
-            own = _gaussian(density, j) if isinstance(density, Gaussian) else _categorical(density, j)
-            family = block["family"].get("family", "gaussian")
+            own = describe.get(type(density), _categorical)(density, j)
+            family = block["family"].get("family", "mixture" if isinstance(density, Mixture) else "gaussian")
             entries[position] = entry | {"family": family} | own
     return [entries[position] for position in sorted(entries)]
 
@@ -101,6 +106,19 @@ def _gaussian(density: Any, j: int) -> dict[str, Any]:
         spread = _deviations(density.covariance)[:, density.used.index(j)].tolist()
         deviation = spread if len(spread) == k else spread * k
     return {"mean": density.means[:, j].tolist(), "sd": deviation}
+
+
+def _mixture(density: Any, j: int) -> dict[str, Any]:
+    """Return means (k,) and standard deviations (k,) of a column over the components of each class."""
+    from .._arrays import np
+
+    parts, weight = _gaussian(density.components, j), np.exp(density.log_weight)
+    owner, center = density.owner, np.asarray(parts["mean"])
+    mean = np.bincount(owner, weights=weight * center)
+    if parts["sd"] is None:
+        return {"mean": mean.tolist(), "sd": None}
+    variance = np.bincount(owner, weights=weight * (np.asarray(parts["sd"]) ** 2 + (center - mean[owner]) ** 2))
+    return {"mean": mean.tolist(), "sd": np.sqrt(variance).tolist()}
 
 
 def _deviations(covariance: Any) -> Any:

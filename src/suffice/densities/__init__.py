@@ -7,13 +7,27 @@ must provide
 may provide
     limit(rows)              order and coefficient of a density that is zero, see `discrete.Categorical`
     marginal(columns)        the density of some of the columns
+    log_prior(smoothing)     log of the prior on the parameters that smoothing stands for, up to a constant, in nats:
+                             EM with missing labels climbs the likelihood times this
 """
 
 from .covariance import Covariance, Diagonal, Full, LowRank, Spherical
 from .discrete import Categorical
 from .gaussian import Gaussian
+from .mixture import Mixture
 from .product import Product
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
-__all__ = ["STRUCTURES", "Categorical", "Covariance", "Diagonal", "Full", "Gaussian", "LowRank", "Product", "Spherical"]
+__all__ = [
+    "STRUCTURES",
+    "Categorical",
+    "Covariance",
+    "Diagonal",
+    "Full",
+    "Gaussian",
+    "LowRank",
+    "Mixture",
+    "Product",
+    "Spherical",
+]

@@ -67,6 +67,10 @@ class Categorical:
             self._tables["sum"] = groups
         return self._tables["sum"]
 
+    def log_prior(self, smoothing: float) -> float:
+        """Return α Σ log p(level | class), up to a constant the log Dirichlet(α + 1) density of which p is the mode."""
+        return smoothing * sum(float(log_p[:, :-1].sum()) for log_p in self.log_p) if smoothing > 0 else 0.0
+
     def limit(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
         """Return (order, log coefficient), each (n, k): the density is coefficient · α^order as smoothing α → 0.
 

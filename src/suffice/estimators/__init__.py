@@ -2,6 +2,7 @@
 
 from ._loading import load
 from .discriminant import GaussianDiscriminant
+from .mixture import MixtureDiscriminant
 from .naive_bayes import NaiveBayes
 
-__all__ = ["GaussianDiscriminant", "NaiveBayes", "load"]
+__all__ = ["GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"]

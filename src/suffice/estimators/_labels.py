@@ -14,8 +14,11 @@ from ..schema import Level, sort_levels
 from ..table import factorize, label_values
 
 
-def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
-    """Return the sorted class labels in `y` and a class number per row (n,). DataError if any label is missing."""
+def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
+
+    DataError if any label is missing, or, with missing="em", if all are.
+    """
     if y is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
     values = label_values(y)
@@ -32,14 +35,15 @@ def read_labels(y: Any, rows: int, who: str) -> tuple[tuple[Level, ...], Codes]:
     strange: list[Any] = [level for level in levels if type(level) not in (str, int, float, bool)]
     if strange:
         raise SchemaError.unsupported("y", type(strange[0]).__name__)
-    missing = np.flatnonzero(codes < 0)
-    if len(missing):
+    absent = np.flatnonzero(codes < 0)
+    if len(absent) and (missing == "error" or not levels):
+        way = "give some labels" if missing != "error" else "drop those rows, or fill in their labels"
+        also = "; fit, given all rows at once, can use them as they are" if missing == "error" else ""
         raise DataError(
-            f"y has no label in {len(missing)} of {rows} rows (the first is row {missing[0]}). "
-            "Next: drop those rows, or fill in their labels."
+            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}). Next: {way}{also}."
         )
     if values.dtype.kind == "f":
-        check_classification_targets(values)
+        check_classification_targets(values[codes >= 0])
     check_label_kinds((), levels)
     return levels, codes
 

@@ -12,9 +12,12 @@ from ..store import read_model
 from ._persistence import unplain
 from ._queries import GenerativeEstimator
 from .discriminant import GaussianDiscriminant
+from .mixture import MixtureDiscriminant
 from .naive_bayes import NaiveBayes
 
-ESTIMATORS: dict[str, type[GenerativeEstimator]] = {t.__name__: t for t in (GaussianDiscriminant, NaiveBayes)}
+ESTIMATORS: dict[str, type[GenerativeEstimator]] = {
+    t.__name__: t for t in (GaussianDiscriminant, MixtureDiscriminant, NaiveBayes)
+}
 
 
 def load(path: str | os.PathLike[str]) -> GenerativeEstimator:

@@ -11,6 +11,7 @@ from ..densities import STRUCTURES
 from ..errors import SettingError
 from ..estimate import FAMILIES, RDA, Block, Family
 from ..estimate.families import GaussianFamily
+from ..estimate.mixture import MixtureFamily
 from ..schema import Schema
 from ..stats import ByClass
 from ..store import write_model
@@ -38,6 +39,10 @@ def plain(value: Any) -> Any:
     if isinstance(value, GaussianFamily):
         structure = next(name for name, kind in STRUCTURES.items() if kind is value.structure)
         return {"gaussian": [structure, value.shared, value.fourth]}
+    if isinstance(value, MixtureFamily):
+        return {"mixture": [plain(value.inner), value.within]}
+    if isinstance(value, np.random.RandomState):
+        return None  # a generator has no value to write down; the fitted model does not need it
     if isinstance(value, RDA):
         return {"rda": [value.shared, value.amount, value.target]}
     if isinstance(value, np.ndarray | list):
@@ -63,6 +68,8 @@ def unplain(plain: Any) -> Any:
     ((tag, content),) = plain.items()
     if tag == "gaussian":
         return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
+    if tag == "mixture":
+        return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]))
     if tag == "rda":
         return RDA(*content)
     if tag == "family":

@@ -22,6 +22,7 @@ from ..table import Table, read_table
 from ..tasks import classify
 from ._labels import check_label_kinds, read_labels, read_weights
 from ._persistence import save_fitted
+from ._unlabelled import Batch, Joined, join_unlabelled
 
 
 class GenerativeEstimator(ClassifierMixin, BaseEstimator):
@@ -47,7 +48,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         X : array (n, d), pandas, polars or pyarrow table
             Null and NaN cells are missing. Infinity is a DataError that names the column.
         y : array-like (n,)
-            Class labels: text, integers or truth values.
+            Class labels: text, integers or truth values. Rows whose label is missing (None, NaN, pandas.NA) join by EM:
+            each counts in every class by its posterior, until the likelihood of all rows no longer rises.
         sample_weight : array-like (n,), optional
             k means k copies of the row; rows of weight 0 are as if absent.
 
@@ -59,11 +61,15 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         table = read_table(X)
         _check_filled(table, type(self).__name__)
         plan = self._plan(table.schema)
-        statistics = self._summarize(table, range(len(table.schema)), plan, y, sample_weight)
+        batch = self._read(table, range(len(table.schema)), plan, y, sample_weight, missing="em")
+        statistics = self._summarize(batch.split()[0] if not batch.is_labelled else batch, plan)
         _check_observed(statistics, plan, table.schema)
+        joined = None if batch.is_labelled else self._join_unlabelled(statistics, batch, plan, table.schema)
+        statistics = statistics if joined is None else joined.statistics
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
-        self._model, self._notes = model, notes
+        self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._set_steps(joined)
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -79,7 +85,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         schema = table.schema if first else self._schema
         order = range(len(schema)) if first else self._align(table)
         plan = self._plan(schema) if first else self._blocks
-        batch = self._summarize(table, order, plan, y, sample_weight)
+        batch = self._summarize(self._read(table, order, plan, y, sample_weight), plan)
         if classes is not None:
             known = read_labels(classes, len(classes), type(self).__name__)[0]
             unknown = [label for label in batch.classes if label not in known]
@@ -112,22 +118,54 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         self._remember(self._schema, self._blocks, statistics, None)
         return self
 
-    def _summarize(
-        self, table: Table, order: Sequence[int], plan: Sequence[Block], y: Any, sample_weight: Any
-    ) -> ByClass:
-        classes, codes = read_labels(y, table.rows, type(self).__name__)
+    def _read(
+        self,
+        table: Table,
+        order: Sequence[int],
+        plan: Sequence[Block],
+        y: Any,
+        sample_weight: Any,
+        missing: str = "error",
+    ) -> Batch:
+        """Return the rows of positive weight as encoded, with their labels; `missing` labels: "error" or "em"."""
+        classes, codes = read_labels(y, table.rows, type(self).__name__, missing=missing)
         weight = read_weights(sample_weight, table.rows)
         rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
         self._check_missing(rows, plan)
-        if weight is not None and not weight.all():
-            kept = np.flatnonzero(weight)
-            rows, weight = [_take(part, kept) for part in rows], weight[kept]
-            present, codes = np.unique(codes[kept], return_inverse=True)
-            classes = tuple(classes[int(i)] for i in present)
-        k = len(classes)
-        totals = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
-        blocks = tuple(block.family.summarize(part, codes, k, weight) for block, part in zip(plan, rows, strict=True))
+        batch = Batch(classes, codes, rows, weight).without_empty_rows()
+        if not batch.classes:
+            raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
+        return batch
+
+    def _summarize(self, batch: Batch, plan: Sequence[Block]) -> ByClass:
+        classes, codes, weight = batch.classes, batch.codes, batch.weight
+        totals = np.bincount(codes, weights=weight, minlength=len(classes)).astype(np.float64)
+        blocks = tuple(
+            self._summarize_block(block, part, codes, classes, weight)
+            for block, part in zip(plan, batch.rows, strict=True)
+        )
         return ByClass(classes, totals, blocks, len(codes))
+
+    def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
+        """Return the statistics of all rows of a batch, some without a label, from those of the labelled ones."""
+
+        def estimate(statistics: ByClass) -> JointModel:
+            return self._estimate(statistics, plan, schema, divisor="mle")[0]
+
+        return join_unlabelled(labelled, batch, plan, estimate, self._settings().smoothing)
+
+    def _set_steps(self, joined: Joined | None) -> None:
+        """Keep the number of EM steps as `n_iter_`, which only rows without a label give rise to."""
+        if joined is not None:
+            self.n_iter_ = joined.steps
+        elif "n_iter_" in vars(self):
+            del self.n_iter_
+
+    def _summarize_block(
+        self, block: Block, rows: Any, codes: Codes, classes: Sequence[Level], weight: Array | None
+    ) -> Any:
+        """Return the statistics of a block of columns by class."""
+        return block.family.summarize(rows, codes, len(classes), weight)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
         """Store what was learned; the model itself is estimated when first asked for."""
@@ -141,11 +179,13 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema) -> tuple[JointModel, list[Note]]:
+    def _estimate(
+        self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
+    ) -> tuple[JointModel, list[Note]]:
         densities, notes = [], []
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(schema.names[p] for p in block.positions)
-            settings = replace(self._settings(), classes=statistics.classes, columns=columns)
+            settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
@@ -291,10 +331,13 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _take(part: Any, kept: Codes) -> Any:
-    if isinstance(part, tuple):  # CodedColumns
-        return type(part)(part.levels, tuple(codes[kept] for codes in part.codes))  # type: ignore[attr-defined, call-arg]
-    return part[kept]
+def _joined_notes(joined: Joined | None, batch: Batch) -> list[Note]:
+    if joined is None:
+        return []
+    count, why = int((batch.codes < 0).sum()), f"EM took {joined.steps} steps"
+    notes = [Note(f"joined {count} rows without a label", why)]
+    early = Note("stopped EM early", f"the likelihood still rose after {joined.steps} steps")
+    return notes if joined.finished else [*notes, early]
 
 
 def _check_filled(table: Table, who: str) -> None:

@@ -18,6 +18,7 @@ from .by_class import ByClass
 from .counts import CategoricalStats
 from .fourth import FourthMomentStats
 from .gaussian import GaussianStats
+from .mixture import MixtureStats
 from .patterns import PatternStats
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
 
@@ -28,6 +29,7 @@ __all__ = [
     "FourthMomentStats",
     "FullScatter",
     "GaussianStats",
+    "MixtureStats",
     "PatternStats",
     "PooledScatter",
     "ThinScatter",

@@ -1,0 +1,51 @@
+"""A mixture of Gaussians per class: p(x | k) = Σ_m w_km N(x; μ_km, Σ_km)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .._arrays import Array, Codes, np
+from .gaussian import Gaussian
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """The components of all classes, stacked: `components` holds m Gaussians as if they were m classes.
+
+    `owner` (m,) is the class of each component, ascending, every class having at least one; `log_weight` (m,) are the
+    logarithms of the weights, which sum to one within a class.
+    """
+
+    components: Gaussian
+    owner: Codes
+    log_weight: Array
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return int(self.owner[-1]) + 1
+
+    def log_density(self, rows: Array) -> Array:
+        """Return log p(x | k) = log Σ_m exp(log w_km + log N(x; μ_km, Σ_km)), (n, k) in nats.
+
+        Missing cells (NaN) are integrated out of every component, which is exact.
+        """
+        scores = self.components.log_density(rows)
+        if len(self.owner) == self.k:  # one component per class: the Gaussian itself
+            return scores
+        scores += self.log_weight
+        return sum_within(scores, self.owner)
+
+    def marginal(self, columns: Sequence[int]) -> Mixture:
+        """Return the density of some of the columns: the same weights, each component's marginal."""
+        return Mixture(self.components.marginal(columns), self.owner, self.log_weight)
+
+
+def sum_within(scores: Array, owner: Codes) -> Array:
+    """Return log Σ exp(score) over the components of each class, (n, k), of scores (n, m) in nats."""
+    starts = np.searchsorted(owner, np.arange(int(owner[-1]) + 1))
+    peak = np.maximum.reduceat(scores, starts, axis=1)
+    base = np.where(np.isfinite(peak), peak, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.asarray(base + np.log(np.add.reduceat(np.exp(scores - base[:, owner]), starts, axis=1)))

@@ -1,0 +1,251 @@
+"""Maximum likelihood for mixtures by EM: which component a row belongs to, what its missing cells hold, and, where a
+label is missing, its class are unknown together; one step never lowers the likelihood of what was observed.
+
+Dempster, Laird & Rubin (1977), doi:10.1111/j.2517-6161.1977.tb01600.x; with missing cells Ghahramani & Jordan (1994),
+Supervised learning from incomplete data via an EM approach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from .._arrays import Array, Codes, NDArray, np, single_blas_thread
+from ..densities import Full, Gaussian, LowRank, Mixture
+from ..densities.mixture import sum_within
+from ..stats import MixtureStats, PatternStats
+from .families import Settings
+from .mixture import MixtureFamily
+from .mixture_holes import Holes
+from .shrinkage import Shrinkage
+
+COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows (n, d) in memory with class numbers (n,), −1 where the label is missing, and weights (n,)."""
+
+    values: Array
+    codes: Codes
+    weight: Array
+    holes: Holes
+
+    @classmethod
+    def of(cls, values: Array, codes: Codes, weight: Array | None) -> Rows:
+        """Return the rows, those with missing cells set apart."""
+        weight = np.ones(len(values)) if weight is None else weight
+        return cls(values, codes, weight, Holes.find(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What stays fixed while EM runs: the model, its settings, and one Gaussian per class to compare with."""
+
+    family: MixtureFamily
+    settings: Settings
+    reference: Gaussian
+    log_prior: Array | None = None  # class priors (k,) in nats; None: the classes' shares of the weight
+    max_iter: int = 500
+    tol: float = 1e-5
+    progress: Callable[[float], None] | None = None
+
+    @classmethod
+    def start(cls, rows: Rows, k: int, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
+        """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
+        own = replace(settings, divisor="mle", classes=())
+        if settings.shrinkage.forbidden:
+            own = replace(own, shrinkage=Shrinkage(None))
+        known = np.flatnonzero(rows.codes >= 0)
+        stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
+        reference = family.estimate(stats, own)[0].components
+        return cls(family, own, reference, **others)
+
+    def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
+        """Return what fills missing cells before components are known: the Gaussian of each one's class."""
+        return _choose(self.reference, owner, rows)
+
+    @property
+    def separate(self) -> bool:
+        """Whether every component has its own covariance, which can then collapse."""
+        return not (self.family.within or self.family.inner.shared)
+
+    @property
+    def least_rows(self) -> float:
+        """The weight below which a component is dropped."""
+        if not self.separate:
+            return 1.0
+        asked = self.settings.shrinkage
+        full = self.family.inner.structure is Full and asked.amount is None and not (asked.rule or asked.pooling)
+        return len(self.reference.used) + 1.0 if full else 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """Where EM arrived: statistics, their mixture, and log likelihoods (nats) by step since the last drop."""
+
+    stats: MixtureStats
+    mixture: Mixture
+    trace: tuple[float, ...] = ()
+    steps: int = 1
+
+    @property
+    def likelihood(self) -> float:
+        """The log likelihood reached."""
+        return self.trace[-1]
+
+
+@dataclass(slots=True)
+class _State:
+    """The present point of EM."""
+
+    owner: Codes
+    share: Array  # (n, m) responsibilities
+    gaussian: Gaussian  # fills missing cells
+    stats: Any = None
+    mixture: Any = None
+    trace: list[float] = field(default_factory=list)
+
+
+def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array]:
+    """Return the log likelihood of the rows and responsibilities (n, m); a labelled row stays within its class."""
+    scores = rows.holes.log_density(mixture.components, rows.values) + mixture.log_weight
+    known = rows.codes >= 0
+    scores[~known] += log_prior[mixture.owner]
+    scores[known[:, None] & (rows.codes[:, None] != mixture.owner)] = -np.inf
+    total = sum_within(scores, np.zeros_like(mixture.owner))[:, 0]
+    own = log_prior[rows.codes[known]]
+    likelihood = rows.weight @ total + rows.weight[known] @ np.where(np.isfinite(own), own, 0.0)
+    return float(likelihood), np.exp(scores - total[:, None])
+
+
+def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | None = None) -> Climb:
+    """Run EM from responsibilities `share` (n, m) of the components with classes `owner` (m,).
+
+    `filler` is the fit they come from, if any: a first estimate then needs no gentle start, in which the components of
+    a class have one covariance, and missing cells are filled from it rather than from the class.
+
+    A component that collapses (too little weight, or no spread in some direction) is dropped, and EM goes on without.
+    Stops when a step gains less than `tol` nats per unit of weight, or where a repair would lower the likelihood.
+    """
+    k = len(job.reference.means)
+    state = _State(owner, share, job.fillers(owner, rows) if filler is None else filler)
+    with single_blas_thread():
+        if filler is None:
+            gentle = replace(job, family=replace(job.family, within=not job.family.inner.shared))
+            _maximize(rows, state, gentle)
+            _, state.share = expect(rows, state.mixture, _log_prior(state, job))
+        steps, finished = _run(rows, state, job)
+    counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
+    asked = np.bincount(owner, minlength=k)
+    stats = replace(state.stats, asked=asked, steps=counts[0], unfinished=counts[1])
+    return Climb(stats, state.mixture, tuple(state.trace), steps)
+
+
+def _run(rows: Rows, state: _State, job: Job) -> tuple[int, bool]:
+    """Move the state to where the likelihood no longer rises; return the steps and whether it got there."""
+    _maximize(rows, state, job)
+    total = float(rows.weight.sum())
+    before = (state.stats, state.mixture)
+    for step in range(1, job.max_iter + 1):
+        likelihood, share = expect(rows, state.mixture, _log_prior(state, job))
+        if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
+            state.stats, state.mixture = before
+            return step, True
+        gain = likelihood - state.trace[-1] if state.trace else np.inf
+        state.trace.append(likelihood)
+        if job.progress is not None:
+            job.progress(likelihood)
+        if gain <= job.tol * total:
+            return step, True
+        if step < job.max_iter:
+            before = (state.stats, state.mixture)
+            state.share = share
+            if _maximize(rows, state, job):
+                state.trace.clear()
+    return job.max_iter, False
+
+
+def _log_prior(state: _State, job: Job) -> Array:
+    if job.log_prior is not None:
+        return job.log_prior
+    weight = np.bincount(state.owner, weights=state.stats.weight, minlength=state.stats.k)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(weight / weight.sum()))
+
+
+def _maximize(rows: Rows, state: _State, job: Job) -> bool:
+    """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
+    dropped = False
+    while True:
+        state.stats = condense(rows, state.owner, state.share, state.gaussian, job)
+        state.mixture, _ = job.family.estimate(state.stats, job.settings)
+        worst = _lightest(state, _collapsed(state, job))
+        if not worst.any():
+            state.gaussian = state.mixture.components
+            return dropped
+        dropped = True
+        _drop(rows, state, ~worst)
+
+
+def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, job: Job) -> MixtureStats:
+    """Return the statistics of the components: every row counts in each by its responsibility times its weight."""
+    weighted = share * rows.weight[:, None]
+    full = job.family.inner.structure is Full
+    plain = rows.holes.complete if full else np.arange(len(rows.values))
+    row, component = np.nonzero(weighted[plain])
+    part = weighted[plain][row, component]
+    inner = job.family.inner.summarize(rows.values[plain][row], component, len(owner), part)
+    if full and rows.holes.any_filled:
+        filled = rows.holes.summarize(rows.values, weighted, gaussian, inner.complete.form)
+        inner = PatternStats(inner.complete.merge(filled), {})
+    k = len(job.reference.means)
+    ones = np.ones(k, dtype=np.int64)
+    return MixtureStats(owner, weighted.sum(axis=0), inner, ones, ones, np.zeros(k, dtype=np.int64))
+
+
+def _choose(gaussian: Gaussian, index: Codes, rows: Rows) -> Gaussian:
+    """Return the Gaussians with these numbers, to fill missing cells with; without any, nothing needs choosing."""
+    covariance = gaussian.covariance
+    if not rows.holes.any_filled:
+        return gaussian
+    chosen = covariance if covariance.g == 1 else Full.factor(covariance.dense()[index])
+    return Gaussian(gaussian.means[index], chosen, gaussian.used)
+
+
+def _collapsed(state: _State, job: Job) -> Flags:
+    """Return which components have too little weight, or next to no variance in some direction of their class."""
+    bad = np.asarray(state.stats.weight < job.least_rows)
+    covariance = state.mixture.components.covariance
+    if not job.separate or isinstance(covariance, LowRank) or isinstance(job.reference.covariance, LowRank):
+        return bad
+    if state.mixture.components.used != job.reference.used:
+        return bad
+    own, classes = covariance.dense(), job.reference.covariance.dense()
+    for i, c in enumerate(state.owner.tolist()):
+        lower = np.linalg.cholesky(classes[c])
+        half = np.linalg.solve(lower, own[i])
+        bad[i] |= bool(np.linalg.eigvalsh(np.linalg.solve(lower, half.T))[0] < COLLAPSED)
+    return bad
+
+
+def _lightest(state: _State, bad: Flags) -> Flags:
+    """Return the lightest bad component of each class that has others."""
+    chosen = np.zeros_like(bad)
+    for c in np.flatnonzero(state.stats.counts > 1):
+        own = np.flatnonzero((state.owner == c) & bad)
+        if len(own):
+            chosen[own[state.stats.weight[own].argmin()]] = True
+    return chosen
+
+
+def _drop(rows: Rows, state: _State, kept: Flags) -> None:
+    """Leave the other components, which take over the rows of the dropped ones."""
+    owner, share = state.owner[kept], state.share[:, kept]
+    allowed = (rows.codes[:, None] == owner) | (rows.codes < 0)[:, None]
+    total = share.sum(axis=1, keepdims=True)
+    lost = total[:, 0] < 1e-12
+    share = np.where(lost[:, None], allowed / allowed.sum(axis=1, keepdims=True), share / np.where(total > 0, total, 1))
+    state.owner, state.share, state.gaussian = owner, share, _choose(state.gaussian, np.flatnonzero(kept), rows)

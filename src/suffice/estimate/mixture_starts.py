@@ -1,0 +1,231 @@
+"""Fit mixtures of several components: seeded k-means++ starts, EM from each, and the number of components by BIC."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..densities import Diagonal, Full, Mixture
+from ..errors import DataError
+from ..stats import MixtureStats
+from .families import Settings
+from .mixture import MixtureFamily
+from .mixture_em import Climb, Job, Rows, climb, expect
+
+BIC = "bic"
+WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
+CELLS = 5  # observed cells a free parameter needs: with fewer the BIC, an approximation for many rows, takes too many
+LLOYD_STEPS = 10
+SHORT = 20  # EM steps of each start; the most likely one then goes on to the end (Biernacki, Celeux & Govaert 2003)
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How components are looked for: `wanted` by class, a number or "bic"; `seeds` one per class."""
+
+    wanted: Sequence[int | str]
+    seeds: Sequence[int]
+    max_components: int = 5
+    n_init: int = 3
+    max_iter: int = 500
+    tol: float = 1e-5
+
+
+def fit_mixtures(
+    values: Array,
+    codes: Codes,
+    k: int,
+    weight: Array | None,
+    family: MixtureFamily,
+    settings: Settings,
+    search: Search,
+) -> MixtureStats:
+    """Return the statistics of mixtures fitted to labelled rows (n, d), class by class.
+
+    Covariances shared by all classes are fitted jointly, from where the classes arrive on their own. With one component
+    in every class these are the statistics of the rows, as for one Gaussian per class.
+    """
+    if all(wanted == 1 for wanted in search.wanted):
+        return family.summarize(values, codes, k, weight)
+    joint = family.inner.shared
+    own = replace(family, inner=replace(family.inner, shared=False), within=True) if joint else family
+    rows = Rows.of(values, codes, weight)
+    members = [np.flatnonzero(codes == c) for c in range(k)]
+    found = [_fit_class(rows, members[c], c, own, settings, search) for c in range(k)]
+    if all(climbed.stats.is_single for climbed in found):
+        stats = family.summarize(values, codes, k, weight)
+    elif joint or settings.shrinkage.pooling or _unseen(values, codes, k, family):
+        stats = _fit_together(rows, members, found, family, settings, search)
+    else:
+        stats = found[0].stats
+        for climbed in found[1:]:
+            stats = stats.beside(climbed.stats)
+    asked = np.concatenate([climbed.stats.asked for climbed in found])
+    return replace(stats, asked=np.maximum(asked, stats.counts))
+
+
+def join_rows(
+    values: Array,
+    codes: Codes,
+    weight: Array | None,
+    stats: MixtureStats,
+    family: MixtureFamily,
+    settings: Settings,
+    search: Search,
+    log_prior: Array | None,
+) -> MixtureStats:
+    """Return the statistics of mixtures fitted to all rows, those without a label (code −1) joining by EM.
+
+    `stats` are those of the labelled rows; `log_prior` (k,) the class priors, None for the classes' shares.
+    """
+    rows = Rows.of(values, codes, weight)
+    limits: dict[str, Any] = {"max_iter": search.max_iter, "tol": search.tol, "log_prior": log_prior}
+    job = Job.start(rows, stats.k, family, settings, **limits)
+    mixture, _ = family.estimate(stats, job.settings)
+    shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
+    with np.errstate(divide="ignore"):
+        _, share = expect(rows, mixture, np.log(shares) if log_prior is None else log_prior)
+    reached = climb(rows, stats.owner, share, job, mixture.components).stats
+    return replace(reached, asked=np.maximum(stats.asked, reached.counts))
+
+
+def _fit_class(rows: Rows, members: Codes, c: int, family: MixtureFamily, settings: Settings, search: Search) -> Climb:
+    """Return the best mixture of one class: of the wanted number of components, or of the least BIC."""
+    label = settings.classes[c] if settings.classes else c
+    values = rows.values[members]
+    order = np.lexsort(values.T[::-1])  # starts then do not depend on the order of the rows
+    own = Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
+    job = Job.start(own, 1, family, settings, max_iter=search.max_iter, tol=search.tol)
+    rng = np.random.default_rng(search.seeds[c])
+    wanted = search.wanted[c]
+    if isinstance(wanted, str):
+        return _least_bic(own, job, rng, search)
+    distinct = _distinct(own.values)
+    if wanted > distinct:
+        raise DataError(
+            f"Class {label!r} has {distinct} different rows and is to have {wanted} components. "
+            'Next: ask for at most as many, or leave n_components="bic".'
+        )
+    return _alone(own, job) if wanted == 1 else _best_start(own, int(wanted), job, rng, search.n_init)
+
+
+def _least_bic(rows: Rows, job: Job, rng: Any, search: Search) -> Climb:
+    best = _alone(rows, job)
+    least, worse = _bic(best, rows, job), 0
+    cells = float((rows.weight @ ~np.isnan(rows.values)).sum())
+    for m in range(2, search.max_components + 1):
+        if CELLS * _parameters(m, job) > cells or m > _distinct(rows.values) or worse == WORSE:
+            break
+        candidate = _best_start(rows, m, job, rng, search.n_init)
+        score = _bic(candidate, rows, job)
+        worse = 0 if score < least else worse + 1
+        if score < least:
+            best, least = candidate, score
+    return replace(best, stats=replace(best.stats, asked=best.stats.counts))
+
+
+def _bic(climbed: Climb, rows: Rows, job: Job) -> float:
+    """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
+    p = _parameters(len(climbed.stats.owner), job)
+    return -2.0 * climbed.likelihood + p * float(np.log(rows.weight.sum()))
+
+
+def _parameters(m: int, job: Job) -> int:
+    """Return the number of free parameters of m components: weights, means and covariances."""
+    d = len(job.reference.used)
+    structure = job.family.inner.structure
+    each = d * (d + 1) // 2 if structure is Full else d if structure is Diagonal else 1
+    return m - 1 + m * d + each * (m if job.separate else 1)
+
+
+def _alone(rows: Rows, job: Job) -> Climb:
+    """Return the class as one component, in closed form."""
+    stats = job.family.summarize(rows.values, rows.codes, 1, rows.weight)
+    mixture = Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1))
+    likelihood, _ = expect(rows, mixture, np.zeros(1))
+    return Climb(stats, mixture, (likelihood,))
+
+
+def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
+    """Return the most likely of several short climbs, those that kept the most components first, gone to the end."""
+    owner, short = np.zeros(m, dtype=np.int64), replace(job, max_iter=min(SHORT, job.max_iter))
+    climbs = [climb(rows, owner, share, short) for share in _starts(rows, m, rng, n_init)]
+    best = max(climbs, key=lambda climbed: (len(climbed.stats.owner), climbed.likelihood))
+    if not best.stats.is_single and best.stats.unfinished.any() and job.max_iter > SHORT:
+        _, share = expect(rows, best.mixture, np.zeros(1))
+        rest = replace(job, max_iter=job.max_iter - SHORT)
+        best = climb(rows, best.stats.owner, share, rest, best.mixture.components)
+        best = replace(best, stats=replace(best.stats, steps=best.stats.steps + SHORT))
+    best = _alone(rows, job) if best.stats.is_single else best
+    return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
+
+
+def _starts(rows: Rows, m: int, rng: Any, n_init: int) -> Iterator[Array]:
+    """Yield responsibilities (n, m) of 0 and 1 from k-means in standard units, missing cells at the column's mean."""
+    present = ~np.isnan(rows.values)
+    seen = np.where((rows.weight @ present) > 0, rows.weight @ present, 1.0)
+    z = rows.values - rows.weight @ np.where(present, rows.values, 0.0) / seen
+    z[~present] = 0.0
+    deviation = np.sqrt(rows.weight @ z**2 / seen)
+    z /= np.where(deviation > 0, deviation, 1.0)
+    for _ in range(n_init):
+        centers = _plus_plus(z, rows.weight, m, rng)
+        nearest = _squares(z, centers).argmin(axis=1)
+        for _ in range(LLOYD_STEPS):
+            share = (nearest[:, None] == np.arange(m)) * rows.weight[:, None]
+            total = share.sum(axis=0)[:, None]
+            centers = np.where(total > 0, share.T @ z / np.where(total > 0, total, 1.0), centers)
+            before, nearest = nearest, _squares(z, centers).argmin(axis=1)
+            if (before == nearest).all():
+                break
+        yield (nearest[:, None] == np.arange(m)).astype(np.float64)
+
+
+def _plus_plus(z: Array, weight: Array, m: int, rng: Any) -> Array:
+    """Return m of the rows as centres, each drawn in proportion to weight × squared distance from those before.
+
+    Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding.
+    """
+    distance, chosen = np.ones(len(z)), []
+    for _ in range(m):
+        steps = np.cumsum(weight * distance)
+        position = int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))
+        chosen.append(z[min(position, len(z) - 1)])
+        distance = _squares(z, np.stack(chosen)).min(axis=1)
+    return np.stack(chosen)
+
+
+def _squares(z: Array, centers: Array) -> Array:
+    """Return squared distances (n, m)."""
+    return np.stack([((z - center) ** 2).sum(axis=1) for center in centers], axis=1)
+
+
+def _distinct(values: Array) -> int:
+    """Return the number of different rows, of rows in lexicographic order; missing cells are alike."""
+    same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
+    return 1 + int((~same.all(axis=1)).sum())
+
+
+def _unseen(values: Array, codes: Codes, k: int, family: MixtureFamily) -> bool:
+    """Return whether a class lacks the values of a column, so that it must borrow from the others."""
+    if family.inner.structure is not Full:
+        return False
+    counts = np.zeros((k, values.shape[1]))
+    np.add.at(counts, codes, ~np.isnan(values))
+    return bool((counts <= 1).any())
+
+
+def _fit_together(
+    rows: Rows, members: Sequence[Codes], found: list[Climb], family: MixtureFamily, settings: Settings, search: Search
+) -> MixtureStats:
+    """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
+    k = len(found)
+    owner = np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
+    share = np.zeros((len(rows.values), len(owner)))
+    for c, climbed in enumerate(found):
+        own = Rows.of(rows.values[members[c]], np.zeros(len(members[c]), dtype=np.int64), rows.weight[members[c]])
+        share[np.ix_(members[c], np.flatnonzero(owner == c))] = expect(own, climbed.mixture, np.zeros(1))[1]
+    job = Job.start(rows, k, family, settings, max_iter=search.max_iter, tol=search.tol)
+    return climb(rows, owner, share, job, job.fillers(owner, rows)).stats

@@ -1,0 +1,135 @@
+"""Rows without a label join a model by EM: each counts in every class by its posterior (semi-supervised learning).
+
+Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from .._arrays import Array, Codes, logsumexp, np
+from ..estimate import Block
+from ..joint import JointModel
+from ..schema import Level
+from ..stats import ByClass
+from ..tasks import classify
+
+MAX_STEPS = 1000
+TOLERANCE = 1e-7  # nats per row: EM stops when a step gains less
+
+
+class Batch(NamedTuple):
+    """Rows as encoded, one part per block; class numbers (n,), −1 without a label; weights, None for ones."""
+
+    classes: tuple[Level, ...]
+    codes: Codes
+    rows: list[Any]
+    weight: Array | None
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether every row has a label."""
+        return not len(self.codes) or int(self.codes.min()) >= 0
+
+    def take(self, index: Codes) -> Batch:
+        """Return some of the rows."""
+        weight = None if self.weight is None else self.weight[index]
+        return Batch(self.classes, self.codes[index], [take_rows(part, index) for part in self.rows], weight)
+
+    def split(self) -> tuple[Batch, Batch]:
+        """Return the rows with a label and those without."""
+        return self.take(np.flatnonzero(self.codes >= 0)), self.take(np.flatnonzero(self.codes < 0))
+
+    def without_empty_rows(self) -> Batch:
+        """Return the rows of positive weight, and their classes."""
+        if self.weight is None or self.weight.all():
+            return self
+        kept = self.take(np.flatnonzero(self.weight))
+        present, codes = np.unique(kept.codes[kept.codes >= 0], return_inverse=True)
+        kept.codes[kept.codes >= 0] = codes
+        return kept._replace(classes=tuple(self.classes[int(i)] for i in present))
+
+
+class Joined(NamedTuple):
+    """Statistics of all rows, the EM steps they took, whether EM converged, and the objective by step, in nats."""
+
+    statistics: ByClass
+    steps: int
+    finished: bool
+    trace: tuple[float, ...] = ()
+
+
+def take_rows(part: Any, kept: Codes) -> Any:
+    """Return some rows of a block as it was encoded."""
+    if isinstance(part, tuple):  # CodedColumns
+        return type(part)(part.levels, tuple(codes[kept] for codes in part.codes))  # type: ignore[attr-defined, call-arg]
+    return part[kept]
+
+
+def join_unlabelled(
+    labelled: ByClass,
+    batch: Batch,
+    plan: Sequence[Block],
+    estimate: Callable[[ByClass], JointModel],
+    smoothing: float,
+) -> Joined:
+    """Return the statistics at which the likelihood of labelled and unlabelled rows together no longer rises.
+
+    The E step takes posteriors of the unlabelled rows, the M step estimates from the labelled rows' statistics, made
+    once, merged with the unlabelled rows' by posterior. The likelihood (under smoothing: times the prior that
+    smoothing stands for) never falls; where a repaired or shrunk estimate would lower it, EM stops before.
+    """
+    known, unknown = batch.split()
+    weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
+    total = labelled.total + float(weight.sum())
+    statistics, trace = labelled, list[float]()
+    before = labelled
+    for step in range(1, MAX_STEPS + 1):
+        model = estimate(statistics)
+        objective, posterior = _expect(model, statistics, known, unknown, weight, plan, smoothing)
+        if trace and objective < trace[-1]:
+            if step > 2:
+                return Joined(before, step, True, tuple(trace))
+            trace.clear()  # few labelled rows, repaired on their own, can be more likely than all rows together
+        gain = objective - trace[-1] if trace and np.isfinite(trace[-1]) else np.inf
+        trace.append(objective)
+        if gain <= TOLERANCE * total:
+            return Joined(statistics, step, True, tuple(trace))
+        before, statistics = statistics, labelled.merge(_summarize(unknown, weight, posterior, plan))
+    return Joined(before, MAX_STEPS, False, tuple(trace))
+
+
+def _expect(
+    model: JointModel,
+    statistics: ByClass,
+    known: Batch,
+    unknown: Batch,
+    weight: Array,
+    plan: Sequence[Block],
+    smoothing: float,
+) -> tuple[float, Array]:
+    """Return the objective in nats and the posteriors (u, k) of the unlabelled rows."""
+    own = model.log_joint(_recode(known, statistics, plan))[np.arange(len(known.codes)), known.codes]
+    objective = float(own.sum() if known.weight is None else known.weight @ own)
+    rows = _recode(unknown, statistics, plan)
+    posterior = np.exp(classify.log_posterior(model, rows))
+    objective += float(weight @ np.asarray(logsumexp(model.log_joint(rows), axis=1)))
+    priors = [density.log_prior(smoothing) for density in model.density.blocks if hasattr(density, "log_prior")]
+    return objective + sum(priors), posterior
+
+
+def _recode(batch: Batch, statistics: ByClass, plan: Sequence[Block]) -> tuple[Any, ...]:
+    triples = zip(plan, batch.rows, statistics.blocks, strict=True)
+    return tuple(block.family.recode(part, stats) for block, part, stats in triples)
+
+
+def _summarize(unknown: Batch, weight: Array, posterior: Array, plan: Sequence[Block]) -> ByClass:
+    """Return the statistics of the unlabelled rows, each in every class by its posterior."""
+    k = len(unknown.classes)
+    share = posterior * weight[:, None]
+    row, codes = np.nonzero(share)
+    part = share[row, codes]
+    spread = unknown.take(row)
+    blocks = [block.family.summarize(x, codes, k, part) for block, x in zip(plan, spread.rows, strict=True)]
+    return ByClass(unknown.classes, share.sum(axis=0), tuple(blocks), len(unknown.codes))

@@ -1,0 +1,138 @@
+"""Statistics of the components of mixtures: each row counts in every component by its responsibility.
+
+Responsibilities come from a fit to all rows, so these statistics describe one fit. They can be saved and estimated
+again, but two sets merge only where every class is a single component: then they are plain facts about rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._arrays import Array, Codes, np
+from ..errors import MergeError
+from .gaussian import GaussianStats
+from .patterns import PatternStats
+from .scatter import spread
+
+KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats)}
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureStats:
+    """Per component: its class `owner` (m,), ascending; its share of the rows `weight` (m,); and `inner` statistics.
+
+    `inner` treats the m components as classes. By class, for the record: `asked` (k,) components, EM `steps` (k,), and
+    `unfinished` (k,), 1 where EM was stopped before it converged.
+    """
+
+    owner: Codes
+    weight: Array
+    inner: Any
+    asked: Codes
+    steps: Codes
+    unfinished: Codes
+
+    @classmethod
+    def single(cls, inner: Any, weight: Array) -> Self:
+        """Return the statistics of one component per class, from those of the classes."""
+        k = len(weight)
+        ones = np.ones(k, dtype=np.int64)
+        return cls(np.arange(k), weight, inner, ones, ones, np.zeros(k, dtype=np.int64))
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return len(self.asked)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether every class is one component."""
+        return len(self.owner) == self.k
+
+    @property
+    def counts(self) -> Codes:
+        """How many components each class has (k,)."""
+        return np.bincount(self.owner, minlength=self.k)
+
+    def merge(self, other: Self) -> Self:
+        """Return the statistics of the rows of both; MergeError unless every class is one component on both sides."""
+        if not (self.is_single and other.is_single):
+            raise MergeError.mixture()
+        return type(self)(
+            self.owner,
+            self.weight + other.weight,
+            self.inner.merge(other.inner),
+            self.asked,
+            np.maximum(self.steps, other.steps),
+            np.maximum(self.unfinished, other.unfinished),
+        )
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the statistics with class i moved to number index[i] of k; a new class gets one empty component."""
+        owner = np.asarray(index, dtype=np.int64)[self.owner]
+        absent = np.setdiff1d(np.arange(k), owner)
+        every = np.concatenate([owner, absent])
+        order = np.argsort(every, kind="stable")
+        position = np.empty_like(order)
+        position[order] = np.arange(len(order))
+        moved = position[: len(owner)].tolist()
+        asked, steps, unfinished = np.ones(k, dtype=np.int64), np.ones(k, dtype=np.int64), np.zeros(k, dtype=np.int64)
+        for fresh, known in ((asked, self.asked), (steps, self.steps), (unfinished, self.unfinished)):
+            fresh[list(index)] = known
+        return type(self)(
+            every[order],
+            spread(self.weight, moved, len(every)),
+            self.inner.place(moved, len(every)),
+            asked,
+            steps,
+            unfinished,
+        )
+
+    def beside(self, other: Self) -> Self:
+        """Return the statistics of other classes after those of this one."""
+        m, total = len(self.owner), len(self.owner) + len(other.owner)
+        first = self.inner.place(list(range(m)), total)
+        second = other.inner.place(list(range(m, total)), total)
+        return type(self)(
+            np.concatenate([self.owner, other.owner + self.k]),
+            np.concatenate([self.weight, other.weight]),
+            first.merge(second),
+            np.concatenate([self.asked, other.asked]),
+            np.concatenate([self.steps, other.steps]),
+            np.concatenate([self.unfinished, other.unfinished]),
+        )
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        own = self.inner.column_weight()
+        total = np.zeros((self.k, own.shape[1]))
+        np.add.at(total, self.owner, own)
+        return total
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields, plain = self.inner.arrays()
+        named: dict[str, Any] = {f"inner_{name}": values for name, values in fields.items()}
+        own = {"owner": self.owner, "asked": self.asked, "steps": self.steps, "unfinished": self.unfinished}
+        named |= {name: values.astype(np.int64) for name, values in own.items()}
+        return named | {"weight": self.weight}, {"type": type(self.inner).__name__, "inner": plain}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistics written by `arrays`."""
+        own = {name.removeprefix("inner_"): v for name, v in fields.items() if name.startswith("inner_")}
+        inner = KINDS[plain["type"]].from_arrays(own, plain["inner"])
+        owner, asked, steps, unfinished = (
+            fields[name].astype(np.int64) for name in ("owner", "asked", "steps", "unfinished")
+        )
+        weight, k = fields["weight"], len(asked)
+        if not np.array_equal(np.unique(owner), np.arange(k)) or (np.diff(owner) < 0).any():
+            raise ValueError("owner")
+        shapes = {asked.shape, steps.shape, unfinished.shape} == {(k,)}
+        if not shapes or weight.shape != owner.shape or (weight < 0).any():
+            raise ValueError("shapes of mixture statistics")
+        if inner.column_weight().shape[0] != len(owner):
+            raise ValueError("components")
+        return cls(owner, weight, inner, asked, steps, unfinished)

@@ -1,0 +1,236 @@
+"""EM for mixtures: the likelihood of what was observed never falls, and the statistics keep the laws of merging."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
+from suffice.densities.mixture import sum_within
+from suffice.errors import MergeError
+from suffice.estimate import Settings
+from suffice.estimate.families import GaussianFamily
+from suffice.estimate.mixture import MixtureFamily
+from suffice.estimate.mixture_em import Job, Rows, climb, expect
+from suffice.estimate.mixture_holes import Holes
+from suffice.estimate.mixture_starts import Search, fit_mixtures, join_rows
+from suffice.stats import MixtureStats
+from suffice.testing import check_statistics
+
+FAMILIES = {
+    f"{name}, shared={shared}": MixtureFamily(
+        inner=GaussianFamily(structure=structure, shared=shared is True), within=shared == "class"
+    )
+    for name, structure in STRUCTURES.items()
+    for shared in (False, "class", True)
+}
+
+
+def told(d):
+    return Settings(classes=("a", "b"), columns=tuple(range(d)))
+
+
+@pytest.fixture(params=FAMILIES.values(), ids=FAMILIES.keys())
+def family(request):
+    return request.param
+
+
+# --- the likelihood ---------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(20, 60),
+    d=st.integers(1, 4),
+    m=st.integers(2, 3),
+    name=st.sampled_from(sorted(FAMILIES)),
+    missing=st.sampled_from([0.0, 0.2]),
+    unlabelled=st.sampled_from([0.0, 0.5]),
+)
+def test_the_likelihood_never_falls(seed, n, d, m, name, missing, unlabelled):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=(2, d))[rng.integers(2, size=n)]
+    X = np.where(rng.random(X.shape) < missing, np.nan, X)
+    codes = np.arange(n) % 2
+    X[:4] = rng.normal(size=(4, d))
+    codes = np.where((rng.random(n) < unlabelled) & (np.arange(n) >= 10), -1, codes)
+    weight = rng.choice([0.5, 1.0, 3.0], size=n)
+    rows, owner = Rows.of(X, codes, weight), np.repeat([0, 1], m)
+    trace = []
+    job = Job.start(rows, 2, FAMILIES[name], told(d), max_iter=60, tol=0.0, progress=trace.append)
+    share = rng.random((n, 2 * m)) * ((codes[:, None] == owner) | (codes < 0)[:, None])
+    reached = climb(rows, owner, share / share.sum(axis=1, keepdims=True), job)
+    assert (np.diff(reached.trace) >= 0).all()
+    assert trace[-len(reached.trace) :] == list(reached.trace)
+    # the trace is the likelihood of the observed cells and labels under the density that comes back
+    weights = np.bincount(reached.stats.owner, weights=reached.stats.weight)
+    log_joint = reached.mixture.log_density(X) + np.log(weights / weights.sum())
+    known = codes >= 0
+    own = weight[known] @ log_joint[known, codes[known]]
+    rest = weight[~known] @ np.logaddexp.reduce(log_joint[~known], axis=1)
+    np.testing.assert_allclose(own + rest, reached.likelihood, rtol=1e-6, atol=1e-5)
+
+
+def test_plain_em_climbs_without_the_guard(rng, family):
+    """With plenty of rows nothing is repaired, so every step of EM itself must gain; only `spherical` cells may tie."""
+    X = np.concatenate([rng.normal(size=(150, 3)), rng.normal(size=(150, 3)) + 2.5])
+    X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    rows, owner = Rows.of(X, np.zeros(300, dtype=int), None), np.array([0, 0])
+    job = Job.start(rows, 1, family, Settings(classes=("a",), columns=(0, 1, 2)), max_iter=40, tol=0.0)
+    share = np.eye(2)[(np.arange(300) >= 150).astype(int)]
+    reached = climb(rows, owner, share, job)
+    loose = (
+        family.inner.structure is STRUCTURES["spherical"]
+    )  # its columns miss different cells: an inner step is partial
+    assert loose or len(reached.trace) > 10 or reached.trace[-1] - reached.trace[-2] < 1e-9
+    assert (np.diff(reached.trace) >= 0).all()
+
+
+def test_a_fixed_prior_stays_fixed(rng):
+    X = np.concatenate([rng.normal(size=(100, 2)), rng.normal(size=(60, 2)) + 4])
+    codes = np.repeat([0, 1], [100, 60])
+    codes[20:140] = -1
+    family, search = MixtureFamily(), Search([2, 2], [0, 0])
+    known = codes >= 0
+    stats = fit_mixtures(X[known], codes[known], 2, None, family, told(2), search)
+    assert not stats.is_single
+    with np.errstate(divide="ignore"):
+        prior = np.log([1.0, 0.0])
+    joined = join_rows(X, codes, None, stats, family, told(2), search, prior)
+    weight = np.bincount(joined.owner, weights=joined.weight)
+    assert weight[1] == pytest.approx(20.0)
+
+
+def test_a_row_stays_within_its_class(rng):
+    X, codes = rng.normal(size=(30, 2)), np.arange(30) % 2
+    rows = Rows.of(X, codes, None)
+    gaussian = Gaussian(rng.normal(size=(4, 2)), Full.factor(np.stack([np.eye(2)] * 4)), (0, 1))
+    mixture = Mixture(gaussian, np.array([0, 0, 1, 1]), np.log([0.3, 0.7, 0.5, 0.5]))
+    _, share = expect(rows, mixture, np.log([0.5, 0.5]))
+    np.testing.assert_allclose(share.sum(axis=1), 1.0)
+    assert (share[codes == 0, 2:] == 0).all()
+    assert (share[codes == 1, :2] == 0).all()
+
+
+# --- missing cells ----------------------------------------------------------------------------------------------------
+
+
+def test_densities_of_incomplete_rows_are_the_marginals(rng):
+    X = rng.normal(size=(60, 4))
+    X = np.where(rng.random(X.shape) < 0.4, np.nan, X)
+    X[0] = np.nan
+    root = rng.normal(size=(3, 4, 4))
+    for covariance in (root @ root.transpose(0, 2, 1), root[:1] @ root[:1].transpose(0, 2, 1)):
+        gaussian = Gaussian(rng.normal(size=(3, 4)), Full.factor(covariance), (0, 1, 2, 3))
+        np.testing.assert_allclose(Holes.find(X).log_density(gaussian, X), gaussian.log_density(X), rtol=1e-9)
+
+
+def test_expected_statistics_are_conditional_moments(rng):
+    """One row, one component: the expected statistics are the conditional mean and covariance, worked by hand."""
+    sigma, mean = np.array([[2.0, 0.6], [0.6, 1.0]]), np.array([1.0, -1.0])
+    row = np.array([[3.0, np.nan]])
+    stats = Holes.find(row).summarize(
+        row,
+        np.array([[2.0]]),
+        Gaussian(mean[None], Full.factor(sigma[None]), (0, 1)),
+        GaussianFamily(structure=Full)._form,
+    )
+    np.testing.assert_allclose(stats.mean, [[3.0, -1.0 + 0.3 * 2.0]])
+    np.testing.assert_allclose(stats.scatter.values, [[[0.0, 0.0], [0.0, 2.0 * (1.0 - 0.18)]]], atol=1e-12)
+
+
+# --- densities --------------------------------------------------------------------------------------------------------
+
+
+def test_the_mixture_is_the_weighted_sum_and_integrates_to_one(rng):
+    gaussian = Gaussian(np.array([[-2.0], [1.0], [4.0]]), Full.factor(np.array([[[1.0]], [[0.25]], [[2.0]]])), (0,))
+    mixture = Mixture(gaussian, np.array([0, 0, 1]), np.log([0.3, 0.7, 1.0]))
+    grid = np.linspace(-15, 20, 20_001)[:, None]
+    density = np.exp(mixture.log_density(grid))
+    parts = np.exp(gaussian.log_density(grid))
+    np.testing.assert_allclose(density[:, 0], parts[:, :2] @ [0.3, 0.7], rtol=1e-12)
+    np.testing.assert_allclose(np.trapezoid(density, grid[:, 0], axis=0), 1.0, rtol=1e-6)
+
+
+def test_marginals_of_a_mixture(rng):
+    root = rng.normal(size=(3, 3, 3))
+    gaussian = Gaussian(rng.normal(size=(3, 3)), Full.factor(root @ root.transpose(0, 2, 1)), (0, 1, 2))
+    mixture = Mixture(gaussian, np.array([0, 1, 1]), np.log([1.0, 0.4, 0.6]))
+    X = rng.normal(size=(20, 3))
+    holed = X.copy()
+    holed[:, 1] = np.nan
+    np.testing.assert_allclose(
+        mixture.marginal([0, 2]).log_density(X[:, [0, 2]]), mixture.log_density(holed), rtol=1e-10
+    )
+
+
+@given(hnp.arrays(np.float64, (4, 5), elements=st.floats(-800, 800)))
+def test_sums_within_classes_keep_their_scale(scores):
+    owner = np.array([0, 0, 1, 1, 1])
+    expected = np.stack([np.logaddexp.reduce(scores[:, owner == c], axis=1) for c in range(2)], axis=1)
+    np.testing.assert_allclose(sum_within(scores, owner), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_a_class_that_cannot_have_made_a_row_has_density_zero():
+    scores = np.array([[-np.inf, -np.inf, -3.0]])
+    np.testing.assert_array_equal(sum_within(scores, np.array([0, 0, 1])), [[-np.inf, -3.0]])
+
+
+# --- statistics -------------------------------------------------------------------------------------------------------
+
+
+def test_statistics_of_single_components_keep_the_laws(rng, family):
+    X = rng.normal(size=(30, 3))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    codes = rng.integers(3, size=30)
+
+    class Single:
+        from_arrays = MixtureStats.from_arrays
+
+        @staticmethod
+        def zero():
+            return family.zero(3, 3)
+
+        @staticmethod
+        def summarize(rows, codes, k, weight=None):
+            return family.summarize(rows, codes, k, weight)
+
+    check_statistics(Single, X, codes, 3)
+
+
+def test_statistics_of_several_components_move_and_save_but_do_not_merge(rng):
+    X = np.concatenate([rng.normal(size=(50, 2)) + c for c in (0, 9, 20)])
+    codes, family = np.repeat([0, 0, 1], 50), MixtureFamily()
+    stats = fit_mixtures(X, codes, 2, None, family, told(2), Search([2, 1], [0, 0]))
+    density, _ = family.estimate(stats, told(2))
+    moved, _ = family.estimate(stats.place([2, 0], 4), Settings(classes=tuple("abcd"), columns=(0, 1)))
+    np.testing.assert_allclose(moved.log_density(X)[:, [2, 0]], density.log_density(X), rtol=1e-12)
+    fields, plain = stats.arrays()
+    again, _ = family.estimate(MixtureStats.from_arrays(fields, plain), told(2))
+    np.testing.assert_array_equal(again.log_density(X), density.log_density(X))
+    with pytest.raises(MergeError, match="fit on all rows"):
+        stats.merge(stats)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"owner": np.array([0, 1, 0])},
+        {"owner": np.array([0, 0, 2])},
+        {"owner": np.array([0, 0])},
+        {"weight": np.array([50.0, -1.0, 50.0])},
+        {"weight": np.array([50.0, 50.0])},
+        {"asked": np.array([2, 1, 1])},
+        {"steps": np.array([1])},
+    ],
+)
+def test_damaged_statistics_are_refused(rng, damage):
+    X = np.concatenate([rng.normal(size=(50, 2)) + c for c in (0, 9, 20)])
+    stats = fit_mixtures(X, np.repeat([0, 0, 1], 50), 2, None, MixtureFamily(), told(2), Search([2, 1], [0, 0]))
+    fields, plain = stats.arrays()
+    with pytest.raises(ValueError, match=r"owner|shapes|components"):
+        MixtureStats.from_arrays(fields | damage, plain)

@@ -1,0 +1,387 @@
+"""MixtureDiscriminant: several Gaussians per class, by EM."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_iris, load_wine
+from sklearn.mixture import GaussianMixture
+from sklearn.utils.estimator_checks import check_estimator
+
+from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, load
+from suffice.errors import DataError, MergeError, SchemaError, SettingError
+
+STRUCTURES = ["full", "diagonal", "spherical"]
+
+
+@pytest.fixture
+def clusters(rng):
+    """Class "a" is three far clusters, "b" two, "c" one, in three columns: (X, y)."""
+    places = {"a": [(0, 0, 0), (9, 0, 3), (0, 9, -3)], "b": [(9, 9, 0), (-9, -9, 5)], "c": [(20, 20, 20)]}
+    X, y = [], []
+    for label, centers in places.items():
+        for i, center in enumerate(centers):
+            X.append(rng.normal(size=(60 + 20 * i, 3)) @ (np.eye(3) + 0.3 * rng.normal(size=(3, 3))) + center)
+            y += [label] * len(X[-1])
+    order = rng.permutation(len(y))
+    return np.concatenate(X)[order], np.array(y)[order]
+
+
+def punch(X, rng, share=0.15):
+    X = np.where(rng.random(X.shape) < share, np.nan, X)
+    X[3] = np.nan
+    return X
+
+
+# --- one component is GaussianDiscriminant ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("covariance", STRUCTURES)
+def test_one_component_is_one_gaussian_per_class(blobs, rng, covariance, shared, holes):
+    X, y = blobs
+    X = punch(X, rng) if holes else X
+    weight = rng.integers(1, 4, size=len(y)).astype(float)
+    settings = {"covariance": covariance, "shared": shared, "divisor": "unbiased", "priors": "uniform"}
+    mixture = MixtureDiscriminant(1, **settings).fit(X, y, weight)
+    single = GaussianDiscriminant(**settings).fit(X, y, weight)
+    np.testing.assert_array_equal(mixture.predict_joint_log_proba(X), single.predict_joint_log_proba(X))
+    np.testing.assert_array_equal(np.concatenate(mixture.means_), single.means_)
+    assert mixture.n_components_.tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("shrinkage", [0.3, "oas", RDA(0.4, 0.2)])
+def test_one_component_shrinks_like_one_gaussian(blobs, shrinkage):
+    X, y = blobs
+    mixture = MixtureDiscriminant(1, shrinkage=shrinkage).fit(X, y)
+    single = GaussianDiscriminant(shrinkage=shrinkage).fit(X, y)
+    np.testing.assert_array_equal(mixture.predict_log_proba(X), single.predict_log_proba(X))
+
+
+@pytest.mark.parametrize("shrinkage", [0.3, "oas", RDA(0.4, 0.2), RDA(1.0)])
+def test_several_components_shrink(clusters, tmp_path, shrinkage):
+    X, y = clusters
+    model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, shrinkage=shrinkage, random_state=0).fit(X, y)
+    assert model.n_components_.tolist() == [3, 2, 1]
+    assert model.score(X, y) > 0.99
+    if shrinkage == RDA(1.0):
+        np.testing.assert_allclose(model.covariances_[0][0], model.covariances_[2][0], rtol=1e-9)
+    model.save(tmp_path / "m.suffice")
+    np.testing.assert_array_equal(load(tmp_path / "m.suffice").predict_proba(X), model.predict_proba(X))
+
+
+def test_one_component_by_class_is_one_gaussian_per_class(blobs):
+    X, y = blobs
+    mixture = MixtureDiscriminant(1, shared="class").fit(X, y)
+    np.testing.assert_array_equal(mixture.predict_proba(X), GaussianDiscriminant().fit(X, y).predict_proba(X))
+
+
+def test_one_component_streams_and_merges_like_one_gaussian(blobs):
+    X, y = blobs
+    whole = MixtureDiscriminant(1).fit(X, y)
+    parts = MixtureDiscriminant(1).partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    merged = MixtureDiscriminant(1).fit(X[:30], y[:30]).merge(MixtureDiscriminant(1).fit(X[30:], y[30:]))
+    for model in (parts, merged):
+        np.testing.assert_allclose(model.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
+
+
+def test_a_class_announced_without_rows_has_prior_zero(blobs):
+    X, y = blobs
+    model = MixtureDiscriminant(1).partial_fit(X, y, classes=["aspen", *np.unique(y)])
+    assert model.priors_[model.classes_ == "aspen"] == 0
+    assert model.score(X, y) > 0.6
+
+
+# --- several components -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("covariance", STRUCTURES)
+def test_bic_finds_the_number_of_far_clusters(clusters, covariance):
+    X, y = clusters
+    model = MixtureDiscriminant(covariance=covariance, random_state=0).fit(X, y)
+    if covariance == "full":
+        assert model.n_components_.tolist() == [3, 2, 1]
+        assert model.notes_ == []
+    assert (model.n_components_ >= [3, 2, 1]).all()
+    assert model.score(X, y) > 0.99
+
+
+@pytest.mark.parametrize("shared", [False, "class", True])
+@pytest.mark.parametrize("covariance", STRUCTURES)
+def test_parameters_have_the_documented_shapes(clusters, covariance, shared):
+    X, y = clusters
+    wanted = {"a": 3, "b": 2, "c": 1}
+    model = MixtureDiscriminant(wanted, covariance=covariance, shared=shared, random_state=0).fit(X, y)
+    assert model.n_components_.tolist() == [3, 2, 1]
+    assert [w.shape for w in model.weights_] == [(3,), (2,), (1,)]
+    assert all(abs(w.sum() - 1) < 1e-12 and (np.diff(w) <= 0).all() for w in model.weights_)
+    assert [m.shape for m in model.means_] == [(3, 3), (2, 3), (1, 3)]
+    shapes = np.shape(model.covariances_) if shared is True else [np.shape(c) for c in model.covariances_]
+    expected = {False: [(3, 3, 3), (2, 3, 3), (1, 3, 3)], "class": [(3, 3)] * 3, True: (3, 3)}
+    assert shapes == expected[shared]
+    assert model.n_iter_ >= 1
+
+
+@pytest.mark.parametrize("covariance", STRUCTURES)
+def test_agrees_with_scikit_learn_where_em_has_arrived(clusters, covariance):
+    """Started at our answer, scikit-learn's EM stays there and finds the same densities."""
+    X, y = clusters
+    model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, covariance=covariance, random_state=0, tol=1e-12).fit(X, y)
+    rows = X[y == "a"]
+    precisions = np.linalg.inv(model.covariances_[0])
+    if covariance != "full":
+        precisions = np.diagonal(precisions, axis1=1, axis2=2)
+    names = {"full": "full", "diagonal": "diag", "spherical": "spherical"}
+    peer = GaussianMixture(
+        3,
+        covariance_type=names[covariance],
+        weights_init=model.weights_[0],
+        means_init=model.means_[0],
+        precisions_init=precisions[:, 0] if covariance == "spherical" else precisions,
+        reg_covar=0,
+        tol=1e-10,
+    ).fit(rows)
+    ours = model.predict_joint_log_proba(X)[:, 0] - np.log(model.priors_[0])
+    np.testing.assert_allclose(ours, peer.score_samples(X), rtol=1e-6, atol=1e-6)
+    np.testing.assert_allclose(model.weights_[0], peer.weights_, atol=1e-7)
+
+
+def test_tied_components_agree_with_scikit_learn(clusters):
+    X, y = clusters
+    rows, one = X[y == "a"], np.repeat("a", (y == "a").sum())
+    for shared in ("class", True):  # with one class the two are the same model
+        model = MixtureDiscriminant(3, shared=shared, random_state=0, tol=1e-12).fit(rows, one)
+        covariance = model.covariances_ if shared is True else model.covariances_[0]
+        peer = GaussianMixture(
+            3,
+            covariance_type="tied",
+            weights_init=model.weights_[0],
+            means_init=model.means_[0],
+            precisions_init=np.linalg.inv(covariance),
+            reg_covar=0,
+            tol=1e-10,
+        ).fit(rows)
+        np.testing.assert_allclose(model.score_samples(rows), peer.score_samples(rows), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, "class", True])
+def test_more_likely_than_one_gaussian_per_class(clusters, shared):
+    X, y = clusters
+    mixture = MixtureDiscriminant(3, shared=shared, random_state=0).fit(X, y)
+    single = GaussianDiscriminant(shared=shared is True).fit(X, y)
+    assert mixture.score_samples(X).mean() > single.score_samples(X).mean() + 0.5
+
+
+@pytest.mark.parametrize("load_table", [load_iris, load_wine])
+def test_held_out_rows_of_classes_made_of_clusters(load_table):
+    """Two species called one class: two Gaussians describe held-out rows better than one."""
+    X, y = load_table(return_X_y=True)
+    y = np.where(y == 1, 1, 0)
+    train = np.arange(len(y)) % 2 == 0
+    settings = {"covariance": "diagonal"}
+    mixture = MixtureDiscriminant({0: 2, 1: 1}, random_state=0, **settings).fit(X[train], y[train])
+    single = GaussianDiscriminant(**settings).fit(X[train], y[train])
+    assert mixture.score_samples(X[~train]).mean() > single.score_samples(X[~train]).mean()
+
+
+# --- rows: weights, order, missing cells ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("shared", [False, "class", True])
+def test_weights_are_copies_and_order_is_nothing(clusters, rng, shared, holes):
+    X, y = clusters
+    X = punch(X, rng) if holes else X
+    weight = rng.integers(0, 4, size=len(y))
+    settings = {"shared": shared, "random_state": 1, "n_init": 2}
+    weighted = MixtureDiscriminant(2, **settings).fit(X, y, weight)
+    order = rng.permutation(int(weight.sum()))
+    copies = MixtureDiscriminant(2, **settings).fit(np.repeat(X, weight, axis=0)[order], np.repeat(y, weight)[order])
+    assert weighted.n_components_.tolist() == copies.n_components_.tolist()
+    np.testing.assert_allclose(weighted.score_samples(X), copies.score_samples(X), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, "class", True])
+def test_units_do_not_matter(clusters, shared):
+    X, y = clusters
+    scale, shift = np.array([1e-5, 1.0, 1e7]), np.array([0.0, 1e3, -1e7])
+    plain = MixtureDiscriminant(2, shared=shared, random_state=0).fit(X, y)
+    other = MixtureDiscriminant(2, shared=shared, random_state=0).fit(X * scale + shift, y)
+    np.testing.assert_allclose(plain.predict_proba(X), other.predict_proba(X * scale + shift), atol=1e-6)
+
+
+@pytest.mark.parametrize("shared", [False, "class", True])
+@pytest.mark.parametrize("covariance", STRUCTURES)
+def test_missing_cells_join_the_em(clusters, rng, covariance, shared):
+    X, y = clusters
+    holed = punch(X, rng)
+    model = MixtureDiscriminant(
+        {"a": 3, "b": 2, "c": 1}, covariance=covariance, shared=shared, random_state=0, n_init=5
+    ).fit(holed, y)
+    whole = MixtureDiscriminant(
+        {"a": 3, "b": 2, "c": 1}, covariance=covariance, shared=shared, random_state=0, n_init=5
+    ).fit(X, y)
+    for ours, theirs in zip(model.means_, whole.means_, strict=True):
+        gaps = np.linalg.norm(ours[:, None] - theirs[None], axis=2).min(axis=1)
+        assert (gaps < 1.0).all()
+    assert model.score(holed, y) > 0.85
+    assert np.isfinite(model.predict_log_proba(holed)).all()
+    empty = np.full((1, 3), np.nan)
+    np.testing.assert_allclose(model.predict_proba(empty)[0], model.priors_, atol=1e-12)
+
+
+def test_a_column_a_class_never_shows_is_borrowed(clusters):
+    X, y = clusters
+    X = X.copy()
+    X[y == "b", 2] = np.nan
+    model = MixtureDiscriminant({"a": 2, "b": 2, "c": 1}, random_state=0).fit(X, y)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert model.score(X, y) > 0.9
+
+
+def test_missing_cells_can_be_forbidden(clusters):
+    X, y = clusters
+    X = X.copy()
+    X[0, 1] = np.nan
+    with pytest.raises(DataError, match="NaN"):
+        MixtureDiscriminant(missing="error").fit(X, y)
+
+
+def test_same_seed_same_model(clusters):
+    X, y = clusters
+    first, second = (MixtureDiscriminant(2, random_state=7).fit(X, y).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+# --- what can go wrong ------------------------------------------------------------------------------------------------
+
+
+def test_collapsed_components_are_left_out_and_noted(rng):
+    X = np.concatenate([rng.normal(size=(40, 2)), np.full((12, 2), 30.0)])
+    y = np.repeat(["a"], 52)
+    model = MixtureDiscriminant(2, random_state=0).fit(X, y)
+    assert model.n_components_.tolist() == [1]
+    assert any("left out components" in str(note) for note in model.notes_)
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_too_few_rows_for_the_covariances_leave_components_out(rng):
+    X = rng.normal(size=(9, 4))
+    model = MixtureDiscriminant(3, random_state=0).fit(X, np.zeros(9, dtype=int))
+    assert model.n_components_[0] < 3
+    assert "left out components in class 0" in str(model.notes_[0])
+
+
+def test_more_columns_than_rows(rng):
+    X = np.concatenate([rng.normal(size=(20, 150)), rng.normal(size=(20, 150)) + 1])
+    y = np.repeat([0, 1], 20)
+    assert MixtureDiscriminant(random_state=0).fit(X, y).n_components_.tolist() == [1, 1]
+    regular = MixtureDiscriminant(2, shrinkage=0.9, random_state=0).fit(X, y)
+    assert regular.score(X, y) == 1.0
+
+
+def test_constant_column_and_one_row_class(rng):
+    X = np.column_stack([rng.normal(size=41), np.ones(41)])
+    y = np.array(["a"] * 40 + ["b"])
+    model = MixtureDiscriminant(random_state=0).fit(X, y)
+    assert model.n_components_[1] == 1
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "word"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 2.5}, "n_components"),
+        ({"n_components": True}, "n_components"),
+        ({"n_components": "aic"}, "n_components"),
+        ({"n_components": {"a": 2}}, "'b', 'c'"),
+        ({"covariance": "tied"}, "covariance"),
+        ({"shared": "yes"}, "shared"),
+        ({"n_init": 0}, "n_init"),
+        ({"max_iter": 0}, "max_iter"),
+        ({"max_components": -1}, "max_components"),
+        ({"tol": -1.0}, "tol"),
+        ({"tol": float("nan")}, "tol"),
+        ({"shrinkage": 2.0}, "shrinkage"),
+        ({"shrinkage": "ledoit-wolf"}, "oas"),
+        ({"shrinkage": RDA(0.5), "shared": "class"}, "both pool"),
+        ({"divisor": "n"}, "divisor"),
+    ],
+)
+def test_bad_settings_are_named(clusters, settings, word):
+    with pytest.raises(SettingError, match=word):
+        MixtureDiscriminant(**settings).fit(*clusters)
+
+
+def test_more_components_than_rows_is_refused_by_class(clusters):
+    X, y = clusters
+    keep = (y != "c") | (np.cumsum(y == "c") <= 4)
+    with pytest.raises(DataError, match=r"Class 'c' has 4 different rows and is to have 5 components. Next"):
+        MixtureDiscriminant(5).fit(X[keep], y[keep])
+
+
+def test_text_columns_are_refused(clusters):
+    with pytest.raises(SchemaError, match="'colour'"):
+        MixtureDiscriminant().fit(pd.DataFrame({"colour": ["red", "blue"]}), [0, 1])
+
+
+def test_mixtures_do_not_merge_and_say_what_to_do(clusters):
+    X, y = clusters
+    model = MixtureDiscriminant(2, random_state=0).fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(MergeError, match="fit on all rows together"):
+        model.partial_fit(X, y)
+    with pytest.raises(MergeError, match="fit on all rows together"):
+        model.merge(MixtureDiscriminant(2, random_state=0).fit(X, y))
+    with pytest.raises(MergeError, match="fit on all rows together"):
+        model.statistics_.merge(model.statistics_)
+    assert not hasattr(model, "partial_fit")
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_stopping_early_is_noted(clusters):
+    X, y = clusters
+    model = MixtureDiscriminant(2, max_iter=1, random_state=0, tol=0.0).fit(X, y)
+    assert any("stopped EM early" in str(note) for note in model.notes_)
+    assert model.n_iter_ == 1
+
+
+# --- files and the scikit-learn contract ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("shared", [False, "class", True])
+@pytest.mark.parametrize("covariance", STRUCTURES)
+def test_a_loaded_model_is_the_same(clusters, rng, tmp_path, covariance, shared, holes):
+    X, y = clusters
+    X = punch(X, rng) if holes else X
+    model = MixtureDiscriminant({"a": 3, "b": 2, "c": 1}, covariance=covariance, shared=shared, random_state=0).fit(
+        X, y
+    )
+    model.save(tmp_path / "m.suffice")
+    loaded = load(tmp_path / "m.suffice")
+    np.testing.assert_array_equal(loaded.predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+    assert loaded.get_params() == model.get_params()
+    assert loaded.notes_ == model.notes_
+    assert loaded.n_iter_ == model.n_iter_
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(X), model.predict_proba(X))
+
+
+def test_a_loaded_single_component_model_goes_on_learning(blobs, tmp_path):
+    X, y = blobs
+    MixtureDiscriminant(1, random_state=np.random.RandomState(0)).fit(X[:40], y[:40]).save(tmp_path / "m.suffice")
+    model = load(tmp_path / "m.suffice").partial_fit(X[40:], y[40:])
+    whole = GaussianDiscriminant().fit(X, y)
+    np.testing.assert_allclose(model.predict_log_proba(X), whole.predict_log_proba(X), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_components", ["bic", 1])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_the_scikit_learn_contract(n_components):
+    check_estimator(MixtureDiscriminant(n_components, random_state=0), on_skip=None)

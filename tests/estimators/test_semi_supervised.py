@@ -1,0 +1,253 @@
+"""Rows without a label join by EM, in all three estimators."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from scipy.stats import norm
+from sklearn.base import clone
+
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice.errors import DataError
+from suffice.estimators import _queries
+from suffice.estimators._unlabelled import join_unlabelled
+
+MODELS = {
+    "full": GaussianDiscriminant(),
+    "shared": GaussianDiscriminant(shared=True),
+    "diagonal": GaussianDiscriminant("diagonal"),
+    "spherical": GaussianDiscriminant("spherical"),
+    "unbiased": GaussianDiscriminant(divisor="unbiased"),
+    "naive": NaiveBayes(),
+    "mixture": MixtureDiscriminant(2, random_state=0),
+    "tied mixture": MixtureDiscriminant(2, shared=True, random_state=0),
+    "one component": MixtureDiscriminant(1),
+}
+
+
+@pytest.fixture(params=MODELS)
+def model(request):
+    return clone(MODELS[request.param])
+
+
+@pytest.fixture
+def two(rng):
+    """Two overlapping classes, 200 rows each: (X, y), and y with all but 10 labels of each class missing."""
+    X = np.concatenate([rng.normal(size=(200, 3)), rng.normal(size=(200, 3)) @ np.diag([1, 2, 0.5]) + 2])
+    y = np.repeat(["a", "b"], 200).astype(object)
+    few = y.copy()
+    few[10:200], few[210:] = None, None
+    order = rng.permutation(400)
+    return X[order], y[order], few[order]
+
+
+# --- with every label present, nothing is different -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_all_labels_present_is_the_supervised_path(two, kind, monkeypatch):
+    X, y, _ = two
+
+    def refuse(*arguments):
+        raise AssertionError("EM ran")
+
+    monkeypatch.setattr(_queries, "join_unlabelled", refuse)
+    first, second = (clone(MODELS[kind]) for _ in range(2))
+    expected = first.fit(X, y).predict_joint_log_proba(X)
+    nullable = pd.Series(pd.array(y.tolist(), dtype="string"))
+    np.testing.assert_array_equal(second.fit(X, nullable).predict_joint_log_proba(X), expected)
+    assert not any("joined" in str(note) for note in second.notes_)
+    if not isinstance(second, MixtureDiscriminant):
+        assert not hasattr(second, "n_iter_")
+
+
+def test_a_later_fit_with_labels_forgets_the_steps(two):
+    X, y, few = two
+    model = GaussianDiscriminant().fit(X, few)
+    assert model.n_iter_ > 1
+    assert not hasattr(model.fit(X, y), "n_iter_")
+
+
+# --- with some missing ------------------------------------------------------------------------------------------------
+
+
+def test_unlabelled_rows_help(two, model):
+    X, y, few = two
+    known = pd.notna(few)
+    base = clone(model).fit(X[known], few[known])
+    model.fit(X, few)
+    assert model.classes_.tolist() == ["a", "b"]
+    if getattr(model, "covariance", "") != "spherical":  # the one model these classes do not obey
+        assert model.score(X, y) >= base.score(X, y) - 0.005
+    assert model.score(X, y) > 0.8
+    assert model.score_samples(X).mean() > base.score_samples(X).mean()
+    assert model.n_iter_ > 1
+    assert model.statistics_.total == pytest.approx(400)
+    assert model.statistics_.rows == 400
+    assert str(model.notes_[0]).startswith("joined 380 rows without a label")
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        lambda y: y,
+        lambda y: y.tolist(),
+        lambda y: pd.Series(y),
+        lambda y: pd.Series(y, dtype="string"),
+        lambda y: pd.Categorical(y),
+        lambda y: np.array([np.nan if v is None else v for v in y], dtype=object),
+    ],
+    ids=["objects", "list", "series", "string", "categorical", "nan"],
+)
+def test_missing_labels_of_every_kind(two, labels):
+    X, _, few = two
+    expected = GaussianDiscriminant().fit(X, few).predict_proba(X)
+    np.testing.assert_array_equal(GaussianDiscriminant().fit(X, labels(few)).predict_proba(X), expected)
+
+
+def test_numbers_with_nan_and_minus_one_is_a_label(two):
+    X, _, few = two
+    numbers = np.where(few == "a", -1.0, np.where(few == "b", 3.0, np.nan))
+    numbers[pd.isna(few)] = np.nan
+    model = GaussianDiscriminant().fit(X, numbers)
+    assert model.classes_.tolist() == [-1, 3]
+    named = GaussianDiscriminant().fit(X, few)
+    np.testing.assert_array_equal(model.predict_proba(X), named.predict_proba(X))
+
+
+def test_it_is_the_maximum_of_the_observed_likelihood(rng):
+    """One column, two classes: an optimiser that knows nothing of EM arrives at the same likelihood."""
+    x = np.concatenate([rng.normal(size=60), rng.normal(size=60) * 1.5 + 3])
+    y = np.repeat(["a", "b"], 60).astype(object)
+    y[8:60], y[68:] = None, None
+    model = GaussianDiscriminant().fit(x[:, None], y)
+
+    def loss(theta):
+        share = 1 / (1 + np.exp(-theta[0]))
+        a = np.log1p(-share) + norm.logpdf(x, theta[1], np.exp(theta[3]))
+        b = np.log(share) + norm.logpdf(x, theta[2], np.exp(theta[4]))
+        return -(a[y == "a"].sum() + b[y == "b"].sum() + np.logaddexp(a, b)[pd.isna(y)].sum())
+
+    best = minimize(loss, [0.0, 0.0, 3.0, 0.0, 0.0], method="BFGS", options={"gtol": 1e-6})
+    ours = model.means_.ravel().tolist() + np.log(model.covariances_.ravel()).tolist()
+    logit = float(np.log(model.priors_[1] / model.priors_[0]))
+    assert loss(np.array([logit, ours[0], ours[1], ours[2] / 2, ours[3] / 2])) == pytest.approx(best.fun, abs=1e-3)
+    np.testing.assert_allclose(ours[:2], best.x[1:3], atol=0.02)
+
+
+def trace_of(model, X, y, weight, monkeypatch):
+    """Fit, and return the objective by step."""
+    seen = []
+
+    def watch(*arguments):
+        joined = join_unlabelled(*arguments)
+        seen.append(joined.trace)
+        return joined
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_queries, "join_unlabelled", watch)
+        model.fit(X, y, weight)
+    return seen[0]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    kind=st.sampled_from(["full", "shared", "diagonal", "spherical", "unbiased", "naive", "one component"]),
+    missing=st.sampled_from([0.0, 0.2]),
+    labelled=st.integers(4, 30),
+)
+def test_the_likelihood_never_falls(seed, kind, missing, labelled):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(80, 2)) + rng.normal(size=(3, 2))[rng.integers(3, size=80)] * 2
+    X[labelled:] = np.where(rng.random((80 - labelled, 2)) < missing, np.nan, X[labelled:])
+    y = np.array(["a", "b"] * 40, dtype=object)
+    y[labelled:] = None
+    model = clone(MODELS[kind])
+    with pytest.MonkeyPatch.context() as patch:
+        trace = trace_of(model, X, y, rng.integers(1, 3, size=80).astype(float), patch)
+    assert len(trace) > 0
+    assert (np.diff(trace) >= 0).all()
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_mixed_columns_join_too(rng, smoothing, monkeypatch):
+    n = 300
+    truth = rng.integers(2, size=n)
+    table = pd.DataFrame(
+        {
+            "colour": np.where(rng.random(n) < np.where(truth, 0.85, 0.15), "red", "blue").astype(object),
+            "round": rng.random(n) < np.where(truth, 0.8, 0.1),
+            "size": rng.normal(size=n) + 2 * truth,
+        }
+    )
+    table.loc[rng.random(n) < 0.1, "colour"] = None
+    table.loc[290, "colour"] = "green"  # a level only an unlabelled row shows
+    y = np.where(truth, "yes", "no").astype(object)
+    y[16:] = None
+    model = NaiveBayes(smoothing=smoothing)
+    trace = trace_of(model, table, y, None, monkeypatch)
+    assert (np.diff(trace) >= 0).all()
+    assert (model.predict(table) == np.where(truth, "yes", "no")).mean() > 0.85
+    assert "green" in model.probabilities_["colour"]
+
+
+def test_missing_cells_and_missing_labels_together(holed, model):
+    X, y = holed
+    few = y.astype(object)
+    few[::2] = None
+    model.fit(X, few)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+    assert model.score(X, y) > 0.45
+
+
+def test_weights_are_copies_of_unlabelled_rows_too(two, rng):
+    X, _, few = two
+    weight = rng.integers(0, 3, size=len(few))
+    weighted = GaussianDiscriminant().fit(X, few, weight)
+    copies = GaussianDiscriminant().fit(np.repeat(X, weight, axis=0), np.repeat(few, weight))
+    np.testing.assert_allclose(weighted.predict_proba(X), copies.predict_proba(X), atol=1e-6)
+
+
+def test_given_priors_hold(two):
+    X, _, few = two
+    for model in (GaussianDiscriminant(priors=[0.3, 0.7]), MixtureDiscriminant(2, priors=[0.3, 0.7], random_state=0)):
+        np.testing.assert_allclose(model.fit(X, few).priors_, [0.3, 0.7])
+
+
+def test_the_model_goes_on_learning_and_saves(two, tmp_path):
+    X, y, few = two
+    model = GaussianDiscriminant().fit(X[:300], few[:300])
+    model.save(tmp_path / "m.suffice")
+    loaded = load(tmp_path / "m.suffice")
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+    loaded.partial_fit(X[300:], y[300:])
+    assert loaded.statistics_.total == pytest.approx(400)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("y", [[None, None, None, None], [np.nan] * 4, pd.array([pd.NA] * 4, dtype="Int64")])
+def test_no_label_at_all(y, model):
+    with pytest.raises(DataError, match=r"no label in 4 of 4 rows"):
+        model.fit(np.arange(8.0).reshape(4, 2), y)
+
+
+def test_labels_of_weight_zero_only(two):
+    X, _, few = two
+    with pytest.raises(DataError, match="weight 0"):
+        GaussianDiscriminant().fit(X, few, pd.isna(few).astype(float))
+
+
+def test_batches_need_their_labels(two):
+    X, y, few = two
+    model = GaussianDiscriminant().fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(DataError, match=r"no label in 380 of 400 rows.*drop those rows"):
+        model.partial_fit(X, few)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
