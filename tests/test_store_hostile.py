@@ -85,7 +85,7 @@ def refuses(file, match=None, **options):
 
 @pytest.mark.parametrize("name", ["gaussian", "patterns", "diagonal", "words", "thin"])
 def test_a_file_packed_again_loads(request, name):
-    """The helper itself breaks nothing, and neither does another spelling of the same JSON."""
+    """Packing breaks nothing by itself, and neither does another spelling of the same JSON."""
     file = request.getfixturevalue(name)
     file.pack(text=json.dumps(file.document, indent=4, sort_keys=True))
     assert load(file.path).classes_ is not None

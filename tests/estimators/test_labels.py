@@ -43,6 +43,7 @@ NUMBERS = {
     "float": np.array(CODES, dtype=float),
     "object": np.array(CODES, dtype=object),
     "Int64": pd.Series(CODES, dtype="Int64"),
+    "pandas float": pd.Series(CODES, dtype=float),
     "category": pd.Categorical(CODES, categories=[2, 1, 0]),
     "polars": pl.Series(CODES),
     "pyarrow": pa.array(CODES),

@@ -236,6 +236,14 @@ def test_only_the_ratio_of_weights_matters_to_the_mle(blobs, rng, factor):
     assert_same_answers(found, GaussianDiscriminant().fit(X, y, sample_weight=weight), X)
 
 
+def test_one_weight_for_all_rows(blobs):
+    X, y = blobs
+    found = GaussianDiscriminant(divisor="unbiased").fit(X, y, sample_weight=2)
+    assert found.statistics_.total == 2 * len(y)
+    twice = GaussianDiscriminant(divisor="unbiased").fit(np.r_[X, X], np.r_[y, y])
+    assert_same_answers(found, twice, X)
+
+
 @pytest.mark.parametrize(
     ("weight", "message"),
     [

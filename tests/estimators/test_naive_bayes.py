@@ -249,6 +249,11 @@ def test_smoothing_that_cannot_work(smoothing):
         NaiveBayes(smoothing=smoothing).fit([["a"], ["b"]], [0, 1])
 
 
+def test_divisors_that_cannot_work():
+    with pytest.raises(SettingError, match="divisor='n' is not one of 'mle', 'unbiased'"):
+        NaiveBayes(divisor="n").fit([["a"], ["b"]], [0, 1])
+
+
 def test_a_column_without_values_has_no_family(table):
     frame, y = table
     frame = frame.assign(nothing=None)

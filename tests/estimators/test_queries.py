@@ -281,6 +281,15 @@ def test_pickling_and_settings(blobs, covariance, shared):
     assert_array_equal(again.partial_fit(X, y).predict_proba(X), model.partial_fit(X, y).predict_proba(X))
 
 
+def test_a_refit_forgets_the_names_of_the_columns(blobs):
+    pd = pytest.importorskip("pandas")
+    X, y = blobs
+    model = GaussianDiscriminant().fit(pd.DataFrame(X, columns=list("abcd")), y)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert not hasattr(model.fit(X[:, :2], y), "feature_names_in_")
+    assert model.n_features_in_ == 2
+
+
 def test_answers_follow_the_fit_not_a_later_setting(blobs):
     """A setting changed after a fit waits for the next fit, as everywhere in scikit-learn."""
     X, y = blobs

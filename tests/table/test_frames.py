@@ -185,6 +185,11 @@ def test_a_column_of_nulls_is_of_no_kind(X):
     assert np.isnan(read_table(X).numeric([0])).all()
 
 
+def test_declared_categories_of_a_column_of_nulls():
+    X = pandas(pd.Categorical([None, None], categories=["a", "b"]))
+    assert cells(X) == [None, None]
+
+
 def test_a_text_column_of_nulls_reads_as_missing_numbers():
     for X in (pandas([None, None], "string"), polars([None, None], pl.String), arrow([None, None], pa.string())):
         assert np.isnan(read_table(X).numeric([0])).all()

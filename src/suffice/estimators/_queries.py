@@ -182,9 +182,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     def _estimate(
         self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
     ) -> tuple[JointModel, list[Note]]:
-        densities, notes = [], []
+        densities, notes, names = [], [], schema.names
         for block, stats in zip(plan, statistics.blocks, strict=True):
-            columns = tuple(schema.names[p] for p in block.positions)
+            columns = tuple(names[p] for p in block.positions)
             settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)

@@ -18,7 +18,7 @@ class ArrayTable:
     def __init__(self, X: Any) -> None:
         values = _fill_masked(X) if isinstance(X, np.ma.MaskedArray) else _rectangle(X)
         self._values = _check_array(values)
-        self._coded: list[tuple[Sequence[Level], Codes]] | None = None
+        self._coded: list[tuple[Sequence[Level], Codes] | None] | None = None
         self.rows, d = self._values.shape
         kinds = _array_kinds(self._values)
         self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
@@ -26,16 +26,17 @@ class ArrayTable:
     def numeric(self, positions: Sequence[int]) -> Array:
         every = list(positions) == list(range(len(self.schema)))
         values = self._values if every else self._values[:, list(positions)]
-        block = as_float(values, [self.schema.names[p] for p in positions])
-        check_finite(block, [self.schema.names[p] for p in positions])
+        names = self.schema.names
+        own = [names[p] for p in positions]
+        block = as_float(values, own)
+        check_finite(block, own)
         return block
 
     def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
         if self._values.dtype.kind in "iu" and self._coded is None:
             self._coded = factorize_integers(self._values)  # all columns at once, while their rows are in cache
-        if self._coded:
-            return self._coded[position]
-        return factorize(self._values[:, position], self.schema.names[position])
+        coded = self._coded[position] if self._coded else None
+        return coded or factorize(self._values[:, position], self.schema.names[position])
 
 
 def _rectangle(X: Any) -> Any:

@@ -30,34 +30,34 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
     return tuple(plain_value(level) for level in found.tolist()), codes
 
 
-def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes]]:
-    """Return levels and codes of every column of an integer array (n, d); an empty list if a column spans too much.
+def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None]:
+    """Return levels and codes of every column of an integer array (n, d); None for a column that spans too much.
 
     The levels of a column are the range from its least to its largest value: which of them occur is for who counts
     them to say. A block of rows is turned into contiguous columns while in cache; reading the columns one by one would
     fetch each cache line of the table once per column.
     """
     n, d = values.shape
-    if not n or not d:
-        return []
-    low = int(values[0].min()) - INTEGER_SPAN // 2  # a first guess, so that one pass may do
+    if not n:
+        return [None] * d
+    narrow = values.dtype.itemsize < 4
+    chunks = list(row_chunks(n, max(1, (1 << 17) // max(d, 1))))
+    low = values[chunks[0]].min(axis=0).astype(np.int32 if narrow else values.dtype)  # seldom has to be lowered
     codes = np.empty((d, n), dtype=np.int16)
 
-    def code(part: slice) -> tuple[Any, Any] | None:
-        block = np.ascontiguousarray(values[part].T)
-        least, most = block.min(axis=1), block.max(axis=1)
-        if int(least.min()) < low or int(most.max()) >= low + INTEGER_SPAN:
-            return None
-        np.subtract(block, low, out=codes[:, part], casting="unsafe")
-        return least, most
+    def code(part: slice) -> tuple[Any, Any]:
+        block = np.ascontiguousarray(values[part].T, dtype=low.dtype)
+        np.subtract(block, low[:, None], out=codes[:, part], casting="unsafe")  # wraps where a column spans too much
+        return block.min(axis=1), block.max(axis=1)
 
-    ends = list(parallel_map(code, row_chunks(n, max(1, (1 << 17) // d)), cost=20.0 * values.size))
-    known = [pair for pair in ends if pair is not None]
-    if len(known) < len(ends):
-        return []
-    least, most = np.min([a for a, _ in known], axis=0), np.max([b for _, b in known], axis=0)
-    codes -= (least - low).astype(np.int16)[:, None]
-    return [(range(int(a), int(b) + 1), codes[j]) for j, (a, b) in enumerate(zip(least, most, strict=True))]
+    ends = list(parallel_map(code, chunks, cost=20.0 * values.size))
+    least, most = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
+    columns: list[tuple[Sequence[Level], Codes] | None] = []
+    for own, first, lowest, highest in zip(codes, low.tolist(), least.tolist(), most.tolist(), strict=True):
+        if lowest < first and highest - lowest < INTEGER_SPAN:
+            own += first - lowest
+        columns.append((range(lowest, highest + 1), own) if highest - lowest < INTEGER_SPAN else None)
+    return columns
 
 
 def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:

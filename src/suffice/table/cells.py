@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from .._arrays import Array, np
+from .._arrays import Array, np, parallel_map, row_chunks
 from ..errors import DataError, SchemaError
 from ..schema import Kind, Level, Name
 
 LARGEST = 1e150  # numbers beyond this are as bad as infinite: their squares overflow
+CHUNK_CELLS = 1 << 19  # checked at a time
 
 
 def _is_missing(value: Any) -> bool:
@@ -64,12 +65,20 @@ def as_float(values: Any, names: Sequence[Name]) -> Array:
 
 def check_finite(block: Array, names: Sequence[Name]) -> None:
     """Raise DataError naming the columns with infinity or with numbers whose squares overflow; NaN (missing) passes."""
-    if np.isfinite(np.einsum("ij,ij->", block, block)):  # one cheap pass settles the common case
+
+    def suspects(part: slice) -> Any:
+        rows = block[part]
+        if np.isfinite(np.einsum("ij,ij->", rows, rows)):  # one cheap pass settles the common case
+            return None
+        return np.isinf(rows).any(axis=0), (np.abs(rows) > np.float64(LARGEST)).any(axis=0)
+
+    chunks = row_chunks(len(block), max(1, CHUNK_CELLS // max(block.shape[1], 1)))
+    found = [flags for flags in parallel_map(suspects, chunks, cost=4.0 * block.size) if flags is not None]
+    if not found:
         return
-    infinite = np.flatnonzero(np.isinf(block).any(axis=0))
+    infinite, large = (np.flatnonzero(np.any(flags, axis=0)) for flags in zip(*found, strict=True))
     if len(infinite):
         raise DataError.infinite([names[int(j)] for j in infinite])
-    large = np.flatnonzero((np.abs(block) > np.float64(LARGEST)).any(axis=0))
     if len(large):
         raise DataError.overflowing([names[int(j)] for j in large])
 

@@ -33,9 +33,10 @@ class FrameTable:
 
     def numeric(self, positions: Sequence[int]) -> Array:
         block = np.empty((self.rows, len(positions)), dtype=np.float64, order="C")
+        names = self.schema.names
         for j, position in enumerate(positions):
-            block[:, j] = _series_float(self._series(position), self.schema.names[position])
-        check_finite(block, [self.schema.names[p] for p in positions])
+            block[:, j] = _series_float(self._series(position), names[position])
+        check_finite(block, [names[p] for p in positions])
         return block
 
     def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
