@@ -19,12 +19,14 @@ from typing import Any
 from ._arrays import Array, np
 from .errors import ModelFileError
 from .schema import Column, Kind, Schema
-from .stats import ByClass, CategoricalStats, GaussianStats, PatternStats
+from .stats import ByClass, CategoricalStats, GaussianStats, PatternStats, SumStats, ValueStats
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 1
 MAX_JSON = 256 << 20
-STATISTICS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, CategoricalStats)}
+STATISTICS: dict[str, Any] = {
+    t.__name__: t for t in (GaussianStats, PatternStats, CategoricalStats, SumStats, ValueStats)
+}
 READABLE = {
     "b": (1,),
     "i": (1, 2, 4, 8),

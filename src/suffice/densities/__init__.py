@@ -7,13 +7,31 @@ must provide
 may provide
     limit(rows)              order and coefficient of a density that is zero, see `discrete.Categorical`
     marginal(columns)        the density of some of the columns
+    parameters(j)            the parameters of column j by class, {name: (k,)}, for families of independent columns
 """
 
+from .counts import Bernoulli, Multinomial, Poisson
 from .covariance import Covariance, Diagonal, Full, LowRank, Spherical
 from .discrete import Categorical
 from .gaussian import Gaussian
+from .location_scale import Laplace, StudentT
 from .product import Product
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
-__all__ = ["STRUCTURES", "Categorical", "Covariance", "Diagonal", "Full", "Gaussian", "LowRank", "Product", "Spherical"]
+__all__ = [
+    "STRUCTURES",
+    "Bernoulli",
+    "Categorical",
+    "Covariance",
+    "Diagonal",
+    "Full",
+    "Gaussian",
+    "Laplace",
+    "LowRank",
+    "Multinomial",
+    "Poisson",
+    "Product",
+    "Spherical",
+    "StudentT",
+]

@@ -117,7 +117,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     ) -> ByClass:
         classes, codes = read_labels(y, table.rows, type(self).__name__)
         weight = read_weights(sample_weight, table.rows)
-        rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+        rows = _encode(table, order, plan)
         self._check_missing(rows, plan)
         if weight is not None and not weight.all():
             kept = np.flatnonzero(weight)
@@ -142,9 +142,9 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
 
     def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema) -> tuple[JointModel, list[Note]]:
-        densities, notes = [], []
+        densities, notes, names = [], [], schema.names
         for block, stats in zip(plan, statistics.blocks, strict=True):
-            columns = tuple(schema.names[p] for p in block.positions)
+            columns = tuple(map(names.__getitem__, block.positions))
             settings = replace(self._settings(), classes=statistics.classes, columns=columns)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
@@ -241,7 +241,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         table = read_table(X)
         _check_filled(table, type(self).__name__)
         order = self._align(table)
-        rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in self._blocks]
+        rows = _encode(table, order, self._blocks)
         self._check_missing(rows, self._blocks)
         pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
@@ -285,6 +285,13 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         return tags
 
 
+def _encode(table: Table, order: Sequence[int], plan: Sequence[Block]) -> list[Any]:
+    """Return the rows of each block; column p of the model stands at order[p] of the table."""
+    if tuple(order) == tuple(range(len(order))):
+        return [block.family.encode(table, block.positions) for block in plan]
+    return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+
+
 def _take(part: Any, kept: Codes) -> Any:
     if isinstance(part, tuple):  # CodedColumns
         return type(part)(part.levels, tuple(codes[kept] for codes in part.codes))  # type: ignore[attr-defined, call-arg]
@@ -307,9 +314,10 @@ def _check_filled(table: Table, who: str) -> None:
 def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
     """Raise DataError naming columns without any value."""
     empty: list[Name] = []
+    names = schema.names
     for block, stats in zip(plan, statistics.blocks, strict=True):
         observed = stats.column_weight().sum(axis=0)
-        empty += [schema.names[p] for p, total in zip(block.positions, observed, strict=True) if total == 0]
+        empty += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
     if empty:
         raise DataError(
             f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "

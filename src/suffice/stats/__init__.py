@@ -17,8 +17,10 @@ A statistic keeps weights, means and centred unnormalised scatters or counts: no
 from .by_class import ByClass
 from .counts import CategoricalStats
 from .gaussian import GaussianStats
+from .moments import SumStats
 from .patterns import PatternStats
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
+from .values import ValueStats
 
 __all__ = [
     "ByClass",
@@ -28,5 +30,7 @@ __all__ = [
     "GaussianStats",
     "PatternStats",
     "PooledScatter",
+    "SumStats",
     "ThinScatter",
+    "ValueStats",
 ]
