@@ -39,8 +39,8 @@ class MultinomialFamily:
         if not is_sparse(rows) and np.isnan(rows).any():
             column = int(np.nonzero(np.isnan(rows).any(axis=0))[0][0])
             raise DataError(
-                f"Column {table.schema.names[positions[column]]!r} misses a count (NaN), so the total its row shares out is "
-                "unknown. Next: write 0 where nothing was counted, or use the family 'poisson'."
+                f"Column {table.schema.names[positions[column]]!r} misses a count (NaN), so the total that its row "
+                "shares out is unknown. Next: write 0 where nothing was counted, or use the family 'poisson'."
             )
         return rows
 
