@@ -179,5 +179,11 @@ def _log_factorials(x: Any) -> Array:
     """Return Σ_j log x_j!, (n,)."""
     if not is_sparse(x):
         return np.asarray(gammaln(x + 1.0).sum(axis=1))
-    owner = np.repeat(np.arange(x.shape[0]), np.diff(x.indptr))
-    return np.asarray(np.bincount(owner, weights=gammaln(x.data + 1.0), minlength=x.shape[0]), dtype=np.float64)
+    terms = x.data.astype(np.float64)
+    terms += 1.0
+    gammaln(terms, out=terms)
+    sums = np.zeros(x.shape[0])
+    filled = np.flatnonzero(np.diff(x.indptr))
+    if len(filled):
+        sums[filled] = np.add.reduceat(terms, x.indptr[filled])
+    return sums

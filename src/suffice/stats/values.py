@@ -171,7 +171,8 @@ def _round_down(values: Array, exponent: int) -> Array:
     """Return values rounded down to multiples of 2 to the `exponent`, exactly."""
     large = np.abs(values) >= np.ldexp(1.0, min(exponent + 53, 1023))  # such floats are multiples already
     scaled = np.ldexp(np.where(large, 0.0, values), -exponent)
-    return np.where(large, values, np.ldexp(np.floor(scaled), exponent)) + 0.0
+    vanished = (scaled == 0.0) & (values < 0.0) & ~large  # too small to scale, and still below 0
+    return np.where(large, values, np.ldexp(np.floor(scaled) - vanished, exponent)) + 0.0
 
 
 def _least_exponent(values: Array, limit: int) -> int:

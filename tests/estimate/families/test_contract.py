@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import check_estimator
 
 from suffice import NaiveBayes
 from suffice.densities import Full
@@ -170,6 +171,19 @@ def test_a_broken_family_is_found(rng, law, family):
         check_family(family, X, y)
 
 
+# --- scikit-learn ---
+
+EXPECTED = {"multinomial": {"check_decision_proba_consistency": "its table holds negative numbers"}}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("name", ["multinomial", "laplace", "student_t"])
+def test_estimator_checks(name):
+    expected = EXPECTED.get(name, {})
+    results = check_estimator(NaiveBayes(name), expected_failed_checks=expected, on_fail=None)
+    assert not [result for result in results if result["status"] == "failed"]
+
+
 # --- family objects ---
 
 
@@ -199,7 +213,14 @@ def test_families_side_by_side_multiply(rng):
     X = rng.poisson(2.0, (80, 9)).astype(float)
     X[:, 6] = X[:, 6] > 1
     y = np.arange(80) % 3
-    blocks = {"poisson": [0], "laplace": [1], "student_t": [2], "multinomial": [3, 4, 5], "bernoulli": [6], "gaussian": [7]}
+    blocks = {
+        "poisson": [0],
+        "laplace": [1],
+        "student_t": [2],
+        "multinomial": [3, 4, 5],
+        "bernoulli": [6],
+        "gaussian": [7],
+    }
     families = {p: name for name, own in blocks.items() for p in own if name != "multinomial"}
     whole = NaiveBayes({**families, (3, 4, 5): "multinomial", 8: CategoricalFamily()}).fit(X, y)
     log_prior = np.log(whole.priors_)
