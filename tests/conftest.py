@@ -15,7 +15,9 @@ def blobs(rng):
     """Three overlapping correlated classes of unequal size in four columns: (X, y), y text."""
     sizes, d = (40, 25, 15), 4
     mixing = rng.normal(size=(3, d, d)) / 2 + np.eye(d)
-    X = np.concatenate([rng.normal(size=(n, d)) @ m + c * 0.8 for c, (n, m) in enumerate(zip(sizes, mixing, strict=True))])
+    X = np.concatenate(
+        [rng.normal(size=(n, d)) @ m + c * 0.8 for c, (n, m) in enumerate(zip(sizes, mixing, strict=True))]
+    )
     y = np.repeat(["ash", "birch", "cedar"], sizes)
     order = rng.permutation(len(y))
     return X[order], y[order]

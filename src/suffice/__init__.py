@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from .estimate import RDA as RDA
     from .estimators import GaussianDiscriminant as GaussianDiscriminant
     from .estimators import NaiveBayes as NaiveBayes
     from .estimators import load as load
 
 __version__ = "0.1.0"
 
-_HOMES = {"GaussianDiscriminant": ".estimators", "NaiveBayes": ".estimators", "load": ".estimators"}
+_HOMES = {"GaussianDiscriminant": ".estimators", "NaiveBayes": ".estimators", "load": ".estimators", "RDA": ".estimate"}
 
-__all__ = ["GaussianDiscriminant", "NaiveBayes", "load"]
+__all__ = ["RDA", "GaussianDiscriminant", "NaiveBayes", "load"]
 
 
 def __getattr__(name: str) -> Any:

@@ -114,6 +114,7 @@ class _BlasLimit:
             if self._users == 0:
                 if self._controller is None:
                     self._controller = ThreadpoolController()
+                self._take_control()
                 self._limiter = self._controller.limit(limits=1, user_api="blas")
             self._users += 1
         try:
@@ -122,7 +123,16 @@ class _BlasLimit:
             with self._lock:
                 self._users -= 1
                 if self._users == 0:
+                    self._take_control()
                     self._limiter.restore_original_limits()
+                    self._take_control()
+
+    def _take_control(self) -> None:
+        """Let this thread set the limit: threadpoolctl obeys the first thread that ever set one, and no other."""
+        for library in self._controller.lib_controllers if self._controller else ():
+            release = getattr(library, "clear_controlling_thread", None)
+            if release is not None:
+                release(force=True)
 
 
 single_blas_thread = _BlasLimit()

@@ -94,6 +94,22 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def overflowing(cls, columns: Sequence[object]) -> DataError:
+        """Refuse numbers whose squares overflow."""
+        return cls(
+            f"The numbers in {quoted(columns)} are beyond 1e150, so that their squares overflow. "
+            "Next: express them in larger units."
+        )
+
+    @classmethod
+    def vanishing(cls, columns: Sequence[object]) -> DataError:
+        """Refuse columns whose numbers are so small that their squares are 0 in floating point."""
+        return cls(
+            f"The numbers in {quoted(columns)} are below 1e-150, so that their squares vanish. "
+            "Next: express them in smaller units."
+        )
+
+    @classmethod
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
         """Refuse labels outside the list the caller gave."""
         return cls(

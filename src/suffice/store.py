@@ -19,13 +19,13 @@ from typing import Any
 from ._arrays import Array, np
 from .errors import ModelFileError
 from .schema import Column, Kind, Schema
-from .stats import ByClass, CategoricalStats, GaussianStats, PatternStats, SumStats, ValueStats
+from .stats import ByClass, CategoricalStats, FourthMomentStats, GaussianStats, PatternStats, SumStats, ValueStats
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 1
 MAX_JSON = 256 << 20
 STATISTICS: dict[str, Any] = {
-    t.__name__: t for t in (GaussianStats, PatternStats, CategoricalStats, SumStats, ValueStats)
+    t.__name__: t for t in (GaussianStats, PatternStats, FourthMomentStats, CategoricalStats, SumStats, ValueStats)
 }
 READABLE = {
     "b": (1,),
@@ -100,17 +100,18 @@ def _mode(path: Path) -> int:
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Schema, ByClass]:
     """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it."""
-    try:
-        with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
-            size = os.fstat(file.fileno()).st_size
-            document = _read_document(path, archive, size)
-            arrays = _read_arrays(path, archive, document, size)
-    except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError) as error:
-        raise ModelFileError.unreadable(path, f"it is no zip file that can be read ({error})") from error
+    with Path(path).open("rb") as file:
+        try:
+            with zipfile.ZipFile(file) as archive:
+                size = os.fstat(file.fileno()).st_size
+                document = _read_document(path, archive, size)
+                arrays = _read_arrays(path, archive, document, size)
+        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
+            raise ModelFileError.unreadable(path, f"it is no zip file that can be read ({error})") from error
     try:
         schema = _schema(document["schema"])
         return document, schema, _statistics(document, schema, arrays)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({error!r})") from error
@@ -191,6 +192,8 @@ def _statistics(document: dict[str, Any], schema: Schema, arrays: dict[str, Arra
     classes = tuple(document["classes"])
     weight = arrays["weight"]
     k = len(classes)
+    if not all(isinstance(label, str | int | float) for label in classes):
+        raise ValueError("classes")
     if weight.shape != (k,) or k == 0 or len(set(classes)) != k or (weight < 0).any():
         raise ValueError("classes and weights")
     blocks = []

@@ -69,7 +69,9 @@ def test_smoothing_by_hand(smoothing):
     table = [[3, 0, 5], [0, 0, 0], [1, 1, 0]]
     p = np.exp(estimate_categorical(counts(table), float(smoothing)).log_p[0])
     for row, found in zip(table, p, strict=True):
-        expected = [(n + smoothing) / (sum(row) + 3 * smoothing) for n in row] + [smoothing / (sum(row) + 4 * smoothing)]
+        expected = [(n + smoothing) / (sum(row) + 3 * smoothing) for n in row] + [
+            smoothing / (sum(row) + 4 * smoothing)
+        ]
         assert_allclose(found, [float(x) for x in expected], rtol=1e-14)
 
 

@@ -187,6 +187,8 @@ def test_unused_columns_contribute_nothing(rng):
     assert_array_equal(density.log_density(rows), expected)
     rows[:, 1] = np.nan
     assert_array_equal(density.log_density(rows), expected)
-    assert_allclose(density.marginal([1, 2]).log_density(rows[:, [1, 2]]), inner.marginal([1]).log_density(rows[:, [2]]))
+    assert_allclose(
+        density.marginal([1, 2]).log_density(rows[:, [1, 2]]), inner.marginal([1]).log_density(rows[:, [2]])
+    )
     nothing = Gaussian(np.ones((K, 3)), Spherical(np.ones(1), 0), ())
     assert_array_equal(nothing.log_density(rows), np.zeros((10, K)))

@@ -17,7 +17,10 @@ def both(rng):
     shrinkage = np.array([1e-2, 0.3])
     thin = LowRank.factor(rows, scale, shrinkage)
     dense = np.stack(
-        [((1 - s) * z.T @ z + s * np.eye(D)) * sd[:, None] * sd for z, s, sd in zip(rows, shrinkage, scale, strict=True)]
+        [
+            ((1 - s) * z.T @ z + s * np.eye(D)) * sd[:, None] * sd
+            for z, s, sd in zip(rows, shrinkage, scale, strict=True)
+        ]
     )
     return thin, Full.factor(dense)
 
@@ -25,7 +28,9 @@ def both(rng):
 def test_matrix_and_determinant(both):
     thin, full = both
     sd = np.sqrt(np.einsum("gii->gi", full.dense()))
-    assert_allclose(thin.dense() / sd[:, :, None] / sd[:, None], full.dense() / sd[:, :, None] / sd[:, None], atol=1e-12)
+    assert_allclose(
+        thin.dense() / sd[:, :, None] / sd[:, None], full.dense() / sd[:, :, None] / sd[:, None], atol=1e-12
+    )
     assert_allclose(thin.log_det, full.log_det, rtol=1e-11)
     assert thin.g == 2
 

@@ -110,7 +110,18 @@ def test_class_priors():
 
 @pytest.mark.parametrize(
     "priors",
-    [[0.5, 0.6], [1.0], [0.2, 0.3, 0.5], [-0.5, 1.5], [np.nan, 1.0], [np.inf, 0.0], "equal", 0.5, [[0.5, 0.5]], ["a", "b"]],
+    [
+        [0.5, 0.6],
+        [1.0],
+        [0.2, 0.3, 0.5],
+        [-0.5, 1.5],
+        [np.nan, 1.0],
+        [np.inf, 0.0],
+        "equal",
+        0.5,
+        [[0.5, 0.5]],
+        ["a", "b"],
+    ],
     ids=repr,
 )
 def test_class_priors_that_are_none(priors):
@@ -208,7 +219,9 @@ def test_a_column_that_never_varies_is_left_out(table, structure, shared):
     density, notes = fit(X, codes, structure, shared)
     assert density.used == (0, 1, 2, 3)
     assert [(note.what, note.columns) for note in notes] == [("left out", ("x4",))]
-    assert_allclose(density.covariance.dense(), by_numpy(X[:, :4], codes, structure, shared, "mle"), rtol=1e-10, atol=1e-13)
+    assert_allclose(
+        density.covariance.dense(), by_numpy(X[:, :4], codes, structure, shared, "mle"), rtol=1e-10, atol=1e-13
+    )
 
 
 @pytest.mark.parametrize("structure", [Full, Diagonal])
@@ -269,7 +282,7 @@ def test_no_shrinkage_of_a_table_wider_than_long(rng):
         fit(X, codes, shrinkage=0.0, shared=True, k=2)
 
 
-@pytest.mark.parametrize("amount", [-0.1, 1.1, np.nan, np.inf, "ledoit-wolf", [0.1]], ids=repr)
+@pytest.mark.parametrize("amount", [-0.1, 1.1, np.nan, np.inf, "lasso", [0.1]], ids=repr)
 def test_amounts_that_are_no_shrinkage(amount):
     with pytest.raises(SettingError, match="shrinkage"):
         Shrinkage(amount)

@@ -1,5 +1,7 @@
 """Gaussian statistics against sums written out with NumPy, in extended precision where float64 would not do."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,7 +26,11 @@ def sums(X, codes, k, weight):
     """Return weight, mean and scatter by class as plain extended-precision sums; nothing is shared with the library."""
     X, weight = X.astype(np.longdouble), weight.astype(np.longdouble)
     d = X.shape[1]
-    total, mean, scatter = np.zeros(k, np.longdouble), np.zeros((k, d), np.longdouble), np.zeros((k, d, d), np.longdouble)
+    total, mean, scatter = (
+        np.zeros(k, np.longdouble),
+        np.zeros((k, d), np.longdouble),
+        np.zeros((k, d, d), np.longdouble),
+    )
     for c in range(k):
         own, w = X[codes == c], weight[codes == c]
         if len(own):
@@ -162,10 +168,8 @@ def test_too_many_patterns_are_refused_before_memory_is_spent(rng, monkeypatch):
     with pytest.raises(DataError, match=r"patterns.*Next: drop the columns"):
         PatternStats.summarize(X, np.zeros(200, dtype=int), 1)
     parts = [PatternStats.summarize(row[None], np.zeros(1, dtype=int), 1) for row in X]
-    merged = parts[0]
     with pytest.raises(DataError, match="patterns"):
-        for part in parts[1:]:
-            merged = merged.merge(part)
+        reduce(PatternStats.merge, parts)
 
 
 # --- fields of a file that do not fit ---
@@ -191,5 +195,5 @@ def test_arrays_of_other_shapes_are_refused(rng, broken):
 def test_kept_rows_of_unknown_classes_are_refused(rng):
     fields, plain = GaussianStats.summarize(rng.normal(size=(9, 200)), np.arange(9) % 2, 2).arrays()
     for owner in (np.full(9, 2), np.full(9, -1), np.zeros(8, dtype=int)):
-        with pytest.raises(ValueError, match="owner|shape"):
+        with pytest.raises(ValueError, match=r"owner|shape"):
             GaussianStats.from_arrays({**fields, "owner": owner}, plain)

@@ -89,7 +89,9 @@ def test_gaussian_wider_than_long(rng, form, n, k):
 
 
 @pytest.mark.parametrize("form", MATRICES, ids=by_name)
-@pytest.mark.parametrize(("n", "d", "k", "holes"), [(40, 3, 2, 0.3), (60, 5, 3, 0.5), (30, 4, 1, 0.05), (20, 2, 3, 0.9)])
+@pytest.mark.parametrize(
+    ("n", "d", "k", "holes"), [(40, 3, 2, 0.3), (60, 5, 3, 0.5), (30, 4, 1, 0.05), (20, 2, 3, 0.9)]
+)
 def test_patterns_of_missing_cells(rng, form, n, d, k, holes):
     X, codes = table(rng, n, d, k, holes)
     check_statistics(Settled(PatternStats, k, d, form), X, codes, k)
@@ -108,7 +110,9 @@ def test_diagonal_with_missing_cells(rng, n, d, k, holes):
     check_statistics(Settled(GaussianStats, k, d, DiagonalScatter), X, codes, k)
 
 
-@pytest.mark.parametrize(("n", "k", "levels"), [(40, 1, [2]), (60, 3, [2, 5, 1]), (80, 2, [40, 70, 3]), (30, 9, [2, 2, 2])])
+@pytest.mark.parametrize(
+    ("n", "k", "levels"), [(40, 1, [2]), (60, 3, [2, 5, 1]), (80, 2, [40, 70, 3]), (30, 9, [2, 2, 2])]
+)
 def test_counts_with_growing_vocabularies(rng, n, k, levels):
     columns = [[None if v == 0 else f"level {v}" for v in rng.integers(0, count + 1, n)] for count in levels]
     statistic = SettledCounts(CategoricalStats, k, len(levels))
@@ -187,14 +191,18 @@ def test_any_weighted_parts_merge_to_the_whole(data, form, holes):
 
 @settings(max_examples=50, deadline=None)
 @given(
-    cells=st.lists(st.tuples(st.sampled_from([None, "a", "b", "c", "d"]), st.integers(0, 2), st.integers(0, 3)), min_size=1),
+    cells=st.lists(
+        st.tuples(st.sampled_from([None, "a", "b", "c", "d"]), st.integers(0, 2), st.integers(0, 3)), min_size=1
+    ),
     data=st.data(),
 )
 def test_any_parts_of_counts_merge_to_the_whole(cells, data):
     """Counts with whole weights are exact, so nothing may differ."""
     column, codes, parts = ([cell[i] for cell in cells] for i in range(3))
     codes = np.array(codes)
-    weight = np.array(data.draw(st.lists(st.integers(1, 9), min_size=len(cells), max_size=len(cells))), dtype=np.float64)
+    weight = np.array(
+        data.draw(st.lists(st.integers(1, 9), min_size=len(cells), max_size=len(cells))), dtype=np.float64
+    )
     whole = CategoricalStats.summarize(coded([column]), codes, 3, weight)
     merged = CategoricalStats.zero(3, 1)
     for part in range(4):

@@ -1,6 +1,6 @@
 """Arrays and lists of rows: kinds, levels, codes, missing cells, and what is refused."""
 
-import datetime
+import datetime as dt
 from decimal import Decimal
 
 import numpy as np
@@ -198,8 +198,10 @@ def test_infinity_is_an_error_that_names_the_column(value, dtype):
 
 
 def test_numbers_that_only_sum_to_infinity_are_finite():
-    X = np.full((3, 2), 1.7e308)
+    X = np.full((3, 2), 1e150)
     assert_array_equal(read_table(X).numeric([0, 1]), X)
+    with pytest.raises(DataError, match="squares overflow"):
+        read_table(X * 1e50).numeric([0, 1])
     X32 = np.full((3, 2), 3e38, dtype=np.float32)
     assert_array_equal(read_table(X32).numeric([0, 1]), X32)
 
@@ -209,21 +211,17 @@ def test_numbers_that_only_sum_to_infinity_are_finite():
     [
         (np.array([["1", 2]], dtype=object).T, r"Column 0 mixes values of the types int, str"),
         (np.array([[True], ["yes"]], dtype=object), r"Column 0 mixes"),
-        (np.array([[[1]], [[2]]], dtype=object)[..., 0:1].reshape(2, 1).astype(object), None),
-        (np.array([[datetime.date(2020, 1, 1)]], dtype=object), r"dates or times.*days since"),
+        (np.array([[dt.date(2020, 1, 1)]], dtype=object), r"dates or times.*days since"),
         (np.array([[pd.Timestamp("2020-01-01")]], dtype=object), r"dates or times"),
-        (np.array([[datetime.timedelta(1)]], dtype=object), r"dates or times"),
+        (np.array([[dt.timedelta(1)]], dtype=object), r"dates or times"),
         (np.array([["2020-01-01"]], dtype="M8[D]"), r"dates or times"),
         (np.array([[1]], dtype="m8[s]"), r"dates or times"),
         (np.array([[{"a": 1}]], dtype=object), r"Column 0 has type dict"),
         (np.zeros((2, 2), dtype=[("a", float)]), r"Next"),
     ],
-    ids=["text and number", "bool and text", "numbers", "date", "timestamp", "timedelta", "M8", "m8", "dict", "record"],
+    ids=["text and number", "bool and text", "date", "timestamp", "timedelta", "M8", "m8", "dict", "record"],
 )
 def test_cells_of_other_types_are_refused_by_name(X, message):
-    if message is None:
-        assert kinds(X) == ["numeric"]
-        return
     with pytest.raises(SchemaError, match=message):
         read_table(X)
 

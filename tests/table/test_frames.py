@@ -1,6 +1,6 @@
 """pandas, polars and pyarrow tables give the blocks and codes that the same table gives as an array."""
 
-import datetime
+import datetime as dt
 from decimal import Decimal
 
 import numpy as np
@@ -130,7 +130,9 @@ def test_text(container):
 
 def test_nulls_of_a_chunked_dictionary_stay_missing():
     """`to_numpy` of a chunked pyarrow dictionary turns its nulls into a real category; ours must not."""
-    column = pa.chunked_array([pa.array(["u", None]).dictionary_encode(), pa.array(["v", None, "u"]).dictionary_encode()])
+    column = pa.chunked_array(
+        [pa.array(["u", None]).dictionary_encode(), pa.array(["v", None, "u"]).dictionary_encode()]
+    )
     assert cells(pa.table({"a": column})) == ["u", None, "v", None, "u"]
     assert label_values(column).tolist() == ["u", None, "v", None, "u"]
     inside = pa.DictionaryArray.from_arrays(pa.array([0, 1, None]), pa.array(["u", None]))
@@ -201,7 +203,7 @@ def test_names_that_are_no_text_are_positions():
 
 def test_any_text_is_a_name():
     names = ["", "été", "a b", "🦉", "Σ"]
-    for X in (pd.DataFrame([range(5)], columns=names), pl.DataFrame(dict.fromkeys(names, [1]))):
+    for X in (pd.DataFrame([range(5)], columns=names), pl.DataFrame({name: [1] for name in names})):
         assert read_table(X).schema.names == tuple(names)
 
 
@@ -220,7 +222,7 @@ def test_repeated_names_are_refused(X):
 
 # --- refused ---
 
-DAY = datetime.date(2020, 1, 1)
+DAY = dt.date(2020, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -232,8 +234,8 @@ DAY = datetime.date(2020, 1, 1)
         pandas(pd.Categorical(pd.to_datetime(["2020-01-01"]))),
         pandas(pd.Categorical([DAY])),
         polars([DAY]),
-        polars([datetime.timedelta(1)]),
-        polars([datetime.time(1)]),
+        polars([dt.timedelta(1)]),
+        polars([dt.time(1)]),
         arrow([DAY]),
         arrow([1], pa.timestamp("s")),
         arrow([1], pa.time32("s")),

@@ -64,7 +64,7 @@ def _shared_distances(rows: Array, means: Array, factor: Array | None, scale: Ar
 
     def white(block: Array) -> Array:
         scaled = (block - center) / scale
-        return scaled if factor is None else scaled @ factor
+        return np.asarray(scaled if factor is None else scaled @ factor)
 
     targets = white(means)
     lengths = np.einsum("kd,kd->k", targets, targets)
@@ -147,10 +147,10 @@ class Full:
         return self.covariance
 
     def solve(self, vectors: Array) -> Array:
-        return (self.whiten(vectors) @ self.whitener[0].T) / self.scale[0]
+        return np.asarray((self.whiten(vectors) @ self.whitener[0].T) / self.scale[0])
 
     def whiten(self, rows: Array) -> Array:
-        return (rows / self.scale[0]) @ self.whitener[0]
+        return np.asarray((rows / self.scale[0]) @ self.whitener[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Diagonal:
 
     @property
     def log_det(self) -> Array:
-        return np.log(self.variance).sum(axis=1)
+        return np.asarray(np.log(self.variance).sum(axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:
         if self.g == 1:
@@ -215,10 +215,10 @@ class Diagonal:
         return np.stack([np.diag(row) for row in self.variance])
 
     def solve(self, vectors: Array) -> Array:
-        return vectors / self.variance[0]
+        return np.asarray(vectors / self.variance[0])
 
     def whiten(self, rows: Array) -> Array:
-        return rows / np.sqrt(self.variance[0])
+        return np.asarray(rows / np.sqrt(self.variance[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,25 +234,27 @@ class Spherical:
 
     @property
     def log_det(self) -> Array:
-        return self.d * np.log(self.variance)
+        return np.asarray(self.d * np.log(self.variance))
 
     def _diagonal(self) -> Diagonal:
         return Diagonal(np.repeat(self.variance[:, None], self.d, axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:
-        return _shared_distances(rows, means, None, np.ones(self.d)) / self.variance
+        least = self.variance.min()  # distances are compared in standard deviations of the smallest sphere
+        unit = _shared_distances(rows, means, None, np.full(self.d, np.sqrt(least)))
+        return np.asarray(unit * (least / self.variance))
 
     def marginal(self, columns: Sequence[int]) -> Spherical:
         return Spherical(self.variance, len(columns))
 
     def dense(self) -> Array:
-        return self.variance[:, None, None] * np.eye(self.d)
+        return np.asarray(self.variance[:, None, None] * np.eye(self.d))
 
     def solve(self, vectors: Array) -> Array:
-        return vectors / self.variance[0]
+        return np.asarray(vectors / self.variance[0])
 
     def whiten(self, rows: Array) -> Array:
-        return rows / np.sqrt(self.variance[0])
+        return np.asarray(rows / np.sqrt(self.variance[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +291,7 @@ class LowRank:
     def log_det(self) -> Array:
         d = self.scale.shape[1]
         inner = [np.log(v).sum() + (d - len(v)) * np.log(s) for v, s in zip(self.values, self.floor, strict=True)]
-        return np.asarray(inner) + 2.0 * np.log(self.scale).sum(axis=1)
+        return np.asarray(np.asarray(inner) + 2.0 * np.log(self.scale).sum(axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:
         out = np.empty((len(rows), len(means)))
@@ -321,13 +323,13 @@ class LowRank:
         z = vectors / self.scale[0]
         inside = z @ self.basis[0]
         outside = z - inside @ self.basis[0].T
-        return (outside / self.floor[0] + (inside / self.values[0]) @ self.basis[0].T) / self.scale[0]
+        return np.asarray((outside / self.floor[0] + (inside / self.values[0]) @ self.basis[0].T) / self.scale[0])
 
     def whiten(self, rows: Array) -> Array:
         z = rows / self.scale[0]
         inside = z @ self.basis[0]
         outside = z - inside @ self.basis[0].T
-        return outside / np.sqrt(self.floor[0]) + (inside / np.sqrt(self.values[0])) @ self.basis[0].T
+        return np.asarray(outside / np.sqrt(self.floor[0]) + (inside / np.sqrt(self.values[0])) @ self.basis[0].T)
 
 
 def _thin_spectrum(rows: Array) -> tuple[Array, Array]:

@@ -3,10 +3,11 @@
 from .families import FAMILIES, Block, Family, Settings
 from .likelihood import class_log_prior, estimate_categorical
 from .notes import Note
-from .shrinkage import Shrinkage
+from .shrinkage import RDA, Shrinkage
 
 __all__ = [
     "FAMILIES",
+    "RDA",
     "Block",
     "Family",
     "Note",

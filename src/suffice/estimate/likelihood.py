@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
-from ..errors import SettingError, SingularCovarianceError
+from ..errors import DataError, SettingError, SingularCovarianceError
 from ..schema import Level, Name
-from ..stats import CategoricalStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import CategoricalStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from .em import complete
 from .notes import Note
 from .pooling import pooled_variance, total_variance
@@ -20,6 +20,8 @@ from .shrinkage import (
     Shrinkage,
     correlations,
     least_amount,
+    ledoit_wolf_amount,
+    oas_amount,
     rank_and_columns,
     shrink,
 )
@@ -90,7 +92,7 @@ def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categoric
 class GaussianEstimate:
     """One pass from Gaussian statistics to a density; `notes` records every repair on the way."""
 
-    stats: GaussianStats | PatternStats
+    stats: GaussianStats | PatternStats | FourthMomentStats
     structure: type[Covariance]
     shared: bool
     divisor: str
@@ -98,6 +100,7 @@ class GaussianEstimate:
     classes: Sequence[Level]
     columns: Sequence[Name]
     notes: list[Note] = field(default_factory=list)
+    _row_weight: Array = field(default_factory=lambda: np.zeros(0))
 
     def run(self) -> Gaussian:
         """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
@@ -105,8 +108,11 @@ class GaussianEstimate:
         if isinstance(stats, PatternStats):
             self._note_unseen(stats)
             stats = complete(stats, report=self.notes.append)
+        if isinstance(stats, FourthMomentStats):
+            stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
         means = _fill_means(stats.mean, weight)
+        self._row_weight = weight.max(axis=1)
         within, reference, used = self._scales(stats, weight)
         keep = np.flatnonzero(used)
         names = [self.columns[int(j)] for j in keep]
@@ -117,7 +123,8 @@ class GaussianEstimate:
         elif self.structure is Full:
             covariance = self._full(stats, within, reference, keep, names)
         elif self.structure is Diagonal:
-            covariance = Diagonal(self._variances(within, reference, self._rows_of(weight[:, keep]), names)[0])
+            variance, _ = self._variances(within, reference, self._rows_of(weight[:, keep]), names)
+            covariance = Diagonal(self._toward_sphere(variance))
         else:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
         return Gaussian(means, covariance, tuple(int(j) for j in keep))
@@ -137,6 +144,36 @@ class GaussianEstimate:
         less = weight - classes if self.divisor == "unbiased" else weight
         return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))
 
+    def _divisors(self, weight: Array) -> Array:
+        """Return the divisor of each class's own, partly pooled, sum of squares; `weight` is (k,) or (k, d)."""
+        share = self.shrinkage.pooling
+        if share == 0.0:
+            return self._divide(weight)
+        less, total = (1, (weight > 0).sum(axis=0)) if self.divisor == "unbiased" else (0, 0)
+        mixed = (1.0 - share) * np.maximum(weight - less, 0.0) + share * (weight.sum(axis=0) - total)
+        return np.where(mixed > 0, mixed, np.where(weight > 0, weight, 1.0))
+
+    def _cell_divisors(self, cells: Array, means: Array) -> Array:
+        """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
+        share = self.shrinkage.pooling
+        if share == 0.0:
+            return self._divide(cells, means)
+        free = np.maximum(cells - means, 0.0) if self.divisor == "unbiased" else cells
+        mixed = (1.0 - share) * free + share * free.sum()
+        return np.where(mixed > 0, mixed, 1.0)
+
+    def _mixed(self, sums: Array) -> Array:
+        """Return each class's sums (k, …) with its share of the pooled ones."""
+        share = self.shrinkage.pooling
+        return sums if share == 0.0 else (1.0 - share) * sums + share * sums.sum(axis=0)
+
+    def _toward_sphere(self, variance: Array) -> Array:
+        """Return variances (g, d) drawn to their mean, where the target is a sphere."""
+        amount = self.shrinkage.amount
+        if not self.shrinkage.spherical_target or not amount:
+            return variance
+        return np.asarray((1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True))
+
     def _scales(self, stats: GaussianStats, weight: Array) -> tuple[Array, Array, Array]:
         """Return class variances (k or 1, d), the reference variance (d,), and which columns vary at all (d,)."""
         squares = stats.scatter.diagonal(len(weight))
@@ -144,12 +181,16 @@ class GaussianEstimate:
         total = total_variance(stats.mean, weight, squares)
         rounding = (ROUNDING * np.abs(stats.mean).max(axis=0, initial=0.0)) ** 2
         used = total > rounding
+        largest = np.abs(stats.mean).max(axis=0, initial=0.0)
+        vanishing = (total < 1e-290) & (largest > 0) & (largest < 1e-140)
+        if vanishing.any():
+            raise DataError.vanishing(_pick(self.columns, vanishing))
         if not used.all():
             names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))
             self.notes.append(Note("left out", "the column never varies, so it has no density", columns=names))
         reference = np.where(pooled <= rounding, total, pooled)
-        within = pooled[None].copy() if self.shared else squares / self._divide(weight)
+        within = pooled[None].copy() if self.shared else self._mixed(squares) / self._divisors(weight)
         within[within <= rounding] = 0.0
         return within, reference, used
 
@@ -186,7 +227,7 @@ class GaussianEstimate:
         if self.shared:
             variance = squares.sum(keepdims=True) / self._divide(cells.sum(keepdims=True), means.sum())
         else:
-            variance = squares / self._divide(cells, means)
+            variance = self._mixed(squares) / self._cell_divisors(cells, means)
         rows = self._rows_of(cells[:, None] / len(keep))
         fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), rows, ["all columns"])
         return Spherical(fixed[:, 0], len(keep))
@@ -199,31 +240,64 @@ class GaussianEstimate:
         variance, once = self._variances(within, reference, rows, names)
         borrowed = np.asarray(once.all(axis=1)) & (not self.shared)
         pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
-        divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divide(weight))
+        divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divisors(weight))
         if isinstance(stats.scatter, ThinScatter):
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
-        scatter = stats.scatter.values
+        scatter, share = stats.scatter.values, self.shrinkage.pooling
+        everything = scatter.sum(axis=0) if not self.shared and (share > 0 or borrowed.any()) else scatter
         fixed = []
         for i, row in enumerate(variance):
-            own = scatter if self.shared else scatter.sum(axis=0) if borrowed[i] else scatter[i]
-            label = None if self.shared else self.classes[i]
-            fixed.append(self._usable(label, _part(own, keep) / divisors[i], row, names))
+            own = everything if self.shared or borrowed[i] else scatter[i]
+            if share > 0:
+                own = (1.0 - share) * own + share * everything
+            alike = range(len(weight)) if self.shared or borrowed[i] else [i]
+            fixed.append(self._usable(alike, _part(own, keep) / divisors[i], row, keep, names))
         return Full.factor(np.stack(fixed))
 
-    def _usable(self, label: Level | None, covariance: Array, variance: Array, names: Sequence[Name]) -> Array:
-        """Return the covariance, shrunk as asked or by the least that makes it usable."""
+    def _usable(
+        self, alike: Sequence[int], covariance: Array, variance: Array, keep: Codes, names: Sequence[Name]
+    ) -> Array:
+        """Return the covariance of the classes `alike`, shrunk as asked or by the least that makes it usable."""
         correlation = correlations(covariance, variance)
+        label = self.classes[alike[0]] if not self.shared else None
         amount = self.shrinkage.amount
+        if self.shrinkage.rule:
+            amount = self._rule_amount(alike, label, float((correlation**2).sum()), variance, keep)
+            amount = max(amount, least_amount(correlation)) if amount < USABLE else amount
+        elif self.shrinkage.spherical_target:
+            covariance = shrink(correlation, variance, 0.0)
+            mean = variance.mean()
+            covariance = (1.0 - (amount or 0.0)) * covariance + (amount or 0.0) * mean * np.eye(len(variance))
+            variance = np.diagonal(covariance).copy()
+            correlation, amount = correlations(covariance, variance), None
         if amount is None:
             amount = least_amount(correlation)
             if amount > 0:
                 self._note_shrunk(label, amount, *rank_and_columns(correlation), names)
-        elif amount == 0.0:
+        elif self.shrinkage.forbidden:
             rank, involved = rank_and_columns(correlation)
             if rank < len(names):
                 raise SingularCovarianceError.for_class(label, [names[j] for j in involved], rank, len(names))
         same = amount == 0.0 and bool((np.diagonal(covariance) == variance).all())
         return covariance if same else shrink(correlation, variance, amount)
+
+    def _rule_amount(
+        self, alike: Sequence[int], label: Level | None, squares: float, variance: Array, keep: Codes
+    ) -> float:
+        """Return the amount a rule finds for the classes `alike`, noting it; `squares` is Σ R² of the correlations."""
+        weight, d = float(sum(self._row_weight[i] for i in alike)), len(variance)
+        if weight == 0:
+            return 1.0
+        if self.shrinkage.rule == "oas":
+            amount = oas_amount(d, squares, weight)
+        else:
+            assert isinstance(self.stats, FourthMomentStats)
+            scale = np.full(self.stats.gaussian.mean.shape[1], np.inf)
+            own = sum(self.stats.gaussian.scatter.diagonal(len(self._row_weight))[i] for i in alike)
+            scale[keep] = np.where(own[keep] > 0, np.sqrt(own[keep] / weight), np.inf)
+            amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
+        self.notes.append(Note("shrunk the correlations", f"as {self.shrinkage.rule} estimates", label, (), amount))
+        return amount
 
     def _note_shrunk(
         self, label: Level | None, amount: float, rank: int, involved: Sequence[int], names: Sequence[Name]
@@ -242,20 +316,35 @@ class GaussianEstimate:
         names: Sequence[Name],
     ) -> LowRank:
         """Return covariances of a table wider than long, from its rows; they are singular before any shrinkage."""
+        if self.shrinkage.spherical_target:
+            raise SettingError(
+                'RDA(target="identity") is not offered for tables with more columns than rows. Next: target="diagonal".'
+            )
         everyone = np.full(len(variance), True) if self.shared else borrowed
-        rows = [
-            (scatter.values if everyone[i] else scatter.values[scatter.owner == i])[:, keep]
-            / np.sqrt(variance[i] * divisors[i])
-            for i in range(len(variance))
-        ]
-        amount = USABLE if self.shrinkage.amount is None else self.shrinkage.amount
-        model = LowRank.factor(rows, np.sqrt(variance), np.full(len(variance), amount))
+        rows, amounts = [], []
+        for i, row in enumerate(variance):
+            factor = np.where(everyone[i] | (scatter.owner == i), 1.0, np.sqrt(self.shrinkage.pooling))
+            chosen = factor > 0
+            z = factor[chosen, None] * scatter.values[chosen][:, keep] / np.sqrt(row * divisors[i])
+            rows.append(z)
+            amounts.append(self._thin_amount(i, z, row, bool(everyone[i]), keep))
+        model = LowRank.factor(rows, np.sqrt(variance), np.asarray(amounts))
         for i, values in enumerate(model.values):
             label = None if self.shared else self.classes[i]
             self._refuse_singular(label, names, len(values), len(names))
-            if self.shrinkage.amount is None:
-                self._note_shrunk(label, amount, len(values), (), names)
+            if self.shrinkage.amount is None and self.shrinkage.rule is None:
+                self._note_shrunk(label, amounts[i], len(values), (), names)
         return model
+
+    def _thin_amount(self, i: int, z: Array, variance: Array, everyone: bool, keep: Codes) -> float:
+        """Return how much to shrink the correlations zᵀz, which are singular."""
+        if self.shrinkage.rule is None:
+            amount = self.shrinkage.amount
+            return USABLE if amount is None or (amount == 0.0 and not self.shrinkage.forbidden) else amount
+        alike = range(len(self._row_weight)) if everyone else [i]
+        label = None if self.shared else self.classes[i]
+        squares = float(((z @ z.T) ** 2).sum())
+        return max(self._rule_amount(alike, label, squares, variance, keep), USABLE)
 
 
 def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:

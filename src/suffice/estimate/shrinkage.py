@@ -18,24 +18,101 @@ ROUNDING = 64.0 * np.finfo(np.float64).eps  # a standard deviation this small be
 
 
 @dataclass(frozen=True, slots=True)
-class Shrinkage:
-    """How much to shrink: None is the least that makes the covariance usable, 0.0 forbids any, s fixes it."""
+class RDA:
+    """Regularised discriminant analysis: covariances between one per class and one for all, then shrunk.
 
-    amount: Any = None
+    Σ_k(λ) = ((1 − λ) S_k + λ S) / ((1 − λ) n_k + λ n), S_k class scatters, S their sum; then (1 − s) Σ_k(λ) + s T.
+    `shared` is λ: 0 is quadratic, 1 linear discriminant analysis. `amount` is s (None: the least that makes the
+    covariance usable) and `target` is T: "diagonal", diag Σ_k(λ), which does not depend on the columns' units, or
+    "identity", the mean of its diagonal times I, as in Friedman (1989), doi:10.1080/01621459.1989.10478752.
+    """
+
+    shared: float = 0.0
+    amount: float | None = None
+    target: str = "diagonal"
 
     def __post_init__(self) -> None:
-        if self.amount is None:
-            return
-        if not isinstance(self.amount, int | float | np.number) or not 0.0 <= self.amount <= 1.0:
-            raise SettingError(
-                f"shrinkage={self.amount!r} is no number from 0 to 1. Next: give one, from 0 (none) to 1 (columns "
-                "uncorrelated), or None for the least that works."
-            )
+        _check_share("RDA(shared", self.shared)
+        if self.amount is not None:
+            _check_share("RDA(amount", self.amount)
+        if self.target not in ("diagonal", "identity"):
+            raise SettingError.choice("RDA(target", self.target, ("diagonal", "identity"))
+
+
+RULES = ("ledoit-wolf", "oas")
+
+
+def _check_share(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
+        raise SettingError(
+            f"{name}={value!r} is no number from 0 to 1. Next: give one, from 0 (none) to 1 (columns uncorrelated), "
+            "or None for the least that works."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Shrinkage:
+    """How much to shrink.
+
+    None is the least that makes the covariance usable, 0.0 forbids any, a number fixes it; "ledoit-wolf" and "oas"
+    estimate it, on the correlation scale; an `RDA` also pools.
+    """
+
+    setting: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.setting, str):
+            if self.setting not in RULES:
+                raise SettingError.choice("shrinkage", self.setting, [None, "a number from 0 to 1", *RULES, "RDA(...)"])
+        elif self.setting is not None and not isinstance(self.setting, RDA):
+            _check_share("shrinkage", self.setting)
+
+    @property
+    def amount(self) -> float | None:
+        """The fixed amount, or None where it is found from the data."""
+        if isinstance(self.setting, str):
+            return None
+        return self.setting.amount if isinstance(self.setting, RDA) else self.setting
+
+    @property
+    def pooling(self) -> float:
+        """How much of the pooled scatter each class takes."""
+        return float(self.setting.shared) if isinstance(self.setting, RDA) else 0.0
+
+    @property
+    def spherical_target(self) -> bool:
+        """Whether covariances are drawn to a multiple of the identity."""
+        return isinstance(self.setting, RDA) and self.setting.target == "identity"
+
+    @property
+    def rule(self) -> str | None:
+        """The name of the rule that finds the amount, if one does."""
+        return self.setting if isinstance(self.setting, str) else None
 
     @property
     def forbidden(self) -> bool:
         """Whether a singular covariance is an error."""
-        return bool(self.amount == 0.0)
+        return not isinstance(self.setting, RDA) and self.amount == 0.0
+
+
+def oas_amount(d: int, squares: float, weight: float) -> float:
+    """Return the oracle approximating amount for a correlation matrix R (d, d) with Σ R² = `squares`.
+
+    Chen, Wiesel, Eldar & Hero (2010), doi:10.1109/TSP.2010.2053029, in the form scikit-learn's `oas` has.
+    """
+    alpha = squares / d**2
+    below = (weight + 1.0) * (alpha - 1.0 / d)
+    return 1.0 if below == 0 else min((alpha + 1.0) / below, 1.0)
+
+
+def ledoit_wolf_amount(d: int, squares: float, weight: float, norms: float) -> float:
+    """Return the Ledoit-Wolf amount for a correlation matrix R with Σ R² = `squares` and Σ |z|⁴ = `norms`.
+
+    Ledoit & Wolf (2004), doi:10.1016/S0047-259X(03)00096-4, as scikit-learn's `ledoit_wolf` on standardised rows z.
+    """
+    apart = (squares - d) / d
+    spread = min((norms / weight - squares) / (d * weight), apart)
+    return 0.0 if spread <= 0 or apart <= 0 else spread / apart
 
 
 def smallest_eigenvalue_is_usable(correlation: Array) -> bool:

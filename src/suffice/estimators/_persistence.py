@@ -10,7 +10,7 @@ from typing import Any
 from .._arrays import np
 from ..densities import STRUCTURES
 from ..errors import SettingError
-from ..estimate import FAMILIES, Block, Family
+from ..estimate import FAMILIES, RDA, Block, Family
 from ..estimate.families import GaussianFamily
 from ..schema import Schema
 from ..stats import ByClass
@@ -38,7 +38,9 @@ def plain(value: Any) -> Any:
     """Return a setting as JSON values; dicts, tuples, arrays and families carry a tag."""
     if isinstance(value, GaussianFamily):
         structure = next(name for name, kind in STRUCTURES.items() if kind is value.structure)
-        return {"gaussian": [structure, value.shared]}
+        return {"gaussian": [structure, value.shared, value.fourth]}
+    if isinstance(value, RDA):
+        return {"rda": [value.shared, value.amount, value.target]}
     if isinstance(value, np.ndarray | list):
         return {"list": [plain(item) for item in np.asarray(value).tolist()]}
     if isinstance(value, tuple):
@@ -66,7 +68,9 @@ def unplain(plain: Any) -> Any:
         return _family(plain["family"], plain.get("with"))
     ((tag, content),) = plain.items()
     if tag == "gaussian":
-        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]))
+        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
+    if tag == "rda":
+        return RDA(*content)
     if tag == "list":
         return [unplain(item) for item in content]
     if tag == "tuple":

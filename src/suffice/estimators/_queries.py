@@ -185,7 +185,13 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         if "statistics_" not in vars(self):
             raise AttributeError("classes_")
         labels = self.statistics_.classes
-        return np.array(labels, dtype=object if getattr(self, "_object_labels", False) else None)
+        if getattr(self, "_object_labels", False):
+            return np.array(labels, dtype=object)
+        found = np.array(labels)
+        if found.dtype.kind in "fO" and all(type(label) is int for label in labels):
+            # NumPy makes floats of integers that no signed type holds
+            return np.array(labels, dtype=np.uint64 if min(labels) >= 0 else object)  # type: ignore[operator]
+        return found
 
     @property
     def priors_(self) -> Array:
@@ -326,10 +332,14 @@ def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) 
 
 
 def _check_costs(costs: Any, k: int) -> Array:
-    matrix = np.asarray(costs, dtype=np.float64)
+    try:
+        matrix = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
     if matrix.shape != (k, k) or not np.isfinite(matrix).all():
         raise SettingError(
-            f"costs has shape {matrix.shape}; {k} classes need a finite ({k}, {k}) matrix. Next: see help."
+            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. "
+            "Next: give one row per true class and one column per answer, in the order of `classes_`."
         )
     return matrix
 

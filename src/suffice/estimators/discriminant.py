@@ -36,9 +36,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Bayes; spherical is the isotropic case, whose boundary between two classes of equal prior bisects the means.
     shared : bool
         One Σ for all classes: linear discriminant analysis, with `coef_`, `intercept_` and `transform`.
-    shrinkage : float from 0 to 1, or None
+    shrinkage : None, float from 0 to 1, "ledoit-wolf", "oas" or RDA
         Σ_s = (1 − s) Σ + s diag(Σ), which scales every correlation by 1 − s and does not depend on units. None: the
         least that makes Σ usable (usually 0), recorded in `notes_`. 0.0: none, and SingularCovarianceError if singular.
+        "ledoit-wolf" and "oas" estimate s on the correlation scale: the amounts scikit-learn finds on standardised
+        columns, per class or, when shared, about the class means. `suffice.RDA` also draws the class covariances
+        towards the shared one.
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight. Priors never change a covariance.
     divisor : {"mle", "unbiased"}
@@ -73,7 +76,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         covariance: str = "full",
         *,
         shared: bool = False,
-        shrinkage: float | None = None,
+        shrinkage: Any = None,
         priors: Any = None,
         divisor: str = "mle",
         missing: str = "em",
@@ -92,7 +95,12 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
         if self.missing not in ("em", "error"):
             raise SettingError.choice("missing", self.missing, ("em", "error"))
-        self._settings()
+        setting = self._settings().shrinkage
+        if self.shared and setting.pooling > 0:
+            raise SettingError(
+                f"shared=True and shrinkage={self.shrinkage!r} both pool the covariances. Next: leave shared=False; "
+                "RDA(shared=1.0) is the fully shared case."
+            )
 
     def _settings(self) -> Settings:
         return Settings(divisor=self.divisor, shrinkage=Shrinkage(self.shrinkage))
@@ -101,7 +109,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         labels = [column.name for column in schema.columns if column.kind.is_label]
         if labels:
             raise SchemaError.needs_numbers(labels, type(self).__name__)
-        family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared))
+        fourth = self.covariance == "full" and self._settings().shrinkage.rule == "ledoit-wolf"
+        family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared), fourth=fourth)
         return (Block(family, tuple(range(len(schema)))),)
 
     def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:

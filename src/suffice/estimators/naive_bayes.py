@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
@@ -110,6 +112,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def means_(self) -> Array:
         """Class means (k, d); NaN for columns that are not Gaussian."""
+        check_is_fitted(self, "statistics_")
         means = np.full((len(self.statistics_.classes), len(self._schema)), np.nan)
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
             if isinstance(density, Gaussian):
@@ -122,6 +125,7 @@ class NaiveBayes(GenerativeEstimator):
 
         AttributeError where no column is: tables of counts may have very many columns.
         """
+        check_is_fitted(self, "statistics_")
         k, d = len(self.statistics_.classes), len(self._schema)
         gaussian = [p for b in self._blocks if isinstance(b.family, GaussianFamily) for p in b.positions]
         if not gaussian:
@@ -137,6 +141,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:
         """p(level | class) of each categorical column: {column: {level: (k,)}}."""
+        check_is_fitted(self, "statistics_")
         tables: dict[Name, dict[Level, Array]] = {}
         names = self._schema.names
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
@@ -151,6 +156,7 @@ class NaiveBayes(GenerativeEstimator):
     @property
     def parameters_(self) -> dict[Name, dict[str, Array]]:
         """Parameters by class of the columns that are neither Gaussian nor categorical: {column: {name: (k,)}}."""
+        check_is_fitted(self, "statistics_")
         tables: dict[Name, dict[str, Array]] = {}
         names = self._schema.names
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):

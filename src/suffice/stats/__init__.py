@@ -16,6 +16,7 @@ A statistic keeps weights, means and centred unnormalised scatters or counts: no
 
 from .by_class import ByClass
 from .counts import CategoricalStats
+from .fourth import FourthMomentStats
 from .gaussian import GaussianStats
 from .moments import SumStats
 from .patterns import PatternStats
@@ -26,6 +27,7 @@ __all__ = [
     "ByClass",
     "CategoricalStats",
     "DiagonalScatter",
+    "FourthMomentStats",
     "FullScatter",
     "GaussianStats",
     "PatternStats",

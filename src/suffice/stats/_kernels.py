@@ -1,35 +1,46 @@
 """The loops that read rows: cache-sized segments of one class each, centred, then multiplied.
 
-Rows are visited class by class. A segment is a run of rows of one class that fits in cache; its mean is taken and
-subtracted there, its scatter added up, and the segments are joined at the end by the merge formula. The split depends
-on the shape of the data alone, so results do not depend on the number of threads.
+Rows are visited class by class. A segment is a piece of a class that fits in cache: it is gathered, its mean taken
+and subtracted there, and its centred rows go into a buffer long enough to be multiplied at full speed. Segments are
+joined by the merge formula. How rows are cut depends on the shape of the data alone, and sums are taken in the order
+of the rows, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, add_gram, np, parallel_map, symmetric
+from .._arrays import Array, Codes, NDArray, np, parallel_map
 
-CACHE_CELLS = 1 << 17  # 1 MiB of float64: a segment is read three times and should stay in the second-level cache
-TASK_CELLS = 1 << 21  # rows handed to one thread at a time
+SEGMENT_CELLS = 1 << 16  # half a MiB of float64: a segment is read three times and should stay in second-level cache
+BUFFER_CELLS = 1 << 21  # at most 16 MiB of centred rows per thread wait to be multiplied
+TASK_CELLS = 1 << 20  # rows handed to one thread at a time, unless that is too few to be worth a (d, d) result
+
+Run = tuple[int, int, int]  # class, first row, row after the last, in class order
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
     """The rows of a batch in class order."""
 
-    values: Array  # (n, d)
+    values: NDArray[Any]  # (n, d) of float32 or float64
     order: Codes | None  # (n,) row numbers in class order; None: already in order
     weight: Array | None  # (n,)
 
-    def block(self, start: int, stop: int, out: Array) -> Array:
-        """Return rows start to stop of the class order as float64, in `out`."""
-        block = out[: stop - start]
-        source = self.values[start:stop] if self.order is None else self.values[self.order[start:stop]]
-        block[...] = source
-        return block
+    @property
+    def d(self) -> int:
+        return int(self.values.shape[1])
+
+    def read(self, start: int, stop: int, out: Array) -> None:
+        """Write rows start to stop of the class order to `out` as float64."""
+        if self.order is None:
+            out[...] = self.values[start:stop]
+        elif self.values.flags.c_contiguous and self.values.dtype == out.dtype:
+            np.take(self.values, self.order[start:stop], axis=0, out=out, mode="clip")  # "raise" would copy twice
+        else:  # `take` would copy all of a table that is not contiguous, each time
+            out[...] = self.values[self.order[start:stop]]
 
     def weights(self, start: int, stop: int) -> Array | None:
         """Return the weights of these rows, or None for ones."""
@@ -38,133 +49,213 @@ class _Rows:
         return self.weight[start:stop] if self.order is None else self.weight[self.order[start:stop]]
 
 
-Segment = tuple[int, int, int]  # class, first row, row after the last
-
-
 def summarize_segments(
-    values: Array, codes: Codes, k: int, weight: Array | None, form: str
+    values: NDArray[Any], codes: Codes, k: int, weight: Array | None, form: str
 ) -> tuple[Array, Array, Any]:
     """Return weight, mean (k, d) and the scatter in the asked form ("full", "pooled", "diagonal" or "thin")."""
     rows, counts = _in_class_order(values, codes, k, weight)
-    d = values.shape[1]
-    segments = _segments(counts, max(1, CACHE_CELLS // max(d, 1)))
-    tasks = _tasks(segments, max(1, TASK_CELLS // max(d, 1)), split_classes=form == "full")
-    run = {"full": _gram_task, "pooled": _gram_task, "diagonal": _square_task, "thin": _row_task}[form]
-    cost = float(len(values)) * d * (d if form != "diagonal" else 4)
-    means, weights, parts = [], [], []
-    owners = np.array([c for c, _, _ in segments], dtype=np.int64)
-    scatter = _zero(form, k, d)
-    for task, (mean, total, part) in zip(
-        tasks, parallel_map(lambda task: run(rows, task), tasks, cost=cost), strict=True
-    ):
-        means.append(mean)
-        weights.append(total)
-        if form == "full":
-            scatter[task[0][0]] += part
-        elif form == "pooled":
-            scatter += part
-        else:
-            parts.append(part)
-    total, mean, apart = _join(owners, np.concatenate(weights), np.concatenate(means), k)
-    return total, mean, _finish(form, scatter, parts, owners, apart, segments)
+    if form == "thin":
+        return _thin(rows, counts)
+    if form == "diagonal":
+        return _diagonal(rows, counts)
+    return _gram(rows, counts, pooled=form == "pooled")
 
 
-def _zero(form: str, k: int, d: int) -> Array:
-    shapes = {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d), "thin": (0, d)}
-    return np.zeros(shapes[form])
-
-
-def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Array]:
+def _in_class_order(values: NDArray[Any], codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Codes]:
     counts = np.bincount(codes, minlength=k)
     if k == 1 or bool((codes[1:] >= codes[:-1]).all()):
         return _Rows(values, None, weight), counts
-    small = codes.astype(np.uint8 if k <= 256 else np.uint16 if k <= 65536 else np.int64)  # narrow keys sort by radix
-    return _Rows(values, np.argsort(small, kind="stable"), weight), counts
+    narrow = codes.astype(np.uint8 if k <= 256 else np.uint16 if k <= 65536 else np.int64)  # narrow keys sort by radix
+    return _Rows(values, np.argsort(narrow, kind="stable"), weight), counts
 
 
-def _segments(counts: Array, size: int) -> list[Segment]:
-    segments, start = [], 0
+def _tasks(counts: Codes, size: int) -> list[list[Run]]:
+    """Cut the rows into tasks of about `size` rows; a class is split only if it does not fit in one."""
+    tasks: list[list[Run]] = [[]]
+    room, start = size, 0
     for c, count in enumerate(counts.tolist()):
-        stop = start + count
-        segments += [(c, a, min(a + size, stop)) for a in range(start, stop, size)]
-        start = stop
-    return segments
-
-
-def _tasks(segments: list[Segment], size: int, split_classes: bool) -> list[list[Segment]]:
-    tasks: list[list[Segment]] = []
-    for segment in segments:
-        if tasks and segment[2] - tasks[-1][0][1] <= size and not (split_classes and segment[0] != tasks[-1][0][0]):
-            tasks[-1].append(segment)
-        else:
-            tasks.append([segment])
+        if count > room and tasks[-1]:
+            tasks.append([])
+            room = size
+        for a, b in _pieces(start, start + count, size):
+            if room <= 0:
+                tasks.append([])
+                room = size
+            tasks[-1].append((c, a, b))
+            room -= b - a
+        start += count
     return tasks
 
 
-def _batches(task: list[Segment], size: int) -> list[list[Segment]]:
-    """Group segments so that each group fits the buffer: many small classes are multiplied at once."""
-    return _tasks(task, size, split_classes=False)
+def _pieces(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
+    for a in range(start, stop, size):
+        yield a, min(a + size, stop)
 
 
-def _buffer(rows: _Rows, task: list[Segment]) -> Array:
-    d = rows.values.shape[1]
-    return np.empty((min(task[-1][2] - task[0][1], max(1, CACHE_CELLS // max(d, 1))), d))
+def _run(work: Callable[[list[Run]], Any], rows: _Rows, tasks: list[list[Run]], multiplied: bool) -> Iterator[Any]:
+    cost = float(len(rows.values)) * rows.d * (rows.d if multiplied else 8)
+    return parallel_map(work, tasks, cost=cost)
 
 
 def _center(block: Array, weight: Array | None) -> tuple[Array, float]:
     """Subtract the weighted mean from a block in place and scale by √weight; return the mean and the weight."""
-    if weight is None:
-        mean = block.sum(axis=0) / len(block) if len(block) < 8 else np.ones(len(block)) @ block / len(block)
-        block -= mean
-        return mean, float(len(block))
-    total = float(weight.sum())
-    mean = weight @ block / total
+    ones = np.ones(len(block)) if weight is None else weight
+    total = float(len(block)) if weight is None else float(weight.sum())
+    mean = ones @ block / total
     block -= mean
-    block *= np.sqrt(weight)[:, None]
+    if weight is not None:
+        block *= np.sqrt(weight)[:, None]
     return mean, total
 
 
-def _gram_task(rows: _Rows, task: list[Segment]) -> tuple[Array, Array, Array]:
-    """Return segment means, segment weights and the sum of the segments' scatters (d, d)."""
-    buffer = _buffer(rows, task)
-    d = buffer.shape[1]
-    means, totals, gram = np.empty((len(task), d)), np.empty(len(task)), np.zeros((d, d), order="F")
-    s = 0
-    for batch in _batches(task, len(buffer)):
-        first = batch[0][1]
-        block = rows.block(first, batch[-1][2], buffer)
-        weight = rows.weights(first, batch[-1][2])
-        for _, a, b in batch:
-            part = slice(a - first, b - first)
-            means[s], totals[s] = _center(block[part], None if weight is None else weight[part])
-            s += 1
-        add_gram(gram, block)
-    return means, totals, symmetric(gram)
+# --- full and pooled scatters ----------------------------------------------------------------------------------------
 
 
-def _row_task(rows: _Rows, task: list[Segment]) -> tuple[Array, Array, Array]:
-    """Return segment means, segment weights and the centred rows themselves."""
-    start, stop = task[0][1], task[-1][2]
-    block = rows.block(start, stop, np.empty((stop - start, rows.values.shape[1])))
-    weight = rows.weights(start, stop)
-    means, totals = np.empty((len(task), block.shape[1])), np.empty(len(task))
-    for s, (_, a, b) in enumerate(task):
-        part = slice(a - start, b - start)
-        means[s], totals[s] = _center(block[part], None if weight is None else weight[part])
-    return means, totals, block
+class _Product:
+    """Adds up zᵀz (d, d) of centred rows z that arrive in pieces, many rows at a time."""
+
+    def __init__(self, capacity: int, d: int) -> None:
+        self._buffer = np.empty((capacity, d))
+        self._spare: Array | None = None
+        self._used = 0
+        self._empty = True
+        self._total = np.empty((0, 0))
+
+    def start(self, total: Array) -> None:
+        """Begin a new sum, into `total`, whatever that holds."""
+        self._total, self._empty, self._used = total, True, 0
+
+    def room(self, count: int) -> Array:
+        """Return space for `count` more rows, at most the capacity, to be filled in before the next call."""
+        if self._used + count > len(self._buffer):
+            self._multiply()
+        self._used += count
+        return self._buffer[self._used - count : self._used]
+
+    def finish(self) -> None:
+        """Complete the sum."""
+        if self._used or self._empty:
+            self._multiply()
+
+    def _multiply(self) -> None:
+        # NumPy multiplies a matrix by its own transpose with half the work, and lets other threads run meanwhile,
+        # which SciPy's wrappers of the same routine do not.
+        block = self._buffer[: self._used]
+        if self._empty:
+            np.matmul(block.T, block, out=self._total)
+        else:
+            self._spare = np.empty_like(self._total) if self._spare is None else self._spare
+            self._total += np.matmul(block.T, block, out=self._spare)
+        self._empty, self._used = False, 0
 
 
-def _square_task(rows: _Rows, task: list[Segment]) -> tuple[Array, Array, Array]:
+def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array]:
+    """Return weight, mean, and the scatter by class (k, d, d), or pooled (d, d)."""
+    k, d = len(counts), rows.d
+    tasks = _tasks(counts, max(TASK_CELLS // d, 4 * d, 1))
+    scatter = np.zeros((d, d)) if pooled else np.zeros((k, d, d))
+    own = None if pooled else scatter
+
+    def work(task: list[Run]) -> tuple[Array, Array, Array | None]:
+        return _gram_task(rows, counts, task, own)
+
+    means, weights = [], []
+    for task, (mean, total, part) in zip(tasks, _run(work, rows, tasks, multiplied=True), strict=True):
+        means.append(mean)
+        weights.append(total)
+        if part is not None:
+            target = scatter if pooled else scatter[task[0][0]]
+            target += part
+    owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
+    total, mean, apart = _join(owners, np.concatenate(weights), np.concatenate(means), k)
+    if pooled:
+        scatter += apart.T @ apart
+    for c in () if pooled else np.flatnonzero(np.bincount(owners, minlength=k) > 1):
+        between = apart[owners == c]
+        scatter[c] += between.T @ between
+    return total, mean, scatter
+
+
+def _gram_task(rows: _Rows, counts: Codes, task: list[Run], scatter: Array | None) -> tuple[Array, Array, Array | None]:
+    """Return means and weights of the runs, and their scatter about these means (d, d).
+
+    With a `scatter` (k, d, d), those of whole classes go there directly; else what is returned is for all the runs.
+    """
+    d, count = rows.d, sum(b - a for _, a, b in task)
+    size = max(SEGMENT_CELLS // d, 1)
+    capacity = max(size, min(2 * d, BUFFER_CELLS // d))  # multiplying fewer rows than columns wastes time on the result
+    product = _Product(min(capacity, count + count // size + len(task)), d)
+    means, totals = np.empty((len(task), d)), np.empty(len(task))
+    part = None
+    if scatter is None:
+        part = np.empty((d, d))
+        product.start(part)
+    for r, (c, start, stop) in enumerate(task):
+        if scatter is not None:
+            whole = stop - start == counts[c]
+            part = None if whole else np.empty((d, d))
+            product.start(scatter[c] if part is None else part)
+        means[r], totals[r] = _add_run(product, rows, start, stop, size)
+        if scatter is not None:
+            product.finish()
+    if scatter is None:
+        product.finish()
+    return means, totals, part
+
+
+def _add_run(product: _Product, rows: _Rows, start: int, stop: int, size: int) -> tuple[Array, float]:
+    """Give the product the rows of a run about its mean; return the mean and the weight.
+
+    Each segment is centred on its own mean; rows √w (segment mean − run mean), one per segment, make up for that.
+    """
+    means, weights = [], []
+    for a, b in _pieces(start, stop, size):
+        block = product.room(b - a)
+        rows.read(a, b, block)
+        mean, weight = _center(block, rows.weights(a, b))
+        means.append(mean)
+        weights.append(weight)
+    if len(means) == 1:
+        return means[0], weights[0]
+    total, mean, apart = _join(np.zeros(len(means), dtype=np.int64), np.array(weights), np.array(means), 1)
+    for a, b in _pieces(0, len(apart), size):
+        product.room(b - a)[...] = apart[a:b]
+    return mean[0], float(total[0])
+
+
+# --- diagonal scatters and thin ones ---------------------------------------------------------------------------------
+
+
+def _diagonal(rows: _Rows, counts: Codes) -> tuple[Array, Array, Array]:
+    """Return weight, mean and sums of squares about the mean, each (k, d), over the observed cells."""
+    size = max(SEGMENT_CELLS // rows.d, 1)
+    tasks = [
+        [(c, a, b) for c, start, stop in task for a, b in _pieces(start, stop, size)]
+        for task in _tasks(counts, max(TASK_CELLS // rows.d, 1))
+    ]
+    results = list(_run(lambda task: _square_task(rows, task, size), rows, tasks, multiplied=False))
+    means, weights, squares = (np.concatenate(parts) for parts in zip(*results, strict=True))
+    owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
+    total, mean, apart = _join(owners, weights, means, len(counts))
+    scatter = np.zeros_like(total)
+    np.add.at(scatter, owners, squares + apart**2)
+    return total, mean, scatter
+
+
+def _square_task(rows: _Rows, task: list[Run], size: int) -> tuple[Array, Array, Array]:
     """Return segment means, weights of the observed cells and sums of squares, each (segments, d)."""
-    buffer = _buffer(rows, task)
-    shape = (len(task), buffer.shape[1])
+    buffer = np.empty((size, rows.d))
+    shape = (len(task), rows.d)
     means, totals, squares = np.empty(shape), np.empty(shape), np.empty(shape)
     for s, (_, a, b) in enumerate(task):
-        block, weight = rows.block(a, b, buffer), rows.weights(a, b)
+        block, weight = buffer[: b - a], rows.weights(a, b)
+        rows.read(a, b, block)
         means[s], totals[s] = _center(block, weight)
         if not np.isfinite(means[s]).all():
-            means[s], totals[s] = _center_observed(rows.block(a, b, buffer), weight)
-        squares[s] = np.einsum("ij,ij->j", block, block)
+            rows.read(a, b, block)
+            means[s], totals[s] = _center_observed(block, weight)
+        block *= block
+        squares[s] = np.ones(len(block)) @ block
     return means, totals, squares
 
 
@@ -181,15 +272,35 @@ def _center_observed(block: Array, weight: Array | None) -> tuple[Array, Array]:
     return mean, total
 
 
+def _thin(rows: _Rows, counts: Codes) -> tuple[Array, Array, tuple[Array, Codes]]:
+    """Return weight, mean, and the centred rows z themselves (n, d) with the class of each (n,)."""
+    k, d = len(counts), rows.d
+    z = np.empty((len(rows.values), d))
+    rows.read(0, len(z), z)
+    weight = rows.weights(0, len(z))
+    total, mean = np.zeros(k), np.zeros((k, d))
+    stops = np.cumsum(counts)
+    for c in np.flatnonzero(counts):
+        own = slice(stops[c] - counts[c], stops[c])
+        mean[c], total[c] = _center(z[own], None if weight is None else weight[own])
+    return total, mean, (z, np.repeat(np.arange(k), counts))
+
+
+# --- joining ---------------------------------------------------------------------------------------------------------
+
+
 def _join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Array, Array]:
-    """Return class weights, class means (k, d), and rows √w (segment mean − class mean) by segment (s, d)."""
+    """Return class weights, class means (k, d), and rows √w (part mean − class mean) by part (s, d).
+
+    `owners` (s,) are the classes of the parts, `weights` theirs, (s,) or by column (s, d), `means` (s, d).
+    """
     per_cell = weights if weights.ndim == 2 else weights[:, None]
     total = np.zeros((k, per_cell.shape[1]))
     np.add.at(total, owners, per_cell)
     safe = np.where(total > 0, total, 1.0)
     reference = np.zeros((k, means.shape[1]))
     heaviest = np.zeros((k, per_cell.shape[1]))
-    for s, c in enumerate(owners.tolist()):  # refer to a segment that has observed cells
+    for s, c in enumerate(owners.tolist()):  # refer to a part that has observed cells
         better = per_cell[s] > heaviest[c]
         reference[c] = np.where(better, means[s], reference[c])
         heaviest[c] = np.where(better, per_cell[s], heaviest[c])
@@ -198,22 +309,3 @@ def _join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, A
     mean = reference + shift / safe
     apart = np.sqrt(per_cell) * np.where(per_cell > 0, means - mean[owners], 0.0)
     return (total if weights.ndim == 2 else total[:, 0]), mean, apart
-
-
-def _finish(form: str, scatter: Array, parts: list[Array], owners: Codes, apart: Array, segments: list[Segment]) -> Any:
-    """Add the scatter of the segment means about the class means."""
-    if form == "pooled":
-        return scatter + apart.T @ apart
-    if form == "full":
-        for c in np.unique(owners):
-            between = apart[owners == c]
-            if len(between) > 1:
-                scatter[c] += between.T @ between
-        return scatter
-    if form == "diagonal":
-        np.add.at(scatter, owners, np.concatenate(parts) + apart**2)
-        return scatter
-    lengths = [b - a for _, a, b in segments]
-    several = np.flatnonzero(apart.any(axis=1))
-    values = np.concatenate([*parts, apart[several]])
-    return values, np.concatenate([np.repeat(owners, lengths), owners[several]])

@@ -100,7 +100,14 @@ class CategoricalStats:
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`."""
         levels = tuple(tuple(own) for own in plain["levels"])
-        return cls(levels, tuple(fields[f"c{j}"] for j in range(len(levels))), fields["missing"])
+        counts, missing = tuple(fields[f"c{j}"] for j in range(len(levels))), fields["missing"]
+        for own, table in zip(levels, counts, strict=True):
+            known = all(isinstance(level, str | int | float) for level in own) and len(set(own)) == len(own)
+            if not known or table.shape != (len(missing), len(own)) or (table < 0).any():
+                raise ValueError("levels and counts")
+        if missing.shape != (len(missing), len(levels)) or (missing < 0).any():
+            raise ValueError("missing counts")
+        return cls(levels, counts, missing)
 
 
 def group_columns(sizes: Sequence[int], limit: int) -> list[list[int]]:

@@ -60,10 +60,22 @@ class GaussianStats:
         if n == 0:
             return cls.zero(k, d, form)
         wide = d >= WIDE and n <= d and form is not DiagonalScatter
-        total, mean, values = summarize_segments(rows, codes, k, weight, "thin" if wide else form.name)
         if wide:
-            return cls(total, mean, ThinScatter(*values), form)
+            return cls._thin(rows, codes, k, weight, form)
+        total, mean, values = summarize_segments(rows, codes, k, weight, form.name)
         return cls(total, mean, form(values), form)
+
+    @classmethod
+    def _thin(cls, rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter]) -> Self:
+        w = np.ones(len(rows)) if weight is None else weight
+        total = np.bincount(codes, weights=w, minlength=k).astype(np.float64)
+        start = rows[0].astype(np.float64)  # sums are taken about a row, so that an offset costs no digits
+        sums = np.zeros((k, rows.shape[1]))
+        np.add.at(sums, codes, w[:, None] * (rows - start))
+        mean = np.where(total[:, None] > 0, start + sums / np.where(total > 0, total, 1.0)[:, None], 0.0)
+        root = np.sqrt(w)
+        values = root[:, None] * (rows - mean[codes])
+        return cls(total, mean, ThinScatter(values, codes.astype(np.int64), root), form)
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both."""
@@ -76,7 +88,7 @@ class GaussianStats:
         share = b.weight / np.where(weight > 0, weight, 1.0)
         shift = b.mean - a.mean
         step = share if share.ndim == 2 else share[:, None]
-        scatter = a.scatter.add(b.scatter, a.weight * share, shift)
+        scatter = a.scatter.add(b.scatter, a.weight, share, shift)
         merged = type(self)(weight, a.mean + step * shift, scatter, a.form)
         return merged if len(getattr(scatter, "owner", ())) <= shift.shape[1] else merged.dense()
 
@@ -90,6 +102,12 @@ class GaussianStats:
             return self
         matrices = self.scatter.dense(self.form, len(self.weight))  # type: ignore[arg-type]
         return type(self)(self.weight, self.mean, matrices, self.form)
+
+    def pooled(self) -> Self:
+        """Return the same statistics with the scatters of all classes added up."""
+        if isinstance(self.scatter, ThinScatter):
+            return type(self)(self.weight, self.mean, self.scatter, PooledScatter)
+        return type(self)(self.weight, self.mean, PooledScatter(self.scatter.values.sum(axis=0)), PooledScatter)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
@@ -108,7 +126,7 @@ class GaussianStats:
         """Return the fields as named arrays and plain values."""
         fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
         if isinstance(self.scatter, ThinScatter):
-            fields["owner"] = self.scatter.owner
+            fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
         return fields, {"scatter": self.scatter.name, "form": self.form.name}
 
     @classmethod
@@ -118,16 +136,20 @@ class GaussianStats:
         weight, mean, values = fields["weight"], fields["mean"], fields["scatter"]
         k, d = mean.shape
         if kind is ThinScatter:
-            owner = fields["owner"]
+            owner, roots = fields["owner"], fields["root_weight"]
             expected: tuple[int, ...] = (len(owner), d)
-            if owner.min(initial=0) < 0 or owner.max(initial=-1) >= k:
+            if owner.min(initial=0) < 0 or owner.max(initial=-1) >= k or roots.shape != owner.shape:
                 raise ValueError("owner")
         else:
-            owner, expected = None, {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d)}[kind.name]
+            owner, roots, expected = None, None, {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d)}[kind.name]
         if values.shape != expected or weight.shape != ((k, d) if form is DiagonalScatter else (k,)):
             raise ValueError("shapes of Gaussian statistics")
-        scatter = kind(values) if owner is None else ThinScatter(values, owner.astype(np.int64))
-        return cls(weight, mean, scatter, form)
+        squares = values if form is DiagonalScatter else np.diagonal(values, axis1=-2, axis2=-1) if owner is None else 0
+        if (weight < 0).any() or np.less(squares, 0).any():
+            raise ValueError("negative weights or sums of squares")
+        if owner is None or roots is None:
+            return cls(weight, mean, kind(values), form)
+        return cls(weight, mean, ThinScatter(values, owner.astype(np.int64), roots), form)
 
 
 __all__ = ["DiagonalScatter", "FullScatter", "GaussianStats", "PooledScatter", "ThinScatter"]

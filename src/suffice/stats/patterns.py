@@ -135,7 +135,17 @@ class PatternStats:
             own = {name.removeprefix(prefix): v for name, v in fields.items() if name.startswith(prefix)}
             present = own["present"].astype(np.int64)
             parts[tuple(settings["pattern"])] = (present, GaussianStats.from_arrays(own, settings))
-        return cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
+        whole = cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
+        for pattern, (numbers, stats) in parts.items():
+            ascending = all(
+                np.diff(own).min(initial=1) > 0 and own.min() >= 0 for own in map(np.asarray, (numbers, pattern))
+            )
+            fits = (
+                numbers.max() < whole.k and max(pattern) < whole.d and stats.mean.shape == (len(numbers), len(pattern))
+            )
+            if not ascending or not fits:
+                raise ValueError("patterns")
+        return whole
 
 
 def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]) -> tuple[Codes, GaussianStats]:

@@ -27,8 +27,12 @@ class Scatter(ABC):
         """Return the scatter of no rows."""
 
     @abstractmethod
-    def add(self, other: Self, coefficient: Array, shift: Array) -> Self:
-        """Return self + other + Σ coefficient · shift shiftᵀ by class; coefficient (k,) or (k, d), shift (k, d)."""
+    def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
+        """Return the scatter of both sets of rows about their joint means.
+
+        By class that is self + other + weight · share · shift shiftᵀ, with `weight` (k,) or (k, d) the weight of this
+        side, `share` the other side's share of both, and `shift` (k, d) from this side's means to the other's.
+        """
 
     @abstractmethod
     def place(self, index: Sequence[int], k: int) -> Self:
@@ -56,8 +60,8 @@ class FullScatter(Scatter):
     def zero(cls, k: int, d: int) -> Self:
         return cls(np.zeros((k, d, d)))
 
-    def add(self, other: Self, coefficient: Array, shift: Array) -> Self:
-        values = self.values + other.values
+    def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
+        values, coefficient = self.values + other.values, weight * share
         for c in np.flatnonzero(coefficient):  # one class at a time: never k × d × d of temporaries
             values[c] += np.outer(coefficient[c] * shift[c], shift[c])
         return type(self)(values)
@@ -79,8 +83,8 @@ class PooledScatter(Scatter):
     def zero(cls, k: int, d: int) -> Self:
         return cls(np.zeros((d, d)))
 
-    def add(self, other: Self, coefficient: Array, shift: Array) -> Self:
-        return type(self)(self.values + other.values + (coefficient[:, None] * shift).T @ shift)
+    def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
+        return type(self)(self.values + other.values + ((weight * share)[:, None] * shift).T @ shift)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         return self
@@ -99,7 +103,8 @@ class DiagonalScatter(Scatter):
     def zero(cls, k: int, d: int) -> Self:
         return cls(np.zeros((k, d)))
 
-    def add(self, other: Self, coefficient: Array, shift: Array) -> Self:
+    def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
+        coefficient = weight * share
         per_column = coefficient if coefficient.ndim == 2 else coefficient[:, None]
         return type(self)(self.values + other.values + per_column * shift**2)
 
@@ -112,27 +117,31 @@ class DiagonalScatter(Scatter):
 
 @dataclass(frozen=True, slots=True)
 class ThinScatter(Scatter):
-    """The centred, weighted rows z with scatter Σ z zᵀ, and the class each belongs to.
+    """The rows themselves, centred by class and multiplied by the root of their weight, and the class of each.
 
-    It serves tables wider than long: r × d numbers instead of d × d. Merging stacks the rows of both sides and one
-    row per class for the distance between their means. Its owner is trusted to stop using it when r outgrows d.
+    It serves tables wider than long: r × d numbers instead of d × d. Merging moves both sides to the joint means and
+    stacks them. Its owner is trusted to stop using it when r outgrows d.
     """
 
     name: ClassVar[str] = "thin"
     owner: Codes  # (r,)
+    root_weight: Array  # (r,)
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
-        return cls(np.zeros((0, d)), np.zeros(0, dtype=np.int64))
+        return cls(np.zeros((0, d)), np.zeros(0, dtype=np.int64), np.zeros(0))
 
-    def add(self, other: Self, coefficient: Array, shift: Array) -> Self:
-        apart = np.flatnonzero(coefficient)
-        bridge = np.sqrt(coefficient[apart])[:, None] * shift[apart]
-        values = np.concatenate([self.values, other.values, bridge])
-        return type(self)(values, np.concatenate([self.owner, other.owner, apart]))
+    def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
+        mine = self.values - self.root_weight[:, None] * (share[:, None] * shift)[self.owner]
+        theirs = other.values + other.root_weight[:, None] * ((1.0 - share)[:, None] * shift)[other.owner]
+        return type(self)(
+            np.concatenate([mine, theirs]),
+            np.concatenate([self.owner, other.owner]),
+            np.concatenate([self.root_weight, other.root_weight]),
+        )
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        return type(self)(self.values, np.asarray(index, dtype=np.int64)[self.owner])
+        return type(self)(self.values, np.asarray(index, dtype=np.int64)[self.owner], self.root_weight)
 
     def diagonal(self, k: int) -> Array:
         sums = np.zeros((k, self.values.shape[1]))

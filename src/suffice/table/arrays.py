@@ -88,4 +88,9 @@ def _array_kinds(values: Any) -> list[Kind]:
     if values.dtype.kind == "O":
         return [object_kind(values[:, j], j) for j in range(values.shape[1])]
     kinds = {"b": Kind.BOOLEAN, "U": Kind.STRING, "S": Kind.STRING, "T": Kind.STRING}
-    return [kinds.get(values.dtype.kind, Kind.NUMERIC)] * values.shape[1]
+    found = [kinds.get(values.dtype.kind, Kind.NUMERIC)] * values.shape[1]
+    if values.dtype.kind == "f" and len(values):
+        for j in np.flatnonzero(np.isnan(values[0])):  # a column with a value in its first cell is not empty
+            if np.isnan(values[:, j]).all():
+                found[j] = Kind.EMPTY
+    return found

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from ..._arrays import Array, Codes, NDArray, np
-from ...errors import DataError, SettingError
+from ...errors import SettingError
 from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
 from ..notes import Note
@@ -38,13 +38,6 @@ def check_limit(distinct: object) -> None:
         raise SettingError(
             f"distinct={distinct!r} must be an integer of at least {LEAST_LIMIT}. Next: 10_000 is the usual choice."
         )
-
-
-def check_range(rows: Array) -> Array:
-    """Return the rows; DataError where numbers are so large that differences of them overflow."""
-    if np.abs(rows).max(initial=0.0, where=~np.isnan(rows)) > 1e300:
-        raise DataError("Some numbers are beyond 1e300 and overflow. Next: express them in larger units.")
-    return rows
 
 
 def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:

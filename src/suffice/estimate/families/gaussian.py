@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, np
+from ..._arrays import Array, Codes
 from ...densities import Covariance, Diagonal, Full, Gaussian
-from ...errors import DataError
-from ...stats import DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ...table import Table
 from ..likelihood import GaussianEstimate
 from ..notes import Note
@@ -24,6 +23,7 @@ class GaussianFamily:
     support: ClassVar[str] = "reals"
     structure: type[Covariance] = Diagonal
     shared: bool = False
+    fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         return table.numeric(positions)
@@ -45,16 +45,12 @@ class GaussianFamily:
         return PatternStats if self.structure is Full else GaussianStats
 
     def zero(self, k: int, columns: int) -> Any:
-        return self._type.zero(k, columns, self._form)
+        return FourthMomentStats.zero(k, columns) if self.fourth else self._type.zero(k, columns, self._form)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
-        stats = self._type.summarize(rows, codes, k, weight, self._form)
-        whole = stats.complete if isinstance(stats, PatternStats) else stats
-        if not np.isfinite(whole.scatter.values).all():
-            raise DataError(
-                "Some numbers are so large that their squares overflow. Next: express them in larger units."
-            )
-        return stats
+        if self.fourth:
+            return FourthMomentStats.summarize(rows, codes, k, weight)
+        return self._type.summarize(rows, codes, k, weight, self._form)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian, list[Note]]:
         job = GaussianEstimate(

@@ -13,7 +13,7 @@ from ...stats.values import DISTINCT
 from ...table import Table
 from ..notes import Note
 from ._contract import Settings
-from ._location import check_limit, check_range, fit_locations
+from ._location import check_limit, fit_locations
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class LaplaceFamily:
         check_limit(self.distinct)
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return check_range(table.numeric(positions))
+        return table.numeric(positions)
 
     def recode(self, rows: Array, stats: Any) -> Array:
         return rows

@@ -14,7 +14,7 @@ from ...stats.values import DISTINCT
 from ...table import Table
 from ..notes import Note
 from ._contract import Settings
-from ._location import Fitted, check_limit, check_range, fit_locations
+from ._location import Fitted, check_limit, fit_locations
 
 Flags = NDArray[np.bool_]
 LEAST_DF, MOST_DF = 1.0, 100.0  # the range searched: from Cauchy to what no sample tells from a Gaussian
@@ -48,7 +48,7 @@ class StudentTFamily:
             raise SettingError(f"df={self.df!r} must be a positive number, or None to estimate it. Next: try df=4.")
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return check_range(table.numeric(positions))
+        return table.numeric(positions)
 
     def recode(self, rows: Array, stats: Any) -> Array:
         return rows

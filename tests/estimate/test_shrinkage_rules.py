@@ -1,0 +1,161 @@
+"""Ledoit-Wolf, OAS and regularised discriminant analysis against scikit-learn and against their formulas."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.covariance import ledoit_wolf, oas
+from sklearn.datasets import load_wine
+
+from suffice import RDA, GaussianDiscriminant, load
+from suffice.errors import DataError, SettingError
+from suffice.stats import FourthMomentStats
+from suffice.testing import check_statistics
+
+X, Y = load_wine(return_X_y=True)
+RNG = np.random.default_rng(7)
+WIDE, WIDE_Y = RNG.normal(size=(60, 150)), np.arange(60) % 3
+RULES = {"ledoit-wolf": ledoit_wolf, "oas": oas}
+
+
+def standardised(rule: Any, rows: np.ndarray) -> np.ndarray:
+    """scikit-learn's shrunk covariance of standardised rows, in the rows' own units."""
+    sd = rows.std(axis=0)
+    correlation, _ = rule((rows - rows.mean(axis=0)) / sd)
+    return correlation * np.outer(sd, sd)
+
+
+def about_class_means(rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    centred = rows.astype(float).copy()
+    for c in np.unique(labels):
+        centred[labels == c] -= rows[labels == c].mean(axis=0)
+    return centred
+
+
+def scatters(rows: np.ndarray, labels: np.ndarray) -> list[np.ndarray]:
+    centred = about_class_means(rows, labels)
+    return [centred[labels == c].T @ centred[labels == c] for c in np.unique(labels)]
+
+
+def in_parts(model: GaussianDiscriminant, rows: np.ndarray, labels: np.ndarray) -> GaussianDiscriminant:
+    for start in range(0, len(rows), 23):
+        model.partial_fit(rows[start : start + 23], labels[start : start + 23])
+    return model
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize(("rows", "labels"), [(X, Y), (WIDE, WIDE_Y)], ids=["long", "wide"])
+def test_rules_equal_scikit_learn_on_standardised_rows(name: str, rows: np.ndarray, labels: np.ndarray) -> None:
+    separate = in_parts(GaussianDiscriminant(shrinkage=name), rows, labels).covariances_
+    shared = in_parts(GaussianDiscriminant(shrinkage=name, shared=True), rows, labels).covariances_
+    for c in np.unique(labels):
+        np.testing.assert_allclose(separate[c], standardised(RULES[name], rows[labels == c]), rtol=1e-10, atol=1e-13)
+    expected = standardised(RULES[name], about_class_means(rows, labels))
+    np.testing.assert_allclose(shared, expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("d", [4, 150])
+def test_fourth_moments_keep_the_laws(d: int) -> None:
+    rows = RNG.normal(size=(53, d)) * np.geomspace(0.1, 10, d) + 3
+    statistic = SimpleNamespace(
+        zero=lambda: FourthMomentStats.zero(3, d),
+        summarize=lambda r, c, k, w: FourthMomentStats.summarize(r, c, k, w),
+    )
+    check_statistics(statistic, rows, RNG.integers(0, 3, 53), 3)
+
+
+def test_fourth_moments_of_parts_far_apart() -> None:
+    # 40 standard deviations between the parts: the moving of moments, not their sums, is what is tested
+    parts = [RNG.normal(size=(30, 3)), RNG.normal(size=(20, 3)) + 40]
+    merged = FourthMomentStats.summarize(parts[0]).merge(FourthMomentStats.summarize(parts[1]))
+    z = np.concatenate(parts) - np.concatenate(parts).mean(axis=0)
+    np.testing.assert_allclose(merged.third[0], (z**2).T @ z, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(merged.fourth[0], (z**2).T @ z**2, rtol=1e-10)
+
+
+@pytest.mark.parametrize("divisor", ["mle", "unbiased"])
+@pytest.mark.parametrize("covariance", ["full", "diagonal", "spherical"])
+@pytest.mark.parametrize(("pooling", "shared"), [(1.0, True), (0.0, False)], ids=["lda", "qda"])
+def test_rda_ends_at_lda_and_qda(divisor: str, covariance: str, pooling: float, shared: bool) -> None:
+    rda = GaussianDiscriminant(covariance, shrinkage=RDA(pooling), divisor=divisor).fit(X, Y)
+    end = GaussianDiscriminant(covariance, shared=shared, divisor=divisor).fit(X, Y)
+    # the pooled scatter is summed in another order: rounding only
+    np.testing.assert_allclose(rda.predict_log_proba(X), end.predict_log_proba(X), rtol=1e-11, atol=1e-11)
+
+
+def test_rda_with_uncorrelated_target_ends_at_the_diagonal_model() -> None:
+    rda = GaussianDiscriminant(shrinkage=RDA(0.0, 1.0)).fit(X, Y)
+    diagonal = GaussianDiscriminant("diagonal").fit(X, Y)
+    np.testing.assert_allclose(rda.predict_log_proba(X), diagonal.predict_log_proba(X), rtol=1e-11, atol=1e-11)
+
+
+@pytest.mark.parametrize("target", ["diagonal", "identity"])
+@pytest.mark.parametrize("unbiased", [False, True])
+def test_rda_formula(target: str, unbiased: bool) -> None:
+    share, amount = 0.4, 0.3
+    divisor = "unbiased" if unbiased else "mle"
+    model = GaussianDiscriminant(shrinkage=RDA(share, amount, target), divisor=divisor).fit(X, Y)
+    counts, sums = np.bincount(Y) - unbiased, scatters(X, Y)
+    for c in range(3):
+        mixed = (1 - share) * sums[c] + share * sum(sums)
+        mixed = mixed / ((1 - share) * counts[c] + share * counts.sum())
+        goal = np.diag(np.diag(mixed)) if target == "diagonal" else np.trace(mixed) / 13 * np.eye(13)
+        np.testing.assert_allclose(model.covariances_[c], (1 - amount) * mixed + amount * goal, rtol=1e-10)
+
+
+def test_rda_of_a_wide_table_makes_the_same_covariance() -> None:
+    share, amount = 0.4, 0.3
+    model = GaussianDiscriminant(shrinkage=RDA(share, amount)).fit(WIDE, WIDE_Y)
+    sums = scatters(WIDE, WIDE_Y)
+    mixed = ((1 - share) * sums[1] + share * sum(sums)) / ((1 - share) * 20 + share * 60)
+    expected = (1 - amount) * mixed + amount * np.diag(np.diag(mixed))
+    np.testing.assert_allclose(model.covariances_[1], expected, rtol=1e-10, atol=1e-13)
+
+
+@pytest.mark.parametrize("shrinkage", ["ledoit-wolf", "oas", RDA(0.2, 0.1), RDA(0.5), RDA(0.3, 0.2, "identity")])
+def test_saved_and_loaded(shrinkage: Any, tmp_path: Any) -> None:
+    model = GaussianDiscriminant(shrinkage=shrinkage).fit(X[::2], Y[::2])
+    model.save(tmp_path / "m.suffice")
+    again = load(tmp_path / "m.suffice")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    again.partial_fit(X[1::2], Y[1::2])
+    whole = GaussianDiscriminant(shrinkage=shrinkage).fit(X, Y)
+    np.testing.assert_allclose(again.predict_proba(X), whole.predict_proba(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("shrinkage", ["ledoit-wolf", "oas", RDA(0.2, 0.1)])
+def test_units_do_not_matter(shrinkage: Any) -> None:
+    scaled = X * np.where(np.arange(13) == 3, 1e6, 1.0)
+    a = GaussianDiscriminant(shrinkage=shrinkage).fit(X, Y).predict_proba(X)
+    b = GaussianDiscriminant(shrinkage=shrinkage).fit(scaled, Y).predict_proba(scaled)
+    np.testing.assert_allclose(a, b, atol=1e-8)
+
+
+def test_amounts_are_noted() -> None:
+    notes = GaussianDiscriminant(shrinkage="oas").fit(X, Y).notes_
+    assert [note.label for note in notes] == [0, 1, 2]
+    assert all(0 < note.amount < 1 for note in notes)
+
+
+def test_ledoit_wolf_needs_complete_rows_and_says_what_does_not() -> None:
+    holes = X.copy()
+    holes[0, 0] = np.nan
+    with pytest.raises(DataError, match="oas"):
+        GaussianDiscriminant(shrinkage="ledoit-wolf").fit(holes, Y)
+    GaussianDiscriminant(shrinkage="oas").fit(holes, Y)
+
+
+@pytest.mark.parametrize("bad", ["lasso", -0.1, 1.1, True, [0.1]])
+def test_settings_out_of_range(bad: Any) -> None:
+    with pytest.raises(SettingError):
+        GaussianDiscriminant(shrinkage=bad).fit(X, Y)
+    if not isinstance(bad, str):
+        with pytest.raises(SettingError):
+            RDA(bad)
+        with pytest.raises(SettingError):
+            RDA(0.0, bad)
+    with pytest.raises(SettingError, match="shared"):
+        GaussianDiscriminant(shared=True, shrinkage=RDA(0.5)).fit(X, Y)

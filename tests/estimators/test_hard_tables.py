@@ -1,0 +1,289 @@
+"""Tables on which other libraries fail or return nonsense: all fit by default, and every answer is finite."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer
+
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.errors import DataError, SingularCovarianceError
+
+SETTINGS = [(covariance, shared) for covariance in ("full", "diagonal", "spherical") for shared in (False, True)]
+GRID = pytest.mark.parametrize(("covariance", "shared"), SETTINGS)
+
+
+def assert_answers(model, X):
+    """Assert that every answer exists: finite log posteriors that are a distribution, and finite log densities."""
+    log_posterior = model.predict_log_proba(X)
+    assert np.isfinite(log_posterior).all()
+    assert_allclose(np.exp(log_posterior).sum(axis=1), 1, rtol=1e-9)
+    assert np.isfinite(model.score_samples(X)).all()
+    assert_array_equal(model.predict(X), model.classes_[log_posterior.argmax(axis=1)])
+    return log_posterior
+
+
+@GRID
+def test_breast_cancer(covariance, shared):
+    X, y = load_breast_cancer(return_X_y=True)
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    assert_answers(model, X)
+    assert model.score(X, y) > 0.85
+
+
+def columns(kind, X, y, rng):
+    return {
+        "duplicate": lambda: np.column_stack([X, X[:, 0]]),
+        "collinear": lambda: np.column_stack([X, X[:, 0] - 3 * X[:, 1] + 1e6]),
+        "one-hot": lambda: np.eye(4)[rng.integers(0, 4, len(y))],
+        "constant": lambda: np.column_stack([X, np.full(len(y), 0.1)]),
+        "constant huge": lambda: np.column_stack([X, np.full(len(y), 1e17 / 3)]),
+        "all constant": lambda: np.full((len(y), 3), 7.0),
+        "constant within a class": lambda: np.column_stack([X, np.where(y == "ash", 4.0, X[:, 0])]),
+        "constant within every class": lambda: np.column_stack([X, (y == "ash") * 2.0]),
+        "nearly constant": lambda: np.column_stack([X, 1 + 1e-7 * rng.normal(size=len(y))]),
+        "nearly collinear": lambda: np.column_stack([X, X[:, 0] + 1e-9 * rng.normal(size=len(y))]),
+        "mostly zero": lambda: np.column_stack([X, np.eye(1, len(y)).ravel()]),
+        "outlier": lambda: np.concatenate([X[:-1], [[1e9, -1e9, 1e9, 0]]]),
+        "truth values": lambda: X > 0,
+        "small integers": lambda: np.round(X).astype(np.int8),
+    }[kind]()
+
+
+HARD = [
+    "duplicate",
+    "collinear",
+    "one-hot",
+    "constant",
+    "constant huge",
+    "all constant",
+    "constant within a class",
+    "constant within every class",
+    "nearly constant",
+    "nearly collinear",
+    "mostly zero",
+    "outlier",
+    "truth values",
+    "small integers",
+]
+
+
+@GRID
+@pytest.mark.parametrize("kind", HARD)
+def test_columns_without_rank_or_spread(blobs, rng, covariance, shared, kind):
+    X, y = blobs
+    X = columns(kind, X, y, rng)
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    assert_answers(model, X)
+    if kind in ("constant", "constant huge", "all constant"):
+        assert "left out" in {note.what for note in model.notes_}
+    if kind == "all constant":
+        assert_allclose(model.predict_proba(X), np.tile(model.priors_, (len(y), 1)))
+    if kind == "constant within every class":  # it tells ash from the others without doubt
+        ash = model.predict_proba(X)[:, 0]
+        assert ((ash > 0.5) == (y == "ash")).all() or covariance == "spherical"
+
+
+@GRID
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0], [1], [1]], [0, 1, 1]),
+        ([[0], [1]], ["a", "b"]),
+        ([[0.0, 1.0], [0.0, 1.0]], ["a", "b"]),
+        ([[1.0, 2.0], [3.0, 5.0], [4.0, 4.0]], ["a", "b", "c"]),
+        ([[1.0, 2.0]], ["only"]),
+        ([[1.0], [2.0], [4.0]], [1, 1, 1]),
+        ([[0.0, np.nan], [1.0, 2.0], [np.nan, 3.0]], [0, 1, 1]),
+    ],
+    ids=["trivial", "one row each", "all alike", "three lone rows", "one row", "one class", "missing"],
+)
+def test_tiny_tables(covariance, shared, X, y):
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    assert_answers(model, X)
+    if len(X) == len(set(y)) > 1:  # every row a class of its own
+        assert model.notes_
+        if X[0] != X[1]:
+            assert_array_equal(model.predict(X), y)
+
+
+@GRID
+def test_a_class_of_one_row(blobs, covariance, shared):
+    X, y = blobs
+    X, y = np.concatenate([X, [[9.0, 9, 9, 9]]]), np.append(y, "yew")
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    assert_answers(model, X)
+    assert model.predict([[9.0, 9, 9, 9]]).tolist() == ["yew"]
+    with_none = model.predict_proba(X[:-1])[:, 3]
+    assert with_none.max() < 0.5
+
+
+# --- wider than long ---
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_60_rows_of_2000_columns_never_make_a_square_matrix(rng, shared):
+    n, d = 60, 2000
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, d)) + np.eye(3, d)[y] * 8
+    Z = X[:12].copy()
+    Z[3, :50] = np.nan
+    tracemalloc.start()
+    try:
+        model = GaussianDiscriminant(shared=shared).fit(X, y)
+        assert_answers(model, Z)
+        if shared:
+            assert model.coef_.shape == (3, d)
+            assert model.transform(X).shape == (n, 2)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < d * d * 8 / 2
+    assert all(note.what == "shrunk the correlations" for note in model.notes_)
+    with pytest.raises(SingularCovarianceError, match=rf"of {d}"):
+        GaussianDiscriminant(shared=shared, shrinkage=0.0).fit(X, y)
+
+
+def test_wide_and_dense_paths_give_the_same_answers(rng):
+    """130 columns in 100 rows, against the same rows twice at half weight, which are kept as a matrix."""
+    X, y = rng.normal(size=(100, 130)) + np.arange(2).repeat(50)[:, None] * 0.3, np.arange(2).repeat(50)
+    Z = rng.normal(size=(20, 130))
+    for shared in (False, True):
+        thin = GaussianDiscriminant(shared=shared, shrinkage=0.1).fit(X, y)
+        dense = GaussianDiscriminant(shared=shared, shrinkage=0.1).fit(np.r_[X, X], np.r_[y, y], np.full(200, 0.5))
+        assert type(thin.model_.density.blocks[0].covariance) is not type(dense.model_.density.blocks[0].covariance)
+        assert_allclose(thin.predict_joint_log_proba(Z), dense.predict_joint_log_proba(Z), rtol=1e-10)
+        Z[5, 3:20] = np.nan
+        assert_allclose(thin.predict_joint_log_proba(Z), dense.predict_joint_log_proba(Z), rtol=1e-10)
+
+
+# --- far away ---
+
+
+@GRID
+def test_rows_a_million_standard_deviations_away(blobs, covariance, shared):
+    X, y = blobs
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    far = np.concatenate([X[:5] + 1e6, X[:5] * -1e6, np.eye(4) * 1e6])
+    assert np.isfinite(model.predict_log_proba(far)).all()
+    assert model.predict_log_proba(far).min() < -1e3  # the scale is kept, nothing saturates
+
+
+@GRID
+def test_an_offset_of_1e8(blobs, covariance, shared):
+    X, y = blobs
+    moved = X + 1e8
+    expected = GaussianDiscriminant(covariance, shared=shared).fit(moved - 1e8, y)
+    found = GaussianDiscriminant(covariance, shared=shared).fit(moved, y)
+    assert_allclose(found.predict_proba(moved), expected.predict_proba(moved - 1e8), atol=1e-6)
+    assert_allclose(found.covariances_, expected.covariances_, rtol=1e-6, atol=1e-8)
+
+
+def test_many_rows_of_one_class(rng):
+    y = np.zeros(300_000, dtype=int)
+    y[:20] = 1
+    X = rng.normal(size=(300_000, 3)) + y[:, None] * 3
+    for shared in (False, True):
+        model = GaussianDiscriminant(shared=shared).fit(X, y)
+        assert_answers(model, X[:1000])
+        assert model.predict(X[:20]).sum() >= 1
+
+
+def test_two_thousand_independent_columns_of_naive_bayes(rng):
+    """A product of 2,000 densities underflows outside log space."""
+    X, y = rng.normal(size=(50, 2000)), np.arange(50) % 2
+    assert_answers(NaiveBayes().fit(X, y), X * 30)
+    words = X > 0
+    assert_answers(NaiveBayes().fit(words, y), words)
+
+
+# --- missing cells ---
+
+
+@GRID
+def test_a_row_without_any_cell_gets_the_prior(holed, covariance, shared):
+    X, y = holed
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    row = np.full((1, 4), np.nan)
+    assert_allclose(model.predict_proba(row)[0], model.priors_, rtol=1e-13)
+    assert_allclose(model.score_samples(row), 0.0, atol=1e-13)
+    assert_answers(model, X)
+
+
+@GRID
+def test_a_class_that_never_shows_a_column(blobs, covariance, shared):
+    """The column is then no proof for or against that class: its density there is as wide as in the other classes."""
+    X, y = blobs
+    X[y == "ash", 1] = np.nan
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    assert_answers(model, X)
+    Z = X[y == "ash"].copy()
+    without = model.predict_joint_log_proba(Z)[:, 0]
+    Z[:, 1] = np.nanmean(X[:, 1])
+    spread = np.nanstd(X[:, 1])
+    # log p(x_1 | the other cells, ash): at most 10 of its standard deviations out, each at least spread / 100
+    given = model.predict_joint_log_proba(Z)[:, 0] - without
+    assert given.min() > -0.5 * 10**2 - np.log(spread * 2.6)
+    assert given.max() < -np.log(spread / 100 * 2.5)
+    if not shared and covariance != "spherical":
+        assert any(note.label == "ash" for note in model.notes_)
+
+
+def test_a_class_that_never_shows_a_column_in_naive_bayes(blobs):
+    X, y = blobs
+    table = X.astype(object)
+    table[:, 3] = np.array(["u", "v"])[(X[:, 3] > 0).astype(int)]
+    table[y == "cedar", 1] = table[y == "cedar", 3] = None
+    model = NaiveBayes().fit(table, y)
+    assert_answers(model, table)
+    assert_allclose(model.probabilities_[3]["u"][2], 0.5)
+    assert_answers(NaiveBayes(smoothing=0.0).fit(table, y), table[:5])
+
+
+@GRID
+def test_a_column_without_any_cell_is_named(blobs, covariance, shared):
+    X, y = blobs
+    X[:, 2] = np.nan
+    with pytest.raises(DataError, match="Column 2 has no value in any of the 80 rows"):
+        GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+
+
+def test_a_later_batch_may_bring_the_first_cells_of_a_column(blobs):
+    X, y = blobs
+    X[:40, 2] = np.nan
+    for covariance in ("full", "diagonal", "spherical"):
+        model = GaussianDiscriminant(covariance).partial_fit(X[:40], y[:40])
+        assert np.isfinite(model.predict_log_proba(X[:40])).all()
+        model.partial_fit(X[40:], y[40:])
+        expected = GaussianDiscriminant(covariance).fit(X, y).predict_proba(X)
+        assert_allclose(model.predict_proba(X), expected, atol=1e-7)
+
+
+def test_missing_cells_are_refused_on_request(holed):
+    X, y = holed
+    with pytest.raises(DataError, match=r'NaN: cells are missing in 0, 1, 2, 3, and missing="error"'):
+        GaussianDiscriminant(missing="error").fit(X, y)
+    model = GaussianDiscriminant(missing="error").fit(np.nan_to_num(X), y)
+    with pytest.raises(DataError, match="missing in 3"):
+        model.predict([[0.0, 1.0, 2.0, np.nan]])
+
+
+@pytest.mark.parametrize("huge", [1e155, 1e200, 1e300])
+@GRID
+def test_numbers_whose_squares_overflow(blobs, covariance, shared, huge):
+    """Either an error of ours or a distribution: never NaN, never a bare warning of NumPy."""
+    X, y = blobs
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    for rows in (np.full((2, 4), huge), X[:2] * huge):
+        try:
+            posterior = model.predict_proba(rows)
+        except DataError:
+            continue
+        assert_allclose(posterior.sum(axis=1), 1)
+    for unit in (huge, 1 / huge):
+        try:
+            found = GaussianDiscriminant(covariance, shared=shared).fit(X * unit, y)
+        except DataError:
+            continue
+        assert_allclose(found.predict_proba(X * unit), model.predict_proba(X), atol=1e-6)

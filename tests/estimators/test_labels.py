@@ -1,0 +1,219 @@
+"""Labels: text, integers, truth values, categories of any library; missing and mixed ones are refused."""
+
+import datetime as dt
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_array_equal
+
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.errors import DataError, SufficeError
+
+X = np.array([[0.0], [1.0], [4.0], [5.5], [9.0], [11.0]])
+CODES = [1, 1, 0, 0, 1, 1]
+WORDS = ["yes", "yes", "no", "no", "yes", "yes"]
+CHUNKS = pa.chunked_array([pa.array(WORDS[:2]).dictionary_encode(), pa.array(WORDS[2:]).dictionary_encode()])
+
+TEXT = {
+    "list": WORDS,
+    "tuple": tuple(WORDS),
+    "numpy": np.array(WORDS),
+    "object": np.array(WORDS, dtype=object),
+    "StringDType": np.array(WORDS, dtype=np.dtypes.StringDType()),
+    "pandas": pd.Series(WORDS),
+    "pandas index": pd.Series(WORDS, index=[5, 4, 3, 2, 1, 0]),
+    "pandas object": pd.Series(WORDS, dtype=object),
+    "pandas string": pd.Series(WORDS, dtype="string"),
+    "pandas category": pd.Series(pd.Categorical(WORDS, categories=["maybe", "yes", "no"])),
+    "pandas Categorical": pd.Categorical(WORDS, categories=["maybe", "yes", "no"]),
+    "polars": pl.Series(WORDS),
+    "polars Categorical": pl.Series(WORDS, dtype=pl.Categorical),
+    "polars Enum": pl.Series(WORDS, dtype=pl.Enum(["yes", "maybe", "no"])),
+    "pyarrow": pa.array(WORDS),
+    "pyarrow chunks": CHUNKS,
+}
+NUMBERS = {
+    "list": CODES,
+    "range of numpy": np.array(CODES),
+    "int8": np.array(CODES, dtype=np.int8),
+    "uint64": np.array(CODES, dtype=np.uint64),
+    "float": np.array(CODES, dtype=float),
+    "object": np.array(CODES, dtype=object),
+    "Int64": pd.Series(CODES, dtype="Int64"),
+    "category": pd.Categorical(CODES, categories=[2, 1, 0]),
+    "polars": pl.Series(CODES),
+    "pyarrow": pa.array(CODES),
+}
+TRUTH = {
+    "list": [bool(c) for c in CODES],
+    "numpy": np.array(CODES, dtype=bool),
+    "boolean": pd.Series(CODES, dtype="boolean"),
+    "object": np.array([bool(c) for c in CODES], dtype=object),
+    "polars": pl.Series([bool(c) for c in CODES]),
+    "pyarrow": pa.array([bool(c) for c in CODES]),
+}
+
+
+def check(y, classes):
+    for model in (GaussianDiscriminant(), NaiveBayes()):
+        model.fit(X, y)
+        assert model.classes_.tolist() == classes
+        expected = GaussianDiscriminant("diagonal").fit(X, CODES)
+        assert_array_equal(model.predict_proba(X).argmax(axis=1), expected.predict(X))
+        assert_array_equal(model.predict(X), model.classes_[expected.predict(X)])
+
+
+@pytest.mark.parametrize("container", TEXT)
+def test_text(container):
+    """Declared categories that no row has are no classes."""
+    check(TEXT[container], ["no", "yes"])
+
+
+@pytest.mark.parametrize("container", NUMBERS)
+def test_numbers(container):
+    check(NUMBERS[container], [0, 1])
+    found = GaussianDiscriminant().fit(X, NUMBERS[container]).classes_
+    assert found.dtype.kind == ("O" if container == "object" else "i")
+
+
+@pytest.mark.parametrize("container", TRUTH)
+def test_truth_values(container):
+    check(TRUTH[container], [False, True])
+    found = GaussianDiscriminant().fit(X, TRUTH[container]).classes_
+    assert found.dtype.kind == ("O" if container == "object" else "b")
+
+
+@pytest.mark.parametrize(
+    ("y", "classes"),
+    [
+        (np.array([-100, -100, 100, 100, -100, -100], dtype=np.int8), [-100, 100]),
+        (np.array([2**63 + 6, 2**63 + 6, 5, 5, 2**63 + 6, 2**63 + 6], dtype=np.uint64), [5, 2**63 + 6]),
+        ([-5, -5, 10**15, 10**15, -5, -5], [-5, 10**15]),
+        (["", "", "é 🦉", "é 🦉", "", ""], ["", "é 🦉"]),
+        (["nan", "nan", "None", "None", "nan", "nan"], ["None", "nan"]),
+    ],
+    ids=["int8", "uint64", "large", "unicode", "words for nothing"],
+)
+def test_labels_at_the_edge(y, classes):
+    model = GaussianDiscriminant().fit(X, y)
+    assert model.classes_.tolist() == classes
+    assert set(model.predict(X).tolist()) <= set(classes)
+
+
+def test_a_column_of_labels_is_flattened_with_a_warning():
+    from sklearn.exceptions import DataConversionWarning
+
+    for y in (np.array(WORDS)[:, None], pd.DataFrame({"y": WORDS})):
+        with pytest.warns(DataConversionWarning, match="column-vector y"):
+            model = GaussianDiscriminant().fit(X, y)
+        assert model.classes_.tolist() == ["no", "yes"]
+
+
+def test_a_refit_starts_from_its_own_labels():
+    model = GaussianDiscriminant().fit(X, TEXT["object"])
+    assert model.classes_.dtype == object
+    model.fit(X, CODES)
+    assert model.classes_.dtype.kind == "i"
+    model.fit(X, WORDS)
+    assert model.classes_.dtype.kind == "U"
+
+
+# --- refused ---
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["a", None, "b", "b", "a", "a"],
+        ["a", float("nan"), "b", "b", "a", "a"],
+        [0, float("nan"), 1, 1, 0, 0],
+        np.array(["a", None, "b", "b", "a", "a"], dtype=object),
+        np.array([0, np.nan, 1, 1, 0, 0]),
+        pd.Series(["a", pd.NA, "b", "b", "a", "a"], dtype="string"),
+        pd.Series([0, pd.NA, 1, 1, 0, 0], dtype="Int64"),
+        pd.Categorical(["a", None, "b", "b", "a", "a"]),
+        pl.Series(["a", None, "b", "b", "a", "a"]),
+        pl.Series([0, None, 1, 1, 0, 0]),
+        pa.array(["a", None, "b", "b", "a", "a"]),
+        pa.chunked_array(
+            [pa.array(["a", None]).dictionary_encode(), pa.array(["b", "b", "a", "a"]).dictionary_encode()]
+        ),
+    ],
+    ids=[
+        "None",
+        "nan in text",
+        "nan",
+        "object",
+        "float array",
+        "string",
+        "Int64",
+        "category",
+        "polars",
+        "polars int",
+        "arrow",
+        "chunks",
+    ],
+)
+def test_missing_labels_are_counted(y):
+    with pytest.raises(DataError, match=r"y has no label in 1 of 6 rows \(the first is row 1\)"):
+        GaussianDiscriminant().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "y", [["a", 1, "a", 1, 1, 1], np.array(["a", 1, "a", 1, 1, 1], dtype=object), pd.Series(["a", 1] * 3)]
+)
+def test_text_and_numbers_do_not_mix(y):
+    with pytest.raises(DataError, match="y mixes text and numbers: 1, 'a'"):
+        GaussianDiscriminant().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "requires y to be passed, but the target y is None"),
+        (WORDS[:5], "X has 6 rows and y has 5"),
+        ([0.5, 1.5, 2.5, 3.5, 4.5, 5.5], "continuous"),
+        (np.ones((6, 2)), "1d array"),
+        ([[1], [2], [3], [4], [5], [6, 7]], None),
+        (np.array(CODES) * 1j, None),
+        (np.array([0, 1, np.inf, 0, 1, 0]), "infinity"),
+        (np.array(["2020-01-01", "2020-01-02"] * 3, dtype="M8[D]"), "dates or times"),
+        ([dt.date(2020, 1, 1), dt.date(2020, 1, 2)] * 3, "dates or times|type date"),
+        (pd.Series(pd.to_datetime(["2020-01-01", "2020-01-02"] * 3)), "dates or times"),
+        ([(1, 2), (3, 4)] * 3, None),
+        (5, None),
+    ],
+    ids=[
+        "None",
+        "short",
+        "continuous",
+        "2-D",
+        "lists",
+        "complex",
+        "infinite",
+        "M8",
+        "dates",
+        "datetime",
+        "tuples",
+        "scalar",
+    ],
+)
+@pytest.mark.parametrize("learn", ["fit", "partial_fit"])
+def test_labels_that_are_none(y, message, learn):
+    with pytest.raises((ValueError, TypeError), match=message):
+        getattr(GaussianDiscriminant(), learn)(X, y)
+
+
+def test_later_labels_of_another_kind_are_refused():
+    """Joined in one array the numbers would become text."""
+    for first, second in ((WORDS, CODES), (CODES, WORDS)):
+        model = GaussianDiscriminant().fit(X, first)
+        before = model.classes_.tolist()
+        with pytest.raises(SufficeError, match="text and numbers"):
+            model.partial_fit(X, second)
+        assert model.classes_.tolist() == before
+    truth = GaussianDiscriminant().fit(X, TRUTH["numpy"]).partial_fit(X, CODES)  # True is 1
+    assert len(truth.classes_) == 2

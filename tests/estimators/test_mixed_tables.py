@@ -1,0 +1,194 @@
+"""Mixed tables end to end: the same table through every library gives the same model and the same answers."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from suffice import GaussianDiscriminant, NaiveBayes, load
+from suffice.datasets import penguins_path
+from suffice.errors import DataError, SchemaError
+
+NAN = float("nan")
+N = 90
+
+
+@pytest.fixture
+def cells(rng):
+    """Columns as lists of Python values, None where missing, and labels."""
+    y = [["adelie", "gentoo", "chinstrap"][i] for i in rng.integers(0, 3, N)]
+    shift = np.array([{"adelie": 0.0, "gentoo": 2.0, "chinstrap": 1.0}[label] for label in y])
+
+    def holes(values, share=0.1):
+        return [None if hole else value for hole, value in zip(rng.random(N) < share, values, strict=True)]
+
+    columns = {
+        "length": holes((rng.normal(size=N) + shift).tolist()),
+        "mass": holes(rng.integers(3000, 6000, N).tolist()),
+        "island": holes([["Dream", "Biscoe", ""][i] for i in rng.integers(0, 3, N)]),
+        "sex": holes([["female", "male"][i] for i in rng.integers(0, 2, N)], 0.3),
+        "tagged": holes((rng.random(N) < 0.5).tolist()),
+        "clutch": rng.integers(0, 3, N).tolist(),
+    }
+    return columns, y
+
+
+def as_pandas(columns):
+    kinds = {
+        "length": "Float64",
+        "mass": "Int64",
+        "island": "str",
+        "sex": "category",
+        "tagged": "boolean",
+        "clutch": "int64",
+    }
+    return pd.DataFrame({name: pd.Series(values, dtype=kinds[name]) for name, values in columns.items()})
+
+
+def as_polars(columns):
+    kinds = {"sex": pl.Categorical}
+    return pl.DataFrame({name: pl.Series(values, dtype=kinds.get(name)) for name, values in columns.items()})
+
+
+def as_arrow(columns):
+    """Two chunks of unequal length; the dictionary column has other codes in each."""
+    parts = [{name: values[part] for name, values in columns.items()} for part in (slice(0, 37), slice(37, None))]
+    tables = [
+        pa.table(
+            {n: pa.array(v, pa.string()).dictionary_encode() if n == "sex" else pa.array(v) for n, v in part.items()}
+        )
+        for part in parts
+    ]
+    return pa.concat_tables(tables)
+
+
+def as_objects(columns):
+    return pd.DataFrame({name: pd.Series(values, dtype=object) for name, values in columns.items()})
+
+
+def masked(values):
+    """Hide the missing cells under a mask, with a value beneath it that no column may see."""
+    hidden = np.equal(values, None)
+    return np.ma.masked_array(np.where(hidden, "hidden", values), mask=hidden)
+
+
+FRAMES = {"pandas": as_pandas, "polars": as_polars, "pyarrow": as_arrow, "pandas objects": as_objects}
+ARRAYS = {
+    "object array": lambda columns: np.array(list(zip(*columns.values(), strict=True)), dtype=object),
+    "rows": lambda columns: [list(row) for row in zip(*columns.values(), strict=True)],
+    "masked": lambda columns: masked(np.array(list(zip(*columns.values(), strict=True)), dtype=object)),
+}
+FAMILIES = {"clutch": "categorical"}
+PLACES = {5: "categorical"}
+
+
+@pytest.mark.parametrize("library", [*FRAMES, *ARRAYS])
+def test_one_model_whatever_the_library(cells, library):
+    columns, y = cells
+    expected = NaiveBayes(FAMILIES).fit(as_pandas(columns), y)
+    make = FRAMES.get(library) or ARRAYS[library]
+    table = make(columns)
+    model = NaiveBayes(FAMILIES if library in FRAMES else PLACES).fit(table, y)
+    assert_array_equal(model.predict_log_proba(table), expected.predict_log_proba(as_pandas(columns)))
+    for mine, theirs in zip(model.statistics_.blocks, expected.statistics_.blocks, strict=True):
+        (fields, plain), (other, others_plain) = mine.arrays(), theirs.arrays()
+        assert plain == others_plain
+        for name, values in fields.items():
+            assert_array_equal(values, other[name])
+
+
+@pytest.mark.parametrize("fitted", FRAMES)
+@pytest.mark.parametrize("asked", FRAMES)
+def test_fit_with_one_library_and_ask_with_another(cells, fitted, asked):
+    columns, y = cells
+    model = NaiveBayes(FAMILIES).fit(FRAMES[fitted](columns), y)
+    shuffled = {name: columns[name] for name in ["tagged", "clutch", "sex", "length", "island", "mass"]}
+    found = model.predict_log_proba(FRAMES[asked](shuffled))
+    assert_array_equal(found, model.predict_log_proba(FRAMES[fitted](columns)))
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_stream_merge_save_and_load(cells, library, tmp_path):
+    columns, y = cells
+    make = FRAMES[library]
+    parts = [{n: v[part] for n, v in columns.items()} for part in (slice(0, 50), slice(50, None))]
+    whole = NaiveBayes(FAMILIES).fit(make(columns), y)
+    expected = whole.predict_proba(make(columns))
+    streamed = NaiveBayes(FAMILIES).partial_fit(make(parts[0]), y[:50]).partial_fit(make(parts[1]), y[50:])
+    assert_allclose(streamed.predict_proba(make(columns)), expected, atol=1e-12)
+    merged = NaiveBayes(FAMILIES).fit(make(parts[1]), y[50:]).merge(NaiveBayes(FAMILIES).fit(make(parts[0]), y[:50]))
+    assert_allclose(merged.predict_proba(make(columns)), expected, atol=1e-12)
+    whole.save(tmp_path / "birds.suffice")
+    assert_array_equal(load(tmp_path / "birds.suffice").predict_proba(make(columns)), expected)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_each_missing_cell_is_integrated_out(cells, library):
+    """The posterior of a row equals that of a model which never had the columns the row misses."""
+    columns, y = cells
+    model = NaiveBayes(FAMILIES).fit(FRAMES[library](columns), y)
+    for gone in ("length", "sex", "tagged", "clutch"):
+        without = {name: values for name, values in columns.items() if name != gone}
+        fewer = NaiveBayes({k: v for k, v in FAMILIES.items() if k != gone}).fit(FRAMES[library](without), y)
+        emptied = FRAMES[library]({**columns, gone: [None] * N}) if library != "pandas" or gone != "clutch" else None
+        if emptied is not None:
+            found = model.predict_proba(emptied)
+            assert_allclose(found, fewer.predict_proba(FRAMES[library](without)), rtol=1e-10)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_gaussians_read_numbers_and_truth_values_of_any_library(cells, library):
+    columns, y = cells
+    numbers = {name: columns[name] for name in ("length", "mass", "tagged", "clutch")}
+    X = np.array([[NAN if v is None else float(v) for v in row] for row in zip(*numbers.values(), strict=True)])
+    for setting in ({}, {"shared": True}, {"covariance": "diagonal"}):
+        model = GaussianDiscriminant(**setting).fit(FRAMES[library](numbers), y)
+        expected = GaussianDiscriminant(**setting).fit(X, y)
+        assert_array_equal(model.predict_proba(FRAMES[library](numbers)), expected.predict_proba(X))
+        assert model.feature_names_in_.tolist() == list(numbers)
+    with pytest.raises(
+        SchemaError,
+        match=r"GaussianDiscriminant models numbers, and columns 'island', 'sex' hold categories.*NaiveBayes",
+    ):
+        GaussianDiscriminant().fit(FRAMES[library](columns), y)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_problems_name_the_column(cells, library):
+    columns, y = cells
+    make = FRAMES[library]
+    model = NaiveBayes(FAMILIES).fit(make(columns), y)
+    lengths = [1.0, np.inf, *columns["length"][2:]]
+    with pytest.raises(DataError, match="infinity in column 'length'"):
+        model.predict(make({**columns, "length": lengths}))
+    fewer = {name: values for name, values in columns.items() if name != "mass"}
+    with pytest.raises(SchemaError, match="it lacks 'mass'"):
+        model.predict(make(fewer))
+    before = model.predict_proba(make(columns))
+    with pytest.raises(SchemaError, match="it lacks 'mass'"):
+        model.partial_fit(make(fewer), y)
+    assert_array_equal(model.predict_proba(make(columns)), before)
+
+
+def test_unseen_categories_in_any_library(cells):
+    columns, y = cells
+    later = {**columns, "island": ["Torgersen"] * N}
+    model = NaiveBayes(FAMILIES).fit(as_pandas(columns), y)
+    found = [model.predict_log_proba(FRAMES[library](later)) for library in FRAMES]
+    for other in found[1:]:
+        assert_array_equal(other, found[0])
+    assert np.isfinite(found[0]).all()
+
+
+def test_penguins():
+    """The table that ships: text and numbers with missing cells, read by pandas and by polars."""
+    frame = pd.read_csv(penguins_path())
+    y = frame.pop("species")
+    model = NaiveBayes().fit(frame, y)
+    assert model.score(frame, y) > 0.9
+    other = pl.read_csv(penguins_path(), null_values=["NA", ""]).drop("species")
+    assert_allclose(model.predict_proba(other), model.predict_proba(frame), rtol=1e-10)
+    joint = NaiveBayes({tuple(c for c in frame if frame[c].dtype.kind == "f"): "gaussian"}).fit(frame, y)
+    assert joint.score(frame, y) > 0.95

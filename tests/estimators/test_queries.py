@@ -1,0 +1,306 @@
+"""The questions every estimator answers, each against Bayes' rule written out with scipy."""
+
+import pickle
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logsumexp
+from scipy.stats import multivariate_normal
+
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.errors import DataError, SchemaError, SettingError
+
+SETTINGS = [(covariance, shared) for covariance in ("full", "diagonal", "spherical") for shared in (False, True)]
+GRID = pytest.mark.parametrize(("covariance", "shared"), SETTINGS)
+
+
+def log_joint(X, y, covariance, shared, priors=None):
+    """Return log π_k + log N(x; μ_k, Σ_k) from the definitions."""
+    groups = [X[y == label] for label in np.unique(y)]
+    matrices = [np.cov(g.T, ddof=0) for g in groups]
+    if shared:
+        pooled = sum(len(g) * m for g, m in zip(groups, matrices, strict=True)) / len(X)
+        matrices = [pooled] * len(groups)
+    if covariance != "full":
+        variances = [np.diag(m) for m in matrices]
+        if covariance == "spherical":
+            variances = [np.full(X.shape[1], v.mean()) for v in variances]
+        matrices = [np.diag(v) for v in variances]
+    pi = [len(g) / len(X) for g in groups] if priors is None else priors
+    parts = zip(pi, groups, matrices, strict=True)
+    return np.column_stack([np.log(p) + multivariate_normal(g.mean(axis=0), m).logpdf(X) for p, g, m in parts])
+
+
+@GRID
+def test_answers_are_read_off_the_joint_density(blobs, covariance, shared):
+    X, y = blobs
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    scores = log_joint(X, y, covariance, shared)
+    posterior = scores - logsumexp(scores, axis=1, keepdims=True)
+    assert_allclose(model.predict_joint_log_proba(X), scores, rtol=1e-9, atol=1e-9)
+    assert_allclose(model.predict_log_proba(X), posterior, rtol=1e-9, atol=1e-9)
+    assert_allclose(model.predict_proba(X), np.exp(posterior), rtol=1e-9, atol=1e-12)
+    assert_allclose(model.score_samples(X), logsumexp(scores, axis=1), rtol=1e-9)
+    assert_array_equal(model.predict(X), model.classes_[scores.argmax(axis=1)])
+    assert_allclose(model.priors_, np.unique(y, return_counts=True)[1] / len(y))
+    assert_allclose(model.predict_proba(X).sum(axis=1), 1, rtol=1e-12)
+
+
+@GRID
+def test_the_score_of_two_classes_is_their_log_odds(blobs, covariance, shared):
+    X, y = blobs
+    X, y = X[y != "cedar"], y[y != "cedar"]
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    scores = model.decision_function(X)
+    assert scores.shape == (len(X),)
+    assert_allclose(expit(scores), model.predict_proba(X)[:, 1], rtol=1e-10)
+    assert_array_equal(model.classes_[(scores > 0).astype(int)], model.predict(X))
+
+
+@GRID
+def test_the_scores_of_three_classes(blobs, covariance, shared):
+    X, y = blobs
+    model = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    scores = model.decision_function(X)
+    assert scores.shape == (len(X), 3)
+    assert_allclose(np.exp(scores - logsumexp(scores, axis=1, keepdims=True)), model.predict_proba(X), rtol=1e-10)
+    assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(X))
+
+
+def test_every_score_exists_where_no_class_is_possible():
+    """Without smoothing a word no class has seen gives every class density zero; the limit decides, in every answer."""
+    words = np.array([["a"], ["b"], ["b"], ["c"]], dtype=object)
+    for y in (["u", "v", "v", "v"], ["u", "v", "v", "w"]):
+        model = NaiveBayes(smoothing=0.0).fit(words, y)
+        Z = np.array([["new"], ["a"], [None]], dtype=object)
+        scores, labels = model.decision_function(Z), model.predict(Z)
+        chosen = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        assert not np.isnan(scores).any()
+        assert_array_equal(model.classes_[chosen], labels)
+        assert_allclose(model.predict_proba(Z).sum(axis=1), 1)
+        assert model.score_samples(Z)[0] == -np.inf
+
+
+# --- priors and costs ---
+
+
+@GRID
+@pytest.mark.parametrize("priors", [[0.7, 0.2, 0.1], [0.98, 0.01, 0.01]])
+def test_class_priors_shift_log_posteriors_and_nothing_else(blobs, covariance, shared, priors):
+    X, y = blobs
+    plain = GaussianDiscriminant(covariance, shared=shared).fit(X, y)
+    given = GaussianDiscriminant(covariance, shared=shared, priors=priors).fit(X, y)
+    assert_array_equal(given.covariances_, plain.covariances_)
+    assert_allclose(given.predict_joint_log_proba(X), log_joint(X, y, covariance, shared, priors), rtol=1e-9, atol=1e-9)
+    expected = given.predict_log_proba(X)
+    assert_allclose(plain.predict_log_proba(X, priors=priors), expected, rtol=1e-12, atol=1e-12)
+    by_label = dict(zip(["cedar", "ash", "birch"], [priors[2], *priors[:2]], strict=True))
+    assert_allclose(plain.predict_log_proba(X, priors=by_label), expected, rtol=1e-12, atol=1e-12)
+    assert_array_equal(plain.predict(X, priors=priors), given.predict(X))
+    assert_allclose(plain.predict_proba(X, priors=priors), given.predict_proba(X))
+    assert_allclose(GaussianDiscriminant(covariance, shared=shared, priors=by_label).fit(X, y).priors_, priors)
+
+
+def test_uniform_and_extreme_priors(blobs):
+    X, y = blobs
+    model = GaussianDiscriminant(priors="uniform").fit(X, y)
+    assert_allclose(model.priors_, 1 / 3)
+    assert_allclose(model.predict_proba(X), GaussianDiscriminant().fit(X, y).predict_proba(X, priors="uniform"))
+    sure = model.predict_proba(X, priors=[0, 1, 0])
+    assert_array_equal(sure, np.tile([0, 1, 0], (len(X), 1)))
+    assert set(model.predict(X, priors=[0.5, 0, 0.5])) <= {"ash", "cedar"}
+
+
+BAD_PRIORS = [
+    [0.5, 0.5],
+    [0.5, 0.5, 0.5],
+    [-0.1, 0.6, 0.5],
+    "even",
+    {"ash": 1.0},
+    {"ash": 0.5, "birch": 0.5, "oak": 0},
+    1.0,
+    ["a"] * 3,
+]
+
+
+@pytest.mark.parametrize("priors", BAD_PRIORS, ids=repr)
+def test_priors_that_are_no_distribution_over_the_classes(blobs, priors):
+    X, y = blobs
+    with pytest.raises(SettingError, match="priors"):
+        GaussianDiscriminant(priors=priors).fit(X, y)
+    model = GaussianDiscriminant().fit(X, y)
+    for ask in (model.predict, model.predict_proba, model.predict_log_proba):
+        with pytest.raises(SettingError, match="priors"):
+            ask(X, priors=priors)
+
+
+def test_costs(blobs, rng):
+    """The answer is the class of least expected cost Σ_i p(i | x) costs[i, j]."""
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    p = model.predict_proba(X)
+    for costs in (1 - np.eye(3), rng.random((3, 3)), np.array([[0, 1, 1], [50, 0, 1], [1, 1, 0]])):
+        expected = model.classes_[(p[:, :, None] * costs[None]).sum(axis=1).argmin(axis=1)]
+        assert_array_equal(model.predict(X, costs=costs), expected)
+        assert_array_equal(model.predict(X, costs=costs.tolist()), expected)
+    assert_array_equal(model.predict(X, costs=1 - np.eye(3)), model.predict(X))
+    q = model.predict_proba(X, priors="uniform")
+    found = model.predict(X, priors="uniform", costs=costs)
+    assert_array_equal(found, model.classes_[(q @ costs).argmin(axis=1)])
+
+
+@pytest.mark.parametrize(
+    "costs", [np.eye(2), np.ones(3), np.full((3, 3), np.nan), [[np.inf] * 3] * 3, "cheap"], ids=str
+)
+def test_costs_that_fit_no_classes(blobs, costs):
+    with pytest.raises(SettingError, match="costs"):
+        GaussianDiscriminant().fit(*blobs).predict(blobs[0], costs=costs)
+
+
+# --- settings, and models that have learned nothing ---
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"covariance": "tied"}, "covariance='tied' is not one of 'full', 'diagonal', 'spherical'"),
+        ({"covariance": None}, "covariance"),
+        ({"covariance": ["full"]}, "covariance"),
+        ({"divisor": "n"}, "divisor='n' is not one of 'mle', 'unbiased'"),
+        ({"missing": "drop"}, "missing='drop' is not one of 'em', 'error'"),
+        ({"shrinkage": 1.5}, "shrinkage=1.5"),
+        ({"shrinkage": -1}, "shrinkage=-1"),
+        ({"shrinkage": float("nan")}, "shrinkage=nan"),
+        ({"shrinkage": "much"}, "shrinkage='much'"),
+    ],
+    ids=str,
+)
+def test_settings_that_cannot_work(blobs, options, message):
+    """Refused when fitting, as scikit-learn wants it, and with the value in the message."""
+    X, y = blobs
+    for learn in ("fit", "partial_fit"):
+        model = GaussianDiscriminant(**options)
+        with pytest.raises(SettingError) as caught:
+            getattr(model, learn)(X, y)
+        assert message in str(caught.value)
+        assert not hasattr(model, "statistics_")
+
+
+VERBS = [
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "predict_joint_log_proba",
+    "decision_function",
+    "score_samples",
+]
+
+
+@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
+def test_models_that_have_learned_nothing(tmp_path, make):
+    from sklearn.exceptions import NotFittedError
+
+    model = make()
+    for verb in VERBS:
+        with pytest.raises(NotFittedError, match=make.__name__):
+            getattr(model, verb)([[1.0]])
+    for attribute in ("model_", "notes_", "priors_", "means_", "covariances_"):
+        with pytest.raises(NotFittedError):
+            getattr(model, attribute)
+    for attribute in ("classes_", "statistics_", "n_features_in_", "feature_names_in_"):
+        assert not hasattr(model, attribute)
+    with pytest.raises(NotFittedError):
+        model.save(tmp_path / "nothing.suffice")
+    assert not list(tmp_path.iterdir())
+    fitted = make().fit([[0.0], [1.0], [3.0]], [0, 1, 1])
+    for a, b in ((model, fitted), (fitted, model)):
+        with pytest.raises(NotFittedError):
+            a.merge(b)
+
+
+@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
+def test_predicting_other_columns(blobs, make):
+    pd = pytest.importorskip("pandas")
+    X, y = blobs
+    table = pd.DataFrame(X, columns=list("abcd"))
+    model = make().fit(table, y)
+    expected = model.predict_proba(table)
+    assert_array_equal(model.predict_proba(table[list("dbca")]), expected)
+    with pytest.raises(SchemaError, match=f"lacks 'c'.*{make.__name__} does not know 'e'"):
+        model.predict(table.rename(columns={"c": "e"}))
+    with pytest.raises(SchemaError, match="does not know 'e'"):
+        model.predict(table.assign(e=1))
+    with pytest.raises(SchemaError, match="Column 'b' was numeric when the model was fitted and is string now"):
+        model.predict(table.assign(b="x"))
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert_array_equal(model.predict_proba(X), expected)
+    with pytest.warns(UserWarning, match="X has feature names"):
+        assert_allclose(make().fit(X, y).predict_proba(table), expected)
+    with pytest.raises(DataError, match=r"0 sample\(s\)"):
+        model.predict(table[:0])
+
+
+@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes])
+def test_a_missing_cell_of_any_type_is_missing(blobs, make):
+    """One row at a time, pandas gives a lone None the type object and a lone NaN the type float."""
+    pd = pytest.importorskip("pandas")
+    X, y = blobs
+    table = pd.DataFrame(X, columns=list("abcd"))
+    model = make().fit(table, y)
+    expected = model.predict_proba(pd.DataFrame([[np.nan, 1.0, 2.0, 3.0]], columns=list("abcd")))
+    for empty in (None, pd.NA, float("nan")):
+        row = pd.DataFrame([{"a": empty, "b": 1.0, "c": 2.0, "d": 3.0}])
+        assert_array_equal(model.predict_proba(row), expected)
+    model.partial_fit(row.assign(a=None), ["ash"])
+    assert model.statistics_.total == len(y) + 1
+
+
+@pytest.mark.parametrize("empty", [None, float("nan")])
+def test_a_missing_word_of_any_type_is_missing(empty):
+    pd = pytest.importorskip("pandas")
+    model = NaiveBayes().fit(pd.DataFrame({"w": ["x", "x", "z"], "n": [1.0, 2.0, 3.0]}), ["a", "a", "b"])
+    row = pd.DataFrame([{"w": empty, "n": 2.0}])
+    both = pd.DataFrame({"w": [empty, "x"], "n": [2.0, 2.0]})
+    assert_allclose(model.predict_proba(row), model.predict_proba(both)[:1])
+    assert_allclose(NaiveBayes().fit([["x"], ["z"]], [0, 1]).predict_proba([[empty]]), [[0.5, 0.5]])
+
+
+@GRID
+def test_pickling_and_settings(blobs, covariance, shared):
+    from sklearn.base import clone
+
+    X, y = blobs
+    model = GaussianDiscriminant(covariance, shared=shared, shrinkage=0.1, priors=[0.2, 0.3, 0.5]).fit(X, y)
+    again = pickle.loads(pickle.dumps(model))
+    assert_array_equal(again.predict_log_proba(X), model.predict_log_proba(X))
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    assert not hasattr(fresh, "statistics_")
+    assert_array_equal(fresh.fit(X, y).predict_log_proba(X), model.predict_log_proba(X))
+    assert_array_equal(again.partial_fit(X, y).predict_proba(X), model.partial_fit(X, y).predict_proba(X))
+
+
+def test_answers_follow_the_fit_not_a_later_setting(blobs):
+    """A setting changed after a fit waits for the next fit, as everywhere in scikit-learn."""
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    before, shape = model.predict_proba(X), model.covariances_.shape
+    model.set_params(shared=True, covariance="diagonal")
+    assert_array_equal(model.predict_proba(X), before)
+    assert model.covariances_.shape == shape
+    with pytest.raises(AttributeError, match="shared=True"):
+        _ = model.coef_
+    model.fit(X, y)
+    assert model.coef_.shape == (3, 4)
+
+
+def test_the_input_is_not_written_to(holed):
+    X, y = holed
+    kept = X.copy(), y.copy()
+    X.flags.writeable = y.flags.writeable = False
+    for model in (GaussianDiscriminant(), GaussianDiscriminant("diagonal"), NaiveBayes()):
+        model.fit(X, y).predict_proba(X)
+        model.partial_fit(X, y, sample_weight=np.ones(len(y)))
+    assert_array_equal(X, kept[0])
+    assert_array_equal(y, kept[1])

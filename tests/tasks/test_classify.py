@@ -1,0 +1,67 @@
+"""Bayes' rule on log joints: scale, impossible rows, decisions."""
+
+import numpy as np
+from numpy.testing import assert_allclose, assert_array_equal
+
+from suffice.densities import Diagonal, Gaussian, Product
+from suffice.estimate import estimate_categorical
+from suffice.joint import JointModel
+from suffice.stats import CategoricalStats
+from suffice.tasks import classify
+
+
+def counts(*tables):
+    levels = tuple(tuple(range(len(table[0]))) for table in tables)
+    arrays = tuple(np.array(table, dtype=float) for table in tables)
+    return CategoricalStats(levels, arrays, np.zeros((len(tables[0]), len(tables))))
+
+
+def words(*tables, smoothing=0.0, prior=(0.5, 0.5)):
+    density = estimate_categorical(counts(*tables), smoothing)
+    with np.errstate(divide="ignore"):
+        return JointModel(tuple(range(len(prior))), np.log(prior), Product((density,)))
+
+
+def ask(model, *codes):
+    return np.exp(classify.log_posterior(model, (tuple(np.array([c]) for c in codes),)))[0]
+
+
+def test_log_posteriors_keep_their_scale():
+    """A standard deviation of 1 and a mean 1e3 away is a log posterior of −5e5, where exp would saturate at −745."""
+    means = np.array([[0.0], [1e3]])
+    model = JointModel((0, 1), np.log([0.5, 0.5]), Product((Gaussian(means, Diagonal(np.ones((1, 1))), (0,)),)))
+    found = classify.log_posterior(model, (np.array([[0.0], [1e3], [500.0]]),))
+    assert_allclose(found, [[0, -5e5], [-5e5, 0], [np.log(0.5)] * 2], rtol=1e-12)
+    assert_allclose(classify.marginal_log_density(model, (np.zeros((1, 1)),)), np.log(0.5) - 0.5 * np.log(2 * np.pi))
+
+
+def test_a_class_without_the_category_is_ruled_out():
+    model = words([[2, 0], [1, 1]])
+    assert_array_equal(ask(model, 1), [0, 1])
+    assert_allclose(ask(model, 0), [2 / 3, 1 / 3])
+
+
+def test_a_row_impossible_in_every_class_has_the_limit_of_small_smoothing():
+    """Each class lacks one of the two: order 1 in both, coefficients (1/4)(4/4) and (2/2)(1/2)."""
+    model = words([[0, 4], [2, 0]], [[4, 0], [0, 2]])
+    expected = np.array([1 / 4 * 1.0, 1.0 * 1 / 2])
+    assert_allclose(ask(model, 0, 0), expected / expected.sum())
+    nearly = words([[0, 4], [2, 0]], [[4, 0], [0, 2]], smoothing=1e-9)
+    assert_allclose(ask(nearly, 0, 0), expected / expected.sum(), atol=1e-8)
+
+
+def test_priors_and_missing_cells():
+    model = words([[2, 0], [1, 1]], prior=(0.9, 0.1))
+    assert_allclose(ask(model, -1), [0.9, 0.1])
+    sure = words([[2, 0], [1, 1]], prior=(1.0, 0.0))
+    assert_array_equal(ask(sure, 1), [1, 0])  # impossible in the only class there can be: what is left is the prior
+    model = words([[2, 0], [1, 1]])
+    found = classify.log_posterior(model, ((np.array([0]),),), np.log([0.2, 0.8]))
+    assert_allclose(np.exp(found), [[0.2 / 0.6, 0.4 / 0.6]])
+
+
+def test_decisions():
+    log_p = np.log([[0.6, 0.4], [0.1, 0.9]])
+    assert classify.decide(log_p).tolist() == [0, 1]
+    assert classify.decide(log_p, np.array([[0.0, 1.0], [2.0, 0.0]])).tolist() == [1, 1]
+    assert classify.decide(np.log([[0.5, 0.5]])).tolist() == [0]  # ties go to the first class

@@ -1,0 +1,142 @@
+"""The helpers around NumPy: log space, triangles, groups of rows, threads."""
+
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax as scipy_log_softmax
+from threadpoolctl import threadpool_info
+
+from suffice import _arrays
+from suffice._arrays import (
+    add_gram,
+    invert_triangular,
+    log_softmax,
+    parallel_map,
+    pattern_groups,
+    row_chunks,
+    single_blas_thread,
+    symmetric,
+    workers,
+)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.lists(st.floats(-1e300, 1e300), min_size=3, max_size=3), min_size=1, max_size=5))
+def test_log_softmax(scores):
+    scores = np.array(scores)
+    found = log_softmax(scores)
+    assert_allclose(found, scipy_log_softmax(scores, axis=1), rtol=1e-12, atol=1e-12)
+    assert_allclose(np.exp(found).sum(axis=1), 1, rtol=1e-12)
+
+
+def test_log_softmax_with_impossible_classes():
+    inf = np.inf
+    assert_allclose(log_softmax(np.array([[0.0, -inf], [-inf, -1e5]])), [[0, -inf], [-inf, 0]])
+    assert_allclose(log_softmax(np.array([[-1e6, 0.0]])), [[-1e6, 0]])
+
+
+def test_triangles(rng):
+    lower = np.tril(rng.normal(size=(6, 6))) + 3 * np.eye(6)
+    assert_allclose(invert_triangular(lower) @ lower, np.eye(6), atol=1e-12)
+    with pytest.raises(np.linalg.LinAlgError):
+        invert_triangular(np.zeros((2, 2)))
+    total = np.zeros((4, 4), order="F")
+    rows = rng.normal(size=(9, 4))
+    add_gram(total, rows)
+    add_gram(total, rows[:2])
+    add_gram(total, rows[:0])
+    assert_allclose(symmetric(total), rows.T @ rows + rows[:2].T @ rows[:2])
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), n=st.integers(1, 60), d=st.sampled_from([1, 3, 8, 9, 17]))
+def test_groups_of_rows_with_the_same_observed_cells(seed, n, d):
+    observed = np.random.default_rng(seed).random((n, d)) < 0.6
+    groups = list(pattern_groups(observed))
+    for columns, index in groups:
+        expected = np.zeros(d, dtype=bool)
+        expected[columns] = True
+        assert (observed[index] == expected).all()
+    assert_array_equal(np.sort(np.concatenate([index for _, index in groups])), np.arange(n))
+    assert len({tuple(columns) for columns, _ in groups}) == len(groups)
+
+
+def test_chunks_cover_the_rows():
+    assert [(part.start, part.stop) for part in row_chunks(7, 3)] == [(0, 3), (3, 6), (6, 7)]
+    assert list(row_chunks(0, 3)) == []
+
+
+@pytest.mark.parametrize("threads", [1, 2, 7])
+def test_parallel_results_come_in_order(threads, monkeypatch):
+    monkeypatch.setattr(_arrays, "workers", lambda: threads)
+    seen = set()
+
+    def square(x):
+        seen.add(threading.get_ident())
+        return x * x
+
+    assert list(parallel_map(square, range(100))) == [x * x for x in range(100)]
+    assert (threading.get_ident() in seen) == (threads == 1)
+    assert len(seen) <= threads
+
+
+def test_small_jobs_stay_on_this_thread(monkeypatch):
+    monkeypatch.setattr(_arrays, "workers", lambda: 4)
+    here = threading.get_ident()
+    assert set(parallel_map(lambda _: threading.get_ident(), range(9), cost=100.0)) == {here}
+
+
+def test_an_error_in_a_worker_is_raised_here(monkeypatch):
+    monkeypatch.setattr(_arrays, "workers", lambda: 3)
+
+    def fail(x):
+        raise ZeroDivisionError(f"item {x}")
+
+    with pytest.raises(ZeroDivisionError, match="item 0"):
+        list(parallel_map(fail, range(5)))
+
+
+def blas_threads():
+    return {pool["filepath"]: pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_the_limit_on_blas_threads_is_lifted_by_the_last_one_out():
+    before = blas_threads()
+    with single_blas_thread():
+        with single_blas_thread():
+            assert set(blas_threads().values()) <= {1}
+        assert set(blas_threads().values()) <= {1}
+    assert blas_threads() == before
+    with pytest.raises(KeyError), single_blas_thread():
+        raise KeyError
+    assert blas_threads() == before
+
+
+def test_overlapping_limits_of_two_threads():
+    """The first in is the first out: what it restores must wait for the other."""
+    before = blas_threads()
+    inside, leave = threading.Event(), threading.Event()
+
+    def hold():
+        with single_blas_thread():
+            inside.set()
+            leave.wait(10)
+
+    other = threading.Thread(target=hold)
+    with single_blas_thread():
+        other.start()
+        assert inside.wait(10)
+    assert set(blas_threads().values()) <= {1}
+    leave.set()
+    other.join()
+    assert blas_threads() == before
+
+
+@pytest.mark.parametrize(("asked", "most"), [("1", 1), ("3", 3), ("0", 1), ("many", None), ("", None)])
+def test_number_of_workers(monkeypatch, asked, most):
+    monkeypatch.setenv("OMP_NUM_THREADS", asked)
+    assert 1 <= workers() <= (most or 10**6)

@@ -1,0 +1,321 @@
+"""Model files: what is saved comes back bit for bit, and a damaged or hostile file is one readable error."""
+
+import hashlib
+import io
+import json
+import os
+import pickle
+import random
+import stat
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+
+from suffice import GaussianDiscriminant, NaiveBayes, load, store
+from suffice.errors import ModelFileError
+
+NUMBERS = {
+    "full": GaussianDiscriminant(),
+    "full shared": GaussianDiscriminant(shared=True, divisor="unbiased", priors="uniform"),
+    "diagonal": GaussianDiscriminant("diagonal", shrinkage=0.1, priors=[0.2, 0.3, 0.5]),
+    "diagonal shared": GaussianDiscriminant("diagonal", shared=True, priors={"ash": 0.5, "birch": 0.25, "cedar": 0.25}),
+    "spherical": GaussianDiscriminant("spherical", priors=np.array([0.2, 0.3, 0.5])),
+    "spherical shared": GaussianDiscriminant("spherical", shared=True, missing="error", shrinkage=np.float64(0.25)),
+    "naive Bayes": NaiveBayes(),
+    "naive Bayes joint": NaiveBayes({(0, 2): "gaussian"}, smoothing=0.5, divisor="unbiased"),
+}
+
+
+def fresh(name):
+    return clone(NUMBERS[name])
+
+
+def texts(X):
+    """Return the same table with two more columns, of text and of truth values, with missing cells."""
+    frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    frame["größe"] = np.where(X[:, 0] > 1, None, np.where(X[:, 1] > 0, "", "groß"))
+    return frame.assign(on=pd.array(np.where(X[:, 2] > 1, None, X[:, 2] > 0).tolist(), dtype="boolean"))
+
+
+def again(model, folder):
+    path = folder / "model.suffice"
+    model.save(path)
+    return load(path)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_round_trip(blobs, tmp_path, name):
+    X, y = blobs
+    model = fresh(name).fit(X, y)
+    other = again(model, tmp_path)
+    assert type(other) is type(model)
+    for ask in ("predict_log_proba", "predict_joint_log_proba", "score_samples", "predict", "decision_function"):
+        assert_array_equal(getattr(other, ask)(X), getattr(model, ask)(X))
+    assert_array_equal(other.classes_, model.classes_)
+    assert other.classes_.dtype == model.classes_.dtype
+    assert_array_equal(other.covariances_, model.covariances_)
+    assert [str(note) for note in other.notes_] == [str(note) for note in model.notes_]
+    assert other.n_features_in_ == 4
+    assert not hasattr(other, "feature_names_in_")
+    for setting, value in model.get_params().items():
+        if isinstance(value, np.ndarray):
+            assert_array_equal(other.get_params()[setting], value)
+        else:
+            assert other.get_params()[setting] == value
+
+
+@pytest.mark.parametrize("name", ["full", "full shared", "diagonal", "naive Bayes"])
+def test_round_trip_with_missing_cells(holed, tmp_path, name):
+    X, y = holed
+    model = fresh(name).fit(X, y)
+    assert_array_equal(again(model, tmp_path).predict_log_proba(X), model.predict_log_proba(X))
+
+
+@pytest.mark.parametrize(
+    "families", ["auto", {("x0", "x3"): "gaussian", "on": "categorical"}, {0: "categorical"}], ids=str
+)
+def test_round_trip_of_mixed_columns(blobs, tmp_path, families):
+    X, y = blobs
+    table = texts(X)
+    model = NaiveBayes(families).fit(table, pd.Categorical(y))
+    other = again(model, tmp_path)
+    assert_array_equal(other.predict_log_proba(table), model.predict_log_proba(table))
+    assert other.feature_names_in_.tolist() == list(table)
+    assert_array_equal(other.predict(table), model.predict(table))
+
+
+def test_round_trip_of_a_table_wider_than_long(rng, tmp_path):
+    X, y = rng.normal(size=(30, 300)), np.arange(30) % 3
+    for shared in (False, True):
+        model = GaussianDiscriminant(shared=shared).fit(X, y)
+        other = again(model, tmp_path)
+        assert_array_equal(other.predict_log_proba(X), model.predict_log_proba(X))
+        assert (tmp_path / "model.suffice").stat().st_size < 300 * 300 * 8
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        [0, 1, 1, 0],
+        [True, False, True, False],
+        ["", "é 🦉", "", "é 🦉"],
+        np.array(["b", "a", "b", "a"], dtype=object),
+        [-(2**62), 2**62, 5, 5],
+        np.array([1.0, 2.0, 1.0, 2.0]),
+    ],
+    ids=["int", "bool", "unicode", "object", "large", "float"],
+)
+def test_labels_survive(tmp_path, y):
+    X = [[0.0], [1.0], [2.5], [3.0]]
+    model = GaussianDiscriminant("diagonal").fit(X, y)
+    other = again(model, tmp_path)
+    assert other.classes_.dtype == model.classes_.dtype
+    assert other.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_loaded_model_learns_on(blobs, tmp_path, name):
+    X, y = blobs
+    model = fresh(name).fit(X[:50], y[:50])
+    other = again(model, tmp_path)
+    model.partial_fit(X[50:], y[50:])
+    assert_array_equal(other.partial_fit(X[50:], y[50:]).predict_log_proba(X), model.predict_log_proba(X))
+    first = again(fresh(name).fit(X[:50], y[:50]), tmp_path)
+    second = again(fresh(name).fit(X[50:], y[50:]), tmp_path)
+    assert_array_equal(first.merge(second).predict_log_proba(X), model.predict_log_proba(X))
+
+
+def test_a_loaded_model_meets_new_levels_and_classes(blobs, tmp_path):
+    X, y = blobs
+    table = texts(X)
+    late = table.assign(größe="riesig")
+    model = NaiveBayes().fit(table, y)
+    other = again(model, tmp_path)
+    for one in (model, other):
+        one.partial_fit(late, ["yew"] * len(y))
+    assert other.classes_.tolist() == ["ash", "birch", "cedar", "yew"]
+    assert_array_equal(other.predict_log_proba(late), model.predict_log_proba(late))
+
+
+def test_the_file_is_a_zip_of_json_and_plain_arrays(holed, tmp_path):
+    """Anyone can read it without this library: no pickle, nothing compressed, every array named with its digest."""
+    X, y = holed
+    GaussianDiscriminant().fit(X, y).save(tmp_path / "m.suffice")
+    with zipfile.ZipFile(tmp_path / "m.suffice") as archive:
+        document = json.loads(archive.read("model.json"))
+        names = set(archive.namelist())
+        assert names == {"model.json", *(f"{name}.npy" for name in document["sha256"])}
+        assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist())
+        for name, digest in document["sha256"].items():
+            data = archive.read(f"{name}.npy")
+            assert hashlib.sha256(data).hexdigest() == digest
+            np.load(io.BytesIO(data), allow_pickle=False)
+    assert document["format"] == "suffice-model"
+    assert document["version"] == 1
+    assert {"suffice", "numpy", "scipy", "scikit-learn"} <= set(document["written_by"])
+
+
+def test_equal_models_make_equal_files(blobs, tmp_path):
+    for name in ("a", "b"):
+        GaussianDiscriminant().fit(*blobs).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+# --- saving fails ---
+
+
+@pytest.fixture
+def saved(blobs, tmp_path):
+    """Return a model and the file it was saved to."""
+    model = GaussianDiscriminant("diagonal").fit(*blobs)
+    path = tmp_path / "old.suffice"
+    model.save(path)
+    return model, path
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["fsync", "rename", "chmod", "archive", "temporary file", "interrupt"],
+)
+def test_a_failed_save_leaves_the_old_file(saved, monkeypatch, where):
+    model, path = saved
+    before, listed = path.read_bytes(), sorted(path.parent.iterdir())
+    model.set_params(divisor="unbiased")
+
+    def fail(*args, **kwargs):
+        raise KeyboardInterrupt if where == "interrupt" else OSError(28, "No space left on device")
+
+    target = {
+        "fsync": (os, "fsync"),
+        "interrupt": (os, "fsync"),
+        "rename": (Path, "replace"),
+        "chmod": (Path, "chmod"),
+        "archive": (zipfile.ZipFile, "writestr"),
+        "temporary file": (store.tempfile, "mkstemp"),
+    }[where]
+    with monkeypatch.context() as patch:
+        patch.setattr(*target, fail)
+        with pytest.raises(KeyboardInterrupt if where == "interrupt" else OSError):
+            model.save(path)
+    assert path.read_bytes() == before
+    assert sorted(path.parent.iterdir()) == listed
+    model.save(path)
+    assert path.read_bytes() != before
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write to any folder")
+def test_a_folder_that_may_not_be_written_to(saved):
+    model, path = saved
+    before = path.read_bytes()
+    path.parent.chmod(0o500)
+    try:
+        with pytest.raises(PermissionError):
+            model.save(path)
+    finally:
+        path.parent.chmod(0o700)
+    assert path.read_bytes() == before
+
+
+def test_other_places_that_cannot_be_saved_to(saved, tmp_path):
+    model, path = saved
+    (tmp_path / "folder").mkdir()
+    for target in (tmp_path / "folder", tmp_path / "nowhere" / "m.suffice", path / "below.suffice"):
+        with pytest.raises(OSError):  # noqa: PT011  the kind differs between systems
+            model.save(target)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["folder", "old.suffice"]
+
+
+def test_settings_that_no_file_can_hold(blobs, tmp_path):
+    class Own:
+        encode = summarize = estimate = recode = zero = None
+
+    model = NaiveBayes().fit(*blobs).set_params(families=Own())
+    with pytest.raises(ValueError, match="cannot be written"):
+        model.save(tmp_path / "m.suffice")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_permissions(saved):
+    model, path = saved
+    mask = os.umask(0o027)
+    try:
+        model.save(path.with_name("new.suffice"))
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(path.with_name("new.suffice").stat().st_mode) == 0o640
+    path.chmod(0o600)
+    model.save(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+# --- files that are none ---
+
+
+def refuses(path, match=None):
+    with pytest.raises(ModelFileError, match=match) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "nothing.suffice")
+    with pytest.raises(OSError):  # noqa: PT011  IsADirectoryError, or PermissionError on Windows
+        load(tmp_path)
+
+
+def test_truncated_at_any_length(saved):
+    _, path = saved
+    data = path.read_bytes()
+    for length in [*range(0, len(data), max(1, len(data) // 150)), *range(len(data) - 60, len(data))]:
+        path.write_bytes(data[:length])
+        refuses(path)
+    path.write_bytes(data)
+    load(path)
+
+
+def test_a_flipped_byte_is_noticed_or_harmless(saved, blobs):
+    """Every part has a checksum; only bytes nobody reads (times, attributes) may differ, and then nothing else does."""
+    model, path = saved
+    data, expected = path.read_bytes(), model.predict_log_proba(blobs[0])
+    numbers = random.Random(3)
+    flips = [(place, 1 << numbers.randrange(8)) for place in numbers.sample(range(len(data)), 800)]
+    directory = range(data.rindex(b"PK\x01\x02"), len(data))  # the last entry of the directory and where all of it is
+    for place, bit in [*flips, *((place, 1 << b) for place in directory for b in range(8))]:
+        damaged = bytearray(data)
+        damaged[place] ^= bit
+        path.write_bytes(bytes(damaged))
+        try:
+            found = load(path)
+        except ModelFileError:
+            continue
+        assert_array_equal(found.predict_log_proba(blobs[0]), expected)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"PK\x03\x04", b"hello", pickle.dumps({"model": 1}), b"\x00" * 5000, b"{}", b"PK\x05\x06" + b"\x00" * 18],
+    ids=["empty", "start", "text", "pickle", "zeros", "json", "empty zip"],
+)
+def test_other_files(tmp_path, content):
+    path = tmp_path / "m.suffice"
+    path.write_bytes(content)
+    refuses(path)
+
+
+class Trap:
+    def __reduce__(self):
+        return (os.system, ("touch trap-was-run",))
+
+
+def test_a_pickle_is_never_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("m.suffice").write_bytes(pickle.dumps(Trap()))
+    refuses(Path("m.suffice"))
+    assert not Path("trap-was-run").exists()
