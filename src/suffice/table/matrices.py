@@ -8,6 +8,7 @@ from typing import Any
 from .._arrays import Array, Codes, np, sparse
 from ..errors import DataError
 from ..schema import Kind, Level, unnamed_schema
+from .cells import LARGEST
 
 
 class ContainerError(DataError, TypeError):
@@ -26,12 +27,8 @@ class SparseTable:
         if not rows.has_canonical_format:
             rows = rows.copy() if rows is X else rows
             rows.sum_duplicates()
-        if rows.dtype.kind == "f" and not np.isfinite(rows.data.sum()) and not np.isfinite(rows.data).all():
-            column = int(rows.indices[int(np.argmin(np.isfinite(rows.data)))])
-            raise DataError(
-                f"Input X contains NaN or infinity in column {column} of a sparse matrix, where cells that are not "
-                "stored are zeros. Next: correct those cells."
-            )
+        if rows.dtype.kind == "f" and not np.isfinite(np.einsum("i,i->", rows.data, rows.data)):
+            _refuse_odd(rows)
         self._rows = rows
         self.rows = int(rows.shape[0])
         kind = Kind.BOOLEAN if rows.dtype.kind == "b" else Kind.NUMERIC
@@ -61,3 +58,17 @@ def _refused() -> ContainerError:
         "Sparse input is not supported here: this model needs every cell. Next: use NaiveBayes with the family "
         "'multinomial', 'bernoulli' or 'poisson' for all columns, or X.toarray() if it fits in memory."
     )
+
+
+def _refuse_odd(rows: Any) -> None:
+    """Raise DataError naming a column with NaN, infinity, or numbers as large as dense tables refuse."""
+    finite = np.isfinite(rows.data)
+    if not finite.all():
+        column = int(rows.indices[int(np.argmin(finite))])
+        raise DataError(
+            f"Input X contains NaN or infinity in column {column} of a sparse matrix, where cells that are not "
+            "stored are zeros. Next: correct those cells."
+        )
+    large = np.abs(rows.data) > np.float64(LARGEST)
+    if large.any():
+        raise DataError.overflowing([int(rows.indices[int(np.argmax(large))])])

@@ -175,6 +175,12 @@ def test_sparse_cells_must_be_finite(value):
         NaiveBayes("multinomial").fit(sparse.csr_array([[1.0, value], [0.0, 1.0]]), [0, 1])
 
 
+@pytest.mark.parametrize("make", [np.asarray, sparse.csr_array])
+def test_numbers_that_overflow_are_refused(make):
+    with pytest.raises(DataError, match="beyond 1e150"):
+        NaiveBayes("multinomial").fit(make([[1.0, 1e200], [0.0, 1.0]]), [0, 1])
+
+
 @pytest.mark.parametrize("families", ["auto", "gaussian", "laplace", "categorical", {0: "gaussian", 1: "poisson"}])
 def test_sparse_tables_need_families_of_counts(families):
     with pytest.raises(DataError, match=r"Sparse input is not supported here.*'multinomial'"):
