@@ -252,7 +252,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
 
-    def _align(self, table: Table) -> tuple[int, ...]:
+    def _align(self, table: Table) -> Sequence[int]:
         order = self._schema.align(table.schema, type(self).__name__)
         if self._schema.named != table.schema.named:
             known, got = ("with", "does not have valid") if self._schema.named else ("without", "has")
@@ -293,7 +293,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
 
 def _encode(table: Table, order: Sequence[int], plan: Sequence[Block]) -> list[Any]:
     """Return the rows of each block; column p of the model stands at order[p] of the table."""
-    if tuple(order) == tuple(range(len(order))):
+    if isinstance(order, range):  # the columns stand where they did: there may be very many
         return [block.family.encode(table, block.positions) for block in plan]
     return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
 
