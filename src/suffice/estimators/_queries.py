@@ -253,6 +253,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
 
     def _align(self, table: Table) -> Sequence[int]:
+        if table.schema is self._schema:
+            return range(len(self._schema))
         order = self._schema.align(table.schema, type(self).__name__)
         if self._schema.named != table.schema.named:
             known, got = ("with", "does not have valid") if self._schema.named else ("without", "has")

@@ -34,8 +34,7 @@ class SumStats:
         codes = np.zeros(n, dtype=np.int64) if codes is None else codes
         if is_sparse(rows):
             seen = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
-            total = (_indicator(codes, k, weight) @ rows).toarray()
-            return cls(np.repeat(seen[:, None], d, axis=1), np.asarray(total, dtype=np.float64))
+            return cls(np.repeat(seen[:, None], d, axis=1), _sparse_sums(rows, codes, k, weight))
 
         def add_up(part: slice) -> tuple[Array, Array]:
             block, own = rows[part], codes[part]
@@ -74,6 +73,20 @@ class SumStats:
         if weight.ndim != 2 or weight.shape != total.shape or (weight < 0).any() or (total < 0).any():
             raise ValueError("sums of counts")
         return cls(weight, total)
+
+
+def _sparse_sums(rows: Any, codes: Codes, k: int, weight: Array | None) -> Array:
+    """Return the sums (k, d) of the stored cells by class, a few of them at a time."""
+    n, d = rows.shape
+    total = np.zeros(k * d)
+    for part in row_chunks(n, max(1, n // (1 + rows.nnz // max(CHUNK_CELLS, k * d)))):
+        bounds = rows.indptr[part.start : part.stop + 1]
+        stored, lengths = slice(bounds[0], bounds[-1]), np.diff(bounds)
+        place = np.repeat(codes[part].astype(np.int64) * d, lengths)
+        place += rows.indices[stored]
+        amounts = rows.data[stored] if weight is None else rows.data[stored] * np.repeat(weight[part], lengths)
+        total += np.bincount(place, weights=amounts, minlength=k * d)
+    return total.reshape(k, d)
 
 
 def _indicator(codes: Codes, k: int, weight: Array | None) -> Any:
