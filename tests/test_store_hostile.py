@@ -219,6 +219,22 @@ def test_no_memory_is_spent_on_a_bomb(gaussian):
         tracemalloc.stop()
 
 
+def test_a_part_cannot_claim_more_than_its_file(gaussian):
+    """The directory says a gigabyte follows where there are a few bytes; none of it may be set aside."""
+    gaussian.pack()
+    data = bytearray(gaussian.path.read_bytes())
+    entry = data.rindex(b"PK\x01\x02", 0, data.rindex(b"weight.npy"))
+    data[entry + 20 : entry + 28] = (1 << 30).to_bytes(4, "little") * 2
+    gaussian.path.write_bytes(bytes(data))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="claims a size"):
+            load(gaussian.path)
+        assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    finally:
+        tracemalloc.stop()
+
+
 def header(shape, descr="'<f8'", order="False", body=b"\x00" * 24):
     text = f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + body

@@ -25,6 +25,7 @@ __all__ = [
     "invert_triangular",
     "log_softmax",
     "logsumexp",
+    "lower_factor",
     "np",
     "parallel_map",
     "pattern_groups",
@@ -43,20 +44,56 @@ R = TypeVar("R")
 
 
 def log_softmax(scores: Array) -> Array:
-    """Return scores − log Σ exp(scores) per row, (n, k) in nats, without overflow or saturation."""
-    peak = scores.max(axis=1, keepdims=True)
-    shifted = scores - np.where(np.isfinite(peak), peak, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.exp(shifted).sum(axis=1, keepdims=True))
-    return np.asarray(shifted - total)
+    """Return scores − log Σ exp(scores) per row, (n, k) in nats, without overflow or saturation.
+
+    A row of −∞ alone has no answer and becomes NaN. Rows are worked on as columns of a block in cache: reducing along
+    a short last axis is what would take the time.
+    """
+    out = np.empty_like(scores, dtype=np.float64)
+
+    def fill(part: slice) -> None:
+        block = np.ascontiguousarray(scores[part].T, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            block -= block.max(axis=0)
+            block -= np.log(np.exp(block).sum(axis=0))
+        out[part] = block.T
+
+    for _ in parallel_map(
+        fill, row_chunks(len(scores), max(1, (1 << 16) // max(scores.shape[1], 1))), cost=40.0 * scores.size
+    ):
+        pass
+    return out
+
+
+def lower_factor(matrix: Array) -> Array:
+    """Return the lower Cholesky factor (d, d); LinAlgError if the matrix is not positive definite.
+
+    NumPy's runs beside other threads, SciPy's does not.
+    """
+    return np.asarray(np.linalg.cholesky(matrix))
 
 
 def invert_triangular(lower: Array) -> Array:
-    """Return the inverse of a lower triangular matrix (d, d)."""
-    inverse, info = lapack.dtrtri(lower, lower=1)
-    if info != 0:
-        raise np.linalg.LinAlgError("triangular matrix is singular")
-    return np.ascontiguousarray(np.tril(inverse))
+    """Return the inverse of a lower triangular matrix (d, d); LinAlgError if it is singular."""
+    inverse = np.zeros(lower.shape)
+    _invert_into(lower, inverse)
+    return inverse
+
+
+def _invert_into(lower: Array, out: Array) -> None:
+    """Invert by halves: products run beside those of other threads, which SciPy's LAPACK calls do not."""
+    d = len(lower)
+    if d <= 64:
+        upper, info = lapack.dtrtri(lower.T, lower=0)
+        if info != 0:
+            raise np.linalg.LinAlgError("triangular matrix is singular")
+        out[...] = np.tril(upper.T)
+        return
+    h = d // 16 * 8
+    _invert_into(lower[:h, :h], out[:h, :h])
+    _invert_into(lower[h:, h:], out[h:, h:])
+    np.matmul(out[h:, h:], lower[h:, :h] @ out[:h, :h], out=out[h:, :h])
+    np.negative(out[h:, :h], out=out[h:, :h])
 
 
 def add_gram(total: Array, rows: Array) -> None:

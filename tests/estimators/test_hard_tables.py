@@ -257,7 +257,7 @@ def test_a_later_batch_may_bring_the_first_cells_of_a_column(blobs):
         assert np.isfinite(model.predict_log_proba(X[:40])).all()
         model.partial_fit(X[40:], y[40:])
         expected = GaussianDiscriminant(covariance).fit(X, y).predict_proba(X)
-        assert_allclose(model.predict_proba(X), expected, atol=1e-7)
+        assert_allclose(model.predict_proba(X), expected, atol=1e-9)
 
 
 def test_missing_cells_are_refused_on_request(holed):

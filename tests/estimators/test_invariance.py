@@ -72,7 +72,7 @@ def test_units_with_collinear_and_constant_columns(blobs, setting):
 def test_units_with_missing_cells(holed, setting):
     X, y = holed
     unit = np.array([1e6, 1e-6, 1e3, 1.0])
-    assert_allclose(posteriors(X * unit, y, setting), posteriors(X, y, setting), rtol=0, atol=1e-7)
+    assert_allclose(posteriors(X * unit, y, setting), posteriors(X, y, setting), rtol=0, atol=UNITS)
 
 
 def test_units_in_naive_bayes(holed):
@@ -80,7 +80,7 @@ def test_units_in_naive_bayes(holed):
     unit = np.array([1e6, 1e-6, 1e3, 1.0])
     for families in ("auto", {(0, 2): "gaussian"}):
         a, b = NaiveBayes(families).fit(X, y), NaiveBayes(families).fit(X * unit, y)
-        assert_allclose(b.predict_proba(X * unit), a.predict_proba(X), rtol=0, atol=1e-7)
+        assert_allclose(b.predict_proba(X * unit), a.predict_proba(X), rtol=0, atol=UNITS)
 
 
 @pytest.mark.parametrize("setting", EVERY)
@@ -99,7 +99,7 @@ def test_order_of_rows(request, rng, setting, table):
     X, y = request.getfixturevalue(table)
     order = rng.permutation(len(y))
     found = posteriors(X[order], y[order], setting)
-    assert_allclose(found, posteriors(X, y, setting)[order], rtol=0, atol=1e-7 if table == "holed" else 1e-11)
+    assert_allclose(found, posteriors(X, y, setting)[order], rtol=0, atol=1e-9 if table == "holed" else 1e-11)
 
 
 @pytest.mark.parametrize("setting", EVERY)
@@ -107,7 +107,7 @@ def test_order_of_rows(request, rng, setting, table):
 def test_order_of_columns(request, setting, table):
     X, y = request.getfixturevalue(table)
     found = posteriors(X[:, [2, 0, 3, 1]], y, setting)
-    assert_allclose(found, posteriors(X, y, setting), rtol=0, atol=1e-7 if table == "holed" else 1e-11)
+    assert_allclose(found, posteriors(X, y, setting), rtol=0, atol=1e-9 if table == "holed" else 1e-11)
 
 
 @pytest.mark.parametrize("setting", EVERY)
@@ -119,7 +119,7 @@ def test_names_of_classes(request, setting, table):
     model = GaussianDiscriminant(**EVERY[setting]).fit(X, new)
     assert model.classes_.tolist() == [-3, 0, 7]
     found = model.predict_proba(X)[:, [2, 0, 1]]
-    assert_allclose(found, posteriors(X, y, setting), rtol=0, atol=1e-7 if table == "holed" else 1e-11)
+    assert_allclose(found, posteriors(X, y, setting), rtol=0, atol=1e-9 if table == "holed" else 1e-11)
 
 
 def test_order_in_naive_bayes(blobs, rng):

@@ -182,6 +182,11 @@ def test_a_truth_value_seen_in_one_state_keeps_the_other():
     assert_allclose(model.predict_joint_log_proba(np.array([[False]])), np.log([[2 / 3 * 1 / 4, 1 / 3 * 1 / 3]]))
 
 
+def test_a_column_of_one_level_says_nothing():
+    model = NaiveBayes().fit([["a", "x"], ["a", "z"], ["a", "z"]], [0, 0, 1])
+    assert_allclose(model.predict_proba([["a", None]])[0], model.priors_)
+
+
 def test_learned_tables(table):
     frame, y = table
     model = NaiveBayes({("height", "depth"): "gaussian", "floors": "categorical"}).fit(frame, y)

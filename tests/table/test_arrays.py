@@ -128,7 +128,7 @@ def test_a_column_without_any_value_is_of_no_kind():
 
 def test_equal_numbers_are_one_level():
     assert cells(np.array([[1.0], [True], [1]], dtype=object)) == [1, 1, 1]
-    levels = {read_table(np.array(X)).categories(0)[0] for X in ([[0], [1]], [[0.0], [1.0]], [[False], [True]])}
+    levels = {tuple(read_table(np.array(X)).categories(0)[0]) for X in ([[0], [1]], [[0.0], [1.0]], [[False], [True]])}
     assert len(levels) == 1
     assert cells(np.array([[0.0], [-0.0]])) == [0, 0]
 

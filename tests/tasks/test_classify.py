@@ -60,6 +60,21 @@ def test_priors_and_missing_cells():
     assert_allclose(np.exp(found), [[0.2 / 0.6, 0.4 / 0.6]])
 
 
+def test_a_class_of_prior_zero_does_not_set_the_limit():
+    """It alone could have made the row, and it cannot be: the others share by their own coefficients, 1/4 and 1/2."""
+    model = words([[1, 1], [4, 0], [2, 0]], prior=(0.0, 0.5, 0.5))
+    assert_allclose(ask(model, 1), [0, 1 / 3, 2 / 3])
+
+
+def test_a_row_no_class_and_no_limit_allows_gets_the_prior():
+    class Nowhere:
+        def log_density(self, rows):
+            return np.full((len(rows), 2), -np.inf)
+
+    model = JointModel((0, 1), np.log([0.3, 0.7]), Product((Nowhere(),)))
+    assert_allclose(np.exp(classify.log_posterior(model, (np.zeros((2, 1)),))), [[0.3, 0.7]] * 2)
+
+
 def test_decisions():
     log_p = np.log([[0.6, 0.4], [0.1, 0.9]])
     assert classify.decide(log_p).tolist() == [0, 1]

@@ -6,11 +6,11 @@ correlation scale, so a change of units changes nothing but `log_det`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from .._arrays import Array, cholesky, invert_triangular, np, parallel_map, row_chunks
+from .._arrays import Array, invert_triangular, lower_factor, np, parallel_map, row_chunks
 
 CHUNK_CELLS = 1 << 17  # 1 MiB of float64 per buffer: whitened rows are squared while still in cache
 FAR = 1e6  # squared distance between class means above which distances are not expanded into products
@@ -58,21 +58,16 @@ def _far_apart(whitened_means: Array) -> bool:
     return bool((whitened_means**2).sum(axis=-1).max(initial=0.0) > FAR)
 
 
-def _shared_distances(rows: Array, means: Array, factor: Array | None, scale: Array) -> Array:
+def _shared_distances(rows: Array, means: Array, whiten: Callable[[Array], Array]) -> Array:
     """Return distances under one covariance: whiten the rows once, then |z|² − 2 z·m + |m|²."""
     center = means.mean(axis=0)
-
-    def white(block: Array) -> Array:
-        scaled = (block - center) / scale
-        return np.asarray(scaled if factor is None else scaled @ factor)
-
-    targets = white(means)
+    targets = whiten(means - center)
     lengths = np.einsum("kd,kd->k", targets, targets)
     far = _far_apart(targets)
     out = np.empty((len(rows), len(means)))
 
     def fill(part: slice) -> None:
-        z = white(rows[part])
+        z = whiten(rows[part] - center)
         if far:
             for c, target in enumerate(targets):
                 shifted = z - target
@@ -82,7 +77,7 @@ def _shared_distances(rows: Array, means: Array, factor: Array | None, scale: Ar
         block *= -2.0
         block += lengths
         block += np.einsum("nd,nd->n", z, z)[:, None]
-        np.maximum(block, 0.0, out=out[part]) if not np.isnan(block).any() else np.copyto(out[part], block)
+        np.maximum(block, 0.0, out=out[part])
 
     d = rows.shape[1]
     for _ in parallel_map(fill, row_chunks(len(rows), _chunk_rows(d)), cost=2.0 * rows.size * (len(means) + d)):
@@ -92,14 +87,13 @@ def _shared_distances(rows: Array, means: Array, factor: Array | None, scale: Ar
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """Any symmetric positive definite matrix: `covariance` (g, d, d).
+    """Any symmetric positive definite matrix: `covariance` (g, d, d), with log determinants (g,).
 
-    `scale` (g, d) are standard deviations and `whitener` (g, d, d) the inverse transposed Cholesky factor of the
-    correlation matrix, so that ((x − μ) / scale) @ whitener has covariance I.
+    `whitener` (d, g, d) holds the lower triangular W = L⁻¹ D^(−½) of each, L Lᵀ being the correlation matrix and D
+    the variances: W (x − μ) has covariance I. Rows come first, so that the same rows of all g of them are one matrix.
     """
 
     covariance: Array
-    scale: Array
     whitener: Array
     log_det: Array
 
@@ -107,14 +101,19 @@ class Full:
     def factor(cls, covariance: Array) -> Self:
         """Factor positive definite matrices (g, d, d)."""
         g, d, _ = covariance.shape
-        scale = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-        whitener, log_det = np.empty((g, d, d)), np.empty(g)
-        for i in range(g):
-            correlation = covariance[i] / scale[i][:, None] / scale[i]
-            lower = cholesky(correlation, lower=True, check_finite=False)
-            whitener[i] = invert_triangular(lower).T
-            log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale[i]).sum())
-        return cls(covariance, scale, whitener, log_det)
+        whitener, log_det = np.empty((d, g, d)), np.empty(g)
+
+        def work(i: int) -> None:
+            scale = np.sqrt(np.diagonal(covariance[i]))
+            correlation = covariance[i] / scale[:, None]
+            correlation /= scale
+            lower = lower_factor(correlation)
+            np.divide(invert_triangular(lower), scale, out=whitener[:, i])
+            log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale).sum())
+
+        for _ in parallel_map(work, range(g), cost=float(g) * d**3):
+            pass
+        return cls(covariance, whitener, log_det)
 
     @property
     def g(self) -> int:
@@ -122,21 +121,44 @@ class Full:
 
     def distances(self, rows: Array, means: Array) -> Array:
         if self.g == 1:
-            return _shared_distances(rows, means, self.whitener[0], self.scale[0])
+            return _shared_distances(rows, means, self.whiten)
         n, d = rows.shape
-        factors = self.whitener / self.scale[:, :, None]
-        out = np.empty((n, len(means)))
-        size = _chunk_rows(d, least=512)
+        center = means.mean(axis=0)
+        targets = np.einsum("igj,gj->ig", self.whitener, means - center)
+        if _far_apart(targets.T):
+            return self._direct_distances(rows, means)
+        height = _panel_height(d, self.g)
+        size = max(CHUNK_CELLS // max(height * self.g, d), 256)
+        out = np.empty((n, self.g))
 
         def fill(part: slice) -> None:
-            block = rows[part]
-            centered, z = np.empty((2, *block.shape))
-            for c, mean in enumerate(means):
-                np.subtract(block, mean, out=centered)
-                np.matmul(centered, factors[c], out=z)
-                np.einsum("nd,nd->n", z, z, out=out[part, c])
+            block = rows[part] - center
+            z = np.empty((height * self.g, len(block)))
+            squares, total = np.empty((self.g, len(block))), np.zeros((self.g, len(block)))
+            for top in range(0, d, height):
+                stop = min(top + height, d)
+                panel = self.whitener[top:stop].reshape(-1, d)[:, :stop]  # right of it, these rows are zero
+                white = np.matmul(panel, block[:, :stop].T, out=z[: len(panel)])
+                white -= targets[top:stop].reshape(-1, 1)
+                cube = white.reshape(-1, *squares.shape)
+                total += np.einsum("bgn,bgn->gn", cube, cube, out=squares)
+            out[part] = total.T
 
-        for _ in parallel_map(fill, row_chunks(n, size), cost=2.0 * rows.size * d * len(means)):
+        for _ in parallel_map(fill, row_chunks(n, size), cost=float(rows.size) * d * self.g):
+            pass
+        return out
+
+    def _direct_distances(self, rows: Array, means: Array) -> Array:
+        """Like `distances`, rows less each mean, for class means too far apart to be moved to one origin."""
+        out = np.empty((len(rows), self.g))
+
+        def fill(part: slice) -> None:
+            for c, mean in enumerate(means):
+                z = (rows[part] - mean) @ self.whitener[:, c].T
+                out[part, c] = np.einsum("nd,nd->n", z, z)
+
+        size = _chunk_rows(rows.shape[1], least=256)
+        for _ in parallel_map(fill, row_chunks(len(rows), size), cost=float(rows.size) * rows.shape[1] * self.g):
             pass
         return out
 
@@ -147,10 +169,23 @@ class Full:
         return self.covariance
 
     def solve(self, vectors: Array) -> Array:
-        return np.asarray((self.whiten(vectors) @ self.whitener[0].T) / self.scale[0])
+        return np.asarray(self.whiten(vectors) @ self.whitener[:, 0])
 
     def whiten(self, rows: Array) -> Array:
-        return np.asarray((rows / self.scale[0]) @ self.whitener[0])
+        out = np.empty(rows.shape)
+        d = rows.shape[1]
+        height = _panel_height(d, 1)
+        for top in range(0, d, height):
+            stop = min(top + height, d)
+            np.matmul(rows[:, :stop], self.whitener[top:stop, 0, :stop].T, out=out[:, top:stop])
+        return out
+
+
+def _panel_height(d: int, g: int) -> int:
+    """Return how many rows of g triangular factors to multiply at once: few leave out most of the zeros above the
+    diagonal, but products of less than a couple of hundred rows in all are slow.
+    """
+    return d if d <= 32 else min(max(256 // g, 4), max(d // 8, 32))
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +204,7 @@ class Diagonal:
 
     def distances(self, rows: Array, means: Array) -> Array:
         if self.g == 1:
-            return _shared_distances(rows, means, None, np.sqrt(self.variance[0]))
+            return _shared_distances(rows, means, self.whiten)
         n, d = rows.shape
         center = means.mean(axis=0)
         shifted, precision = means - center, 1.0 / self.variance
@@ -185,7 +220,7 @@ class Diagonal:
             block *= block
             total += block @ precision.T
             total += constant
-            np.maximum(total, 0.0, out=out[part]) if not np.isnan(total).any() else np.copyto(out[part], total)
+            np.maximum(total, 0.0, out=out[part])
 
         for _ in parallel_map(fill, row_chunks(n, _chunk_rows(d)), cost=4.0 * rows.size * len(means)):
             pass
@@ -241,7 +276,7 @@ class Spherical:
 
     def distances(self, rows: Array, means: Array) -> Array:
         least = self.variance.min()  # distances are compared in standard deviations of the smallest sphere
-        unit = _shared_distances(rows, means, None, np.full(self.d, np.sqrt(least)))
+        unit = _shared_distances(rows, means, lambda centered: centered / np.sqrt(least))
         return np.asarray(unit * (least / self.variance))
 
     def marginal(self, columns: Sequence[int]) -> Spherical:

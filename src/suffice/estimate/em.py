@@ -21,6 +21,8 @@ GAIN = 1e-14  # relative gain in log likelihood of one cycle below which an esti
 HARDLY = 1e-9  # what hardly moving is, and at the edge of singularity, where each step is mended
 HARDLY_AT_THE_EDGE = 1e-5
 MAX_STEPS = 1000
+POLISHED = 1e-13  # a last step this short is rounding
+POLISHING_STEPS = 200
 MAX_COLUMNS = 4096  # EM holds d × d matrices
 BATCH_CELLS = 1 << 22  # cells of the completed scatters made at once
 
@@ -178,7 +180,7 @@ def _climb(problem: _Problem, point: _Point) -> tuple[_Point, int, float]:
         steps += 1
         moved = second.distance(first)
         if moved <= TOLERANCE:
-            return second, steps, 0.0
+            return (second if _is_mended(second) else _polish(problem, second)), steps, 0.0
         leap = _extrapolate(point, first, second)
         reached, after = _attempt(problem, leap) if leap is not None else (-np.inf, second)
         if reached < likelihood:
@@ -186,15 +188,40 @@ def _climb(problem: _Problem, point: _Point) -> tuple[_Point, int, float]:
             reached, after = _step(problem, second)
         steps += 1
         if reached - likelihood <= GAIN * abs(reached) and moved <= _hardly(second):
-            return after, steps, 0.0
+            return (after if _is_mended(second) else _polish(problem, second)), steps, 0.0
         assert leap is not None
         point, first, likelihood = leap, after, reached
     return first, steps, point.distance(first)
 
 
 def _hardly(point: _Point) -> float:
-    mended = any(_positive_definite(matrix) is not matrix for matrix in point.covariance)
-    return HARDLY_AT_THE_EDGE if mended else HARDLY
+    return HARDLY_AT_THE_EDGE if _is_mended(point) else HARDLY
+
+
+def _is_mended(point: _Point) -> bool:
+    """Return whether a covariance is so near singular that each step mends it."""
+    return any(_positive_definite(matrix) is not matrix for matrix in point.covariance)
+
+
+def _polish(problem: _Problem, point: _Point) -> _Point:
+    """Return the fixed point of the EM step to rounding, from a point where the likelihood no longer tells.
+
+    The likelihood is flat to rounding while parameters are still 1e-8 from their limit; the step itself is not. A leap
+    is kept if the step from it is shorter. So two orders of summing the same rows end at the same estimate.
+    """
+    _, first = _step(problem, point)
+    for _ in range(POLISHING_STEPS):
+        _, second = _step(problem, first)
+        moved = second.distance(first)
+        if moved <= POLISHED:
+            return second
+        leap = _extrapolate(point, first, second)
+        _, after = _attempt(problem, leap) if leap is not None else (0.0, second)
+        if leap is not None and after is not leap and after.distance(leap) < moved:
+            point, first = leap, after
+        else:
+            point, first = first, second
+    return first
 
 
 def _extrapolate(point: _Point, first: _Point, second: _Point) -> _Point | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..schema import Level, Name
@@ -245,14 +245,15 @@ class GaussianEstimate:
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
         scatter, share = stats.scatter.values, self.shrinkage.pooling
         everything = scatter.sum(axis=0) if not self.shared and (share > 0 or borrowed.any()) else scatter
-        fixed = []
-        for i, row in enumerate(variance):
-            own = everything if self.shared or borrowed[i] else scatter[i]
-            if share > 0:
-                own = (1.0 - share) * own + share * everything
-            alike = range(len(weight)) if self.shared or borrowed[i] else [i]
-            fixed.append(self._usable(alike, _part(own, keep) / divisors[i], row, keep, names))
-        return Full.factor(np.stack(fixed))
+        fixed = np.empty((len(variance), len(keep), len(keep)))
+        with single_blas_thread():  # matrices of this size are slower on several threads
+            for i, row in enumerate(variance):
+                own = everything if self.shared or borrowed[i] else scatter[i]
+                if share > 0:
+                    own = (1.0 - share) * own + share * everything
+                alike = range(len(weight)) if self.shared or borrowed[i] else [i]
+                fixed[i] = self._usable(alike, _part(own, keep) / divisors[i], row, keep, names)
+        return Full.factor(fixed)
 
     def _usable(
         self, alike: Sequence[int], covariance: Array, variance: Array, keep: Codes, names: Sequence[Name]

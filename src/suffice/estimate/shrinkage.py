@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, cholesky, invert_triangular, np
+from .._arrays import Array, lower_factor, np
 from ..errors import SettingError
 
 USABLE = 1e-6  # least eigenvalue of a correlation matrix: rounding then moves a log density by about 1e-10
@@ -116,14 +116,12 @@ def ledoit_wolf_amount(d: int, squares: float, weight: float, norms: float) -> f
 
 
 def smallest_eigenvalue_is_usable(correlation: Array) -> bool:
-    """Return whether every eigenvalue is at least USABLE, proved by a Cholesky factor or else by eigenvalues."""
+    """Return whether every eigenvalue is at least USABLE: whether R − USABLE · I has a Cholesky factor."""
     try:
-        lower = cholesky(correlation, lower=True, check_finite=False)
+        lower_factor(correlation - USABLE * np.eye(len(correlation)))
     except np.linalg.LinAlgError:
         return False
-    inverse = invert_triangular(lower)
-    trace = float(np.einsum("ij,ij->", inverse, inverse))  # trace of R⁻¹ ≥ 1 / smallest eigenvalue
-    return trace <= 1.0 / USABLE or float(np.linalg.eigvalsh(correlation)[0]) >= USABLE
+    return True
 
 
 def least_amount(correlation: Array) -> float:

@@ -51,11 +51,9 @@ class _Rows:
 
 def summarize_segments(
     values: NDArray[Any], codes: Codes, k: int, weight: Array | None, form: str
-) -> tuple[Array, Array, Any]:
-    """Return weight, mean (k, d) and the scatter in the asked form ("full", "pooled", "diagonal" or "thin")."""
+) -> tuple[Array, Array, Array]:
+    """Return weight, mean (k, d) and the scatter in the asked form ("full", "pooled" or "diagonal")."""
     rows, counts = _in_class_order(values, codes, k, weight)
-    if form == "thin":
-        return _thin(rows, counts)
     if form == "diagonal":
         return _diagonal(rows, counts)
     return _gram(rows, counts, pooled=form == "pooled")
@@ -70,20 +68,18 @@ def _in_class_order(values: NDArray[Any], codes: Codes, k: int, weight: Array | 
 
 
 def _tasks(counts: Codes, size: int) -> list[list[Run]]:
-    """Cut the rows into tasks of about `size` rows; a class is split only if it does not fit in one."""
-    tasks: list[list[Run]] = [[]]
-    room, start = size, 0
-    for c, count in enumerate(counts.tolist()):
-        if count > room and tasks[-1]:
-            tasks.append([])
+    """Cut the rows into tasks of at most `size` rows: several whole classes, or a piece of one that is larger."""
+    tasks: list[list[Run]] = []
+    room = 0
+    stops = np.cumsum(counts).tolist()
+    for c in np.flatnonzero(counts).tolist():
+        count, stop = int(counts[c]), stops[c]
+        if count <= room:
+            tasks[-1].append((c, stop - count, stop))
+        else:
+            tasks += [[(c, a, b)] for a, b in _pieces(stop - count, stop, size)]
             room = size
-        for a, b in _pieces(start, start + count, size):
-            if room <= 0:
-                tasks.append([])
-                room = size
-            tasks[-1].append((c, a, b))
-            room -= b - a
-        start += count
+        room -= count
     return tasks
 
 
@@ -223,7 +219,7 @@ def _add_run(product: _Product, rows: _Rows, start: int, stop: int, size: int) -
     return mean[0], float(total[0])
 
 
-# --- diagonal scatters and thin ones ---------------------------------------------------------------------------------
+# --- diagonal scatters ----------------------------------------------------------------------------------------------
 
 
 def _diagonal(rows: _Rows, counts: Codes) -> tuple[Array, Array, Array]:
@@ -270,20 +266,6 @@ def _center_observed(block: Array, weight: Array | None) -> tuple[Array, Array]:
     block *= np.sqrt(weight)[:, None]
     block[~observed] = 0.0
     return mean, total
-
-
-def _thin(rows: _Rows, counts: Codes) -> tuple[Array, Array, tuple[Array, Codes]]:
-    """Return weight, mean, and the centred rows z themselves (n, d) with the class of each (n,)."""
-    k, d = len(counts), rows.d
-    z = np.empty((len(rows.values), d))
-    rows.read(0, len(z), z)
-    weight = rows.weights(0, len(z))
-    total, mean = np.zeros(k), np.zeros((k, d))
-    stops = np.cumsum(counts)
-    for c in np.flatnonzero(counts):
-        own = slice(stops[c] - counts[c], stops[c])
-        mean[c], total[c] = _center(z[own], None if weight is None else weight[own])
-    return total, mean, (z, np.repeat(np.arange(k), counts))
 
 
 # --- joining ---------------------------------------------------------------------------------------------------------

@@ -10,14 +10,17 @@ from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from ..schema import Level, sort_levels
 from .scatter import spread
 
-JOINT_CELLS = 2048  # columns are counted together while their joint table stays this small
+JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
 CHUNK_ROWS = 1 << 16
 
 
 class CodedColumns(NamedTuple):
-    """Categorical columns of a batch: the levels of each, and each one's codes (n,), −1 where missing."""
+    """Categorical columns of a batch: the levels of each, and each one's codes (n,), −1 where missing.
 
-    levels: tuple[tuple[Level, ...], ...]
+    Levels given as a `range` are those between two integers, not all of which need occur.
+    """
+
+    levels: tuple[Sequence[Level], ...]
     codes: tuple[Codes, ...]
 
     @property
@@ -63,7 +66,8 @@ class CategoricalStats:
             for total, table in zip(totals, tables, strict=True):
                 total += table
         missing = np.stack([table[:, -1] for table in totals], axis=1) if totals else np.zeros((k, 0))
-        return cls(rows.levels, tuple(table[:, :-1] for table in totals), missing)
+        shown = [_shown_levels(levels, table) for levels, table in zip(rows.levels, totals, strict=True)]
+        return cls(tuple(levels for levels, _ in shown), tuple(table for _, table in shown), missing)
 
     def merge(self, other: Self) -> Self:
         """Return the counts of the rows of both, over the union of the vocabularies."""
@@ -108,6 +112,14 @@ class CategoricalStats:
         if missing.shape != (len(missing), len(levels)) or (missing < 0).any():
             raise ValueError("missing counts")
         return cls(levels, counts, missing)
+
+
+def _shown_levels(levels: Sequence[Level], table: Array) -> tuple[tuple[Level, ...], Array]:
+    """Return the levels of a count table (k, levels + 1 for missing) and their counts; of a range, those that occur."""
+    if not isinstance(levels, range):
+        return tuple(levels), table[:, :-1]
+    occur = np.flatnonzero(table[:, :-1].any(axis=0))
+    return tuple(levels[int(i)] for i in occur), table[:, occur]
 
 
 def group_columns(sizes: Sequence[int], limit: int) -> list[list[int]]:

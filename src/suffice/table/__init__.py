@@ -30,8 +30,11 @@ class Table(Protocol):
         """Return these columns as float64 (n, d), NaN where missing."""
         ...
 
-    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
-        """Return the sorted levels of a column and a code per row (n,), −1 where missing."""
+    def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
+        """Return the sorted levels of a column and a code per row (n,), −1 where missing.
+
+        Levels given as a `range` need not all occur.
+        """
         ...
 
 

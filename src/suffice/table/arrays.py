@@ -8,7 +8,7 @@ from typing import Any
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SchemaError
 from ..schema import Column, Kind, Level, Schema
-from .categories import factorize
+from .categories import factorize, factorize_integers
 from .cells import as_float, check_finite, object_kind
 
 
@@ -18,6 +18,7 @@ class ArrayTable:
     def __init__(self, X: Any) -> None:
         values = _fill_masked(X) if isinstance(X, np.ma.MaskedArray) else _rectangle(X)
         self._values = _check_array(values)
+        self._coded: list[tuple[Sequence[Level], Codes]] | None = None
         self.rows, d = self._values.shape
         kinds = _array_kinds(self._values)
         self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
@@ -29,7 +30,11 @@ class ArrayTable:
         check_finite(block, [self.schema.names[p] for p in positions])
         return block
 
-    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
+    def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
+        if self._values.dtype.kind in "iu" and self._coded is None:
+            self._coded = factorize_integers(self._values)  # all columns at once, while their rows are in cache
+        if self._coded:
+            return self._coded[position]
         return factorize(self._values[:, position], self.schema.names[position])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._arrays import Codes, np
+from .._arrays import Codes, np, parallel_map, row_chunks
 from ..errors import DataError, SchemaError
 from ..schema import Level, Name, sort_levels
 from .cells import holds_value, plain_value
@@ -28,6 +28,36 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
     codes = np.full(len(values), -1, dtype=np.int32)
     codes[present] = inverse
     return tuple(plain_value(level) for level in found.tolist()), codes
+
+
+def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes]]:
+    """Return levels and codes of every column of an integer array (n, d); an empty list if a column spans too much.
+
+    The levels of a column are the range from its least to its largest value: which of them occur is for who counts
+    them to say. A block of rows is turned into contiguous columns while in cache; reading the columns one by one would
+    fetch each cache line of the table once per column.
+    """
+    n, d = values.shape
+    if not n or not d:
+        return []
+    low = int(values[0].min()) - INTEGER_SPAN // 2  # a first guess, so that one pass may do
+    codes = np.empty((d, n), dtype=np.int16)
+
+    def code(part: slice) -> tuple[Any, Any] | None:
+        block = np.ascontiguousarray(values[part].T)
+        least, most = block.min(axis=1), block.max(axis=1)
+        if int(least.min()) < low or int(most.max()) >= low + INTEGER_SPAN:
+            return None
+        np.subtract(block, low, out=codes[:, part], casting="unsafe")
+        return least, most
+
+    ends = list(parallel_map(code, row_chunks(n, max(1, (1 << 17) // d)), cost=20.0 * values.size))
+    known = [pair for pair in ends if pair is not None]
+    if len(known) < len(ends):
+        return []
+    least, most = np.min([a for a, _ in known], axis=0), np.max([b for _, b in known], axis=0)
+    codes -= (least - low).astype(np.int16)[:, None]
+    return [(range(int(a), int(b) + 1), codes[j]) for j, (a, b) in enumerate(zip(least, most, strict=True))]
 
 
 def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:

@@ -16,11 +16,11 @@ def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | Non
     limit for vanishing smoothing; where even that leaves no class, it is the class prior.
     """
     prior = model.log_prior if log_prior is None else log_prior
-    scores = model.log_joint(rows, prior)
-    impossible = np.flatnonzero(np.isneginf(scores.max(axis=1)))
+    posterior = log_softmax(model.log_joint(rows, prior))
+    impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
     if len(impossible):
-        scores[impossible] = _limit_scores(model, rows, impossible, prior)
-    return log_softmax(scores)
+        posterior[impossible] = log_softmax(_limit_scores(model, rows, impossible, prior))
+    return posterior
 
 
 def _limit_scores(model: JointModel, rows: Sequence[Any], chosen: Codes, prior: Array) -> Array:
