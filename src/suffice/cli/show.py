@@ -136,8 +136,10 @@ def _mixture(density: Any, j: int) -> dict[str, Any]:
 def _deviations(covariance: Any) -> Any:
     """Return standard deviations (g, d); no d × d matrix is built, since a model may have thousands of columns."""
     from .._arrays import np
-    from ..densities import Diagonal, Spherical
+    from ..densities import Diagonal, Full, Spherical
 
+    if isinstance(covariance, Full):
+        return np.sqrt(np.diagonal(covariance.covariance, axis1=1, axis2=2))
     if isinstance(covariance, Diagonal):
         return np.sqrt(covariance.variance)
     if isinstance(covariance, Spherical):
