@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import blas, cholesky, lapack, solve_triangular
-from scipy.special import logsumexp
+from scipy.special import digamma, gammaln, logsumexp
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -22,7 +22,10 @@ __all__ = [
     "NDArray",
     "add_gram",
     "cholesky",
+    "digamma",
+    "gammaln",
     "invert_triangular",
+    "is_sparse",
     "log_softmax",
     "logsumexp",
     "lower_factor",
@@ -41,6 +44,11 @@ Array = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+def is_sparse(value: Any) -> bool:
+    """Return whether `value` is a SciPy sparse matrix or array."""
+    return bool(sparse.issparse(value))
 
 
 def log_softmax(scores: Array) -> Array:

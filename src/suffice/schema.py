@@ -6,8 +6,9 @@ A schema is fixed at the first fit and checked before any cell of a later table 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import lru_cache
 
 from .errors import SchemaError
 
@@ -49,14 +50,16 @@ class Schema:
 
     columns: tuple[Column, ...]
     named: bool
+    names: tuple[Name, ...] = field(init=False, repr=False, compare=False)  # of the columns in order
+    text: frozenset[int] = field(init=False, repr=False, compare=False)  # positions of columns of text labels
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(column.name for column in self.columns))
+        text = frozenset(i for i, column in enumerate(self.columns) if column.kind.is_label)
+        object.__setattr__(self, "text", text)
 
     def __len__(self) -> int:
         return len(self.columns)
-
-    @property
-    def names(self) -> tuple[Name, ...]:
-        """The column names in order."""
-        return tuple(column.name for column in self.columns)
 
     def positions(self, names: Sequence[Name]) -> tuple[int, ...]:
         """Return where these columns (names, or positions) stand; SchemaError names those that do not exist."""
@@ -94,6 +97,8 @@ class Schema:
 
     def settle(self, other: Schema, order: Sequence[int]) -> Schema:
         """Return this schema with the kinds of columns that were empty so far taken from `other`."""
+        if self is other:
+            return self
         kinds = [other.columns[position].kind for position in order]
         columns = (
             replace(mine, kind=kind) if mine.kind is Kind.EMPTY else mine
@@ -105,3 +110,9 @@ class Schema:
 def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:
     """Return distinct levels in a fixed order, numbers before text, so that merging commutes exactly."""
     return tuple(sorted(set(levels), key=lambda level: (isinstance(level, str), level)))
+
+
+@lru_cache(maxsize=16)
+def unnamed_schema(d: int, kind: Kind) -> Schema:
+    """Return the schema of `d` columns of one kind without names; one object for all, since d may be large."""
+    return Schema(tuple(Column(j, kind) for j in range(d)), named=False)

@@ -19,13 +19,23 @@ from typing import Any
 from ._arrays import Array, np
 from .errors import ModelFileError
 from .schema import Column, Kind, Schema
-from .stats import ByClass, CategoricalStats, FourthMomentStats, GaussianStats, MixtureStats, PatternStats
+from .stats import (
+    ByClass,
+    CategoricalStats,
+    FourthMomentStats,
+    GaussianStats,
+    MixtureStats,
+    PatternStats,
+    SumStats,
+    ValueStats,
+)
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 1
 MAX_JSON = 256 << 20
 STATISTICS: dict[str, Any] = {
-    t.__name__: t for t in (GaussianStats, PatternStats, FourthMomentStats, CategoricalStats, MixtureStats)
+    t.__name__: t
+    for t in (GaussianStats, PatternStats, FourthMomentStats, CategoricalStats, MixtureStats, SumStats, ValueStats)
 }
 READABLE = {
     "b": (1,),

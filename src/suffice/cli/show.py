@@ -82,9 +82,6 @@ def _meaning(kind: str, settings: dict[str, Any]) -> str:
 
 def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: Any) -> list[dict[str, Any]]:
     """Return one entry per column in the model's order."""
-    from ..densities import Gaussian, Mixture
-
-    describe = {Gaussian: _gaussian, Mixture: _mixture}
     entries: dict[int, dict[str, Any]] = {}
     parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=True)
     for block, density, stats in parts:
@@ -92,10 +89,25 @@ def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: 
         for j, position in enumerate(block["positions"]):
             column = schema.columns[position]
             entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - float(observed[j]))}
-            own = describe.get(type(density), _categorical)(density, j)
-            family = block["family"].get("family", "mixture" if isinstance(density, Mixture) else "gaussian")
+            own = _mixture(density, j) if block["family"].get("mixture") else _parameters(density, j)
+            family = block["family"].get("family", "mixture" if block["family"].get("mixture") else "gaussian")
             entries[position] = entry | {"family": family} | own
     return [entries[position] for position in sorted(entries)]
+
+
+def _parameters(density: Any, j: int) -> dict[str, Any]:
+    """Return what a class says of column j, in the terms of its family."""
+    from ..densities import Bernoulli, Categorical, Gaussian
+
+    if isinstance(density, Gaussian):
+        return _gaussian(density, j)
+    if isinstance(density, Categorical):
+        return _categorical(density, j)
+    if isinstance(density, Bernoulli):
+        p, q = density.p[:, j].tolist(), density.q[:, j].tolist()
+        both = [{"level": True, "probability": p}, {"level": False, "probability": q}]
+        return {"levels": both if sum(p) > sum(q) else both[::-1], "never_seen": [0.0] * len(p)}
+    return {"parameters": {name: values.tolist() for name, values in density.parameters(j).items()}}
 
 
 def _gaussian(density: Any, j: int) -> dict[str, Any]:
@@ -124,8 +136,10 @@ def _mixture(density: Any, j: int) -> dict[str, Any]:
 def _deviations(covariance: Any) -> Any:
     """Return standard deviations (g, d); no d × d matrix is built, since a model may have thousands of columns."""
     from .._arrays import np
-    from ..densities import Diagonal, Spherical
+    from ..densities import Diagonal, Full, Spherical
 
+    if isinstance(covariance, Full):
+        return np.sqrt(np.diagonal(covariance.covariance, axis1=1, axis2=2))
     if isinstance(covariance, Diagonal):
         return np.sqrt(covariance.variance)
     if isinstance(covariance, Spherical):
@@ -196,6 +210,10 @@ def _table(classes: list[dict[str, Any]], columns: list[dict[str, Any]], start: 
             rows.append([*head, *cells])
             continue
         rows.append([*head, *blank])
+        for name, values in column.get("parameters", {}).items():
+            rows.append([f"  {name}", "", "", *(f"{value:.4g}" for value in values[start:stop])])
+        if "levels" not in column:
+            continue
         rows += [
             [f"  {level['level']}", "", "", *(percent(p) for p in level["probability"][start:stop])]
             for level in column["levels"][:MOST_LEVELS]

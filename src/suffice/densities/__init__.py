@@ -9,11 +9,14 @@ may provide
     marginal(columns)        the density of some of the columns
     log_prior(smoothing)     log of the prior on the parameters that smoothing stands for, up to a constant, in nats:
                              EM with missing labels climbs the likelihood times this
+    parameters(j)            the parameters of column j by class, {name: (k,)}, for families of independent columns
 """
 
+from .counts import Bernoulli, Multinomial, Poisson
 from .covariance import Covariance, Diagonal, Full, LowRank, Spherical
 from .discrete import Categorical
 from .gaussian import Gaussian
+from .location_scale import Laplace, StudentT
 from .mixture import Mixture
 from .product import Product
 
@@ -21,13 +24,18 @@ STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "
 
 __all__ = [
     "STRUCTURES",
+    "Bernoulli",
     "Categorical",
     "Covariance",
     "Diagonal",
     "Full",
     "Gaussian",
+    "Laplace",
     "LowRank",
     "Mixture",
+    "Multinomial",
+    "Poisson",
     "Product",
     "Spherical",
+    "StudentT",
 ]

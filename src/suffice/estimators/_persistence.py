@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 from .._arrays import np
@@ -55,9 +56,12 @@ def plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    known = str(getattr(value, "name", None))
-    if FAMILIES.get(known) == value:
-        return {"family": known}
+    known: Any = FAMILIES.get(str(getattr(value, "name", None)))
+    if known is not None and type(known) is type(value):
+        changed = {
+            f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(known, f.name)
+        }
+        return {"family": known.name} | ({"with": plain(changed)} if changed else {})
     raise SettingError(f"{value!r} cannot be written to a model file. Next: use a family that suffice ships.")
 
 
@@ -65,6 +69,8 @@ def unplain(plain: Any) -> Any:
     """Return the setting that `plain` wrote."""
     if not isinstance(plain, dict):
         return plain
+    if "family" in plain:
+        return _family(plain["family"], plain.get("with"))
     ((tag, content),) = plain.items()
     if tag == "gaussian":
         return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
@@ -72,9 +78,6 @@ def unplain(plain: Any) -> Any:
         return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]))
     if tag == "rda":
         return RDA(*content)
-    if tag == "family":
-        family: Family = FAMILIES[content]
-        return family
     if tag == "list":
         return [unplain(item) for item in content]
     if tag == "tuple":
@@ -82,3 +85,15 @@ def unplain(plain: Any) -> Any:
     if tag == "dict":
         return {unplain(key): unplain(item) for key, item in content}
     raise ValueError(f"unknown tag {tag!r}")
+
+
+def _family(name: str, changed: Any) -> Family:
+    """Return a family that suffice ships, with the fields that differ from its defaults."""
+    known: Any = FAMILIES[name]
+    if changed is None:
+        return known  # type: ignore[no-any-return]
+    own = unplain(changed)
+    plain_fields = {f.name for f in fields(known)} - {"name", "structure"}
+    if not isinstance(own, dict) or not set(own) <= plain_fields:
+        raise ValueError(f"fields of the family {name!r}")
+    return replace(known, **own)  # type: ignore[no-any-return]

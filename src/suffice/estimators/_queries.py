@@ -130,7 +130,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         """Return the rows of positive weight as encoded, with their labels; `missing` labels: "error" or "em"."""
         classes, codes = read_labels(y, table.rows, type(self).__name__, missing=missing)
         weight = read_weights(sample_weight, table.rows)
-        rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+        rows = _encode(table, order, plan)
         self._check_missing(rows, plan)
         batch = Batch(classes, codes, rows, weight).without_empty_rows()
         if not batch.classes:
@@ -287,12 +287,14 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         table = read_table(X)
         _check_filled(table, type(self).__name__)
         order = self._align(table)
-        rows = [block.family.encode(table, [order[p] for p in block.positions]) for block in self._blocks]
+        rows = _encode(table, order, self._blocks)
         self._check_missing(rows, self._blocks)
         pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
 
-    def _align(self, table: Table) -> tuple[int, ...]:
+    def _align(self, table: Table) -> Sequence[int]:
+        if table.schema is self._schema:
+            return range(len(self._schema))
         order = self._schema.align(table.schema, type(self).__name__)
         if self._schema.named != table.schema.named:
             known, got = ("with", "does not have valid") if self._schema.named else ("without", "has")
@@ -340,6 +342,13 @@ def _joined_notes(joined: Joined | None, batch: Batch) -> list[Note]:
     return notes if joined.finished else [*notes, early]
 
 
+def _encode(table: Table, order: Sequence[int], plan: Sequence[Block]) -> list[Any]:
+    """Return the rows of each block; column p of the model stands at order[p] of the table."""
+    if isinstance(order, range):  # the columns stand where they did: there may be very many
+        return [block.family.encode(table, block.positions) for block in plan]
+    return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+
+
 def _check_filled(table: Table, who: str) -> None:
     if not len(table.schema):
         raise DataError(
@@ -356,9 +365,10 @@ def _check_filled(table: Table, who: str) -> None:
 def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
     """Raise DataError naming columns without any value."""
     empty: list[Name] = []
+    names = schema.names
     for block, stats in zip(plan, statistics.blocks, strict=True):
         observed = stats.column_weight().sum(axis=0)
-        empty += [schema.names[p] for p, total in zip(block.positions, observed, strict=True) if total == 0]
+        empty += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
     if empty:
         raise DataError(
             f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "

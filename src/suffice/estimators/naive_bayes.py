@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
-from ..densities import Categorical, Full, Gaussian
+from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Family, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
@@ -31,23 +31,29 @@ class NaiveBayes(GenerativeEstimator):
     ----------
     families : "auto", one family name, or a dict {column or tuple of columns: family}
         "auto" takes Gaussian for numbers, Bernoulli for truth values, categorical for text and categories. A dict
-        names columns (or positions) and leaves the rest to "auto". A tuple of columns is one joint Gaussian with a
-        full covariance per class. Names: "gaussian", "bernoulli", "categorical"; or a family object.
+        names columns (or positions) and leaves the rest to "auto". Names: "gaussian", "laplace", "student_t",
+        "poisson", "bernoulli", "categorical", "multinomial"; or a family object of `suffice.estimate.families`, such
+        as `StudentTFamily(df=None)`. A tuple of columns is one block: a joint Gaussian with a full covariance per
+        class, or a multinomial of its own. SciPy sparse matrices are read, and never made dense, where every column
+        is "multinomial", "bernoulli" or "poisson".
     smoothing : float, at least 0
         Added to the count of every level: p(level | k) = (count + α) / (n_k + α L). 1 is Laplace's rule, 0 maximum
-        likelihood. A category never seen gets α / (n_k + α (L + 1)).
+        likelihood. A category never seen gets α / (n_k + α (L + 1)). Multinomial columns share the total T_k of their
+        counts: (count + α) / (T_k + α d). Poisson rates are (Σ x + α m) / (n_k + α): α rows at the overall mean m.
     divisor : {"mle", "unbiased"}
-        Divide sums of squares by n_k or by n_k − 1, counting the class's observed cells of the column.
+        Divide the sums of squares of Gaussian columns by n_k or by n_k − 1, counting the class's observed cells.
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight.
 
     Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.
+    Multinomial columns alone refuse them.
 
     Attributes
     ----------
     classes_, priors_, statistics_, model_, notes_ : as for `GaussianDiscriminant`.
     means_, covariances_ : (k, d) and (k, d, d) over all columns; NaN for columns that are not Gaussian.
     probabilities_ : {column: {level: (k,) probabilities}} of the categorical and Bernoulli columns.
+    parameters_ : {column: {name: (k,)}} of the Laplace, Student t, Poisson, Bernoulli and multinomial columns.
 
     Examples
     --------
@@ -56,6 +62,13 @@ class NaiveBayes(GenerativeEstimator):
     >>> model = NaiveBayes().fit(X, ["a", "a", "b", "b"])
     >>> model.predict([["red", None], ["green", 7.5]]).tolist()
     ['a', 'b']
+
+    Counts of words, as a sparse matrix:
+
+    >>> from scipy.sparse import csr_array
+    >>> words = csr_array([[2, 0, 1], [1, 0, 0], [0, 3, 1]])
+    >>> NaiveBayes("multinomial").fit(words, ["sport", "sport", "law"]).predict([[0, 1, 0]]).tolist()
+    ['law']
     """
 
     def __init__(
@@ -81,16 +94,17 @@ class NaiveBayes(GenerativeEstimator):
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return one block per family for the single columns, and one per tuple of columns."""
+        if not isinstance(self.families, Mapping) and self.families != "auto":
+            blocks = [Block(_family(self.families), tuple(range(len(schema))))]
+            _check_numbers(blocks, schema)
+            return tuple(blocks)
         joint, single = _assign(self.families, schema)
-        blocks = [Block(GaussianFamily(structure=Full), positions) for positions in joint]
+        blocks = [Block(family, positions) for family, positions in joint]
         chosen: dict[Family, list[int]] = {}
         for position, family in sorted(single.items()):
             chosen.setdefault(family, []).append(position)
         blocks += [Block(family, tuple(positions)) for family, positions in chosen.items()]
-        for block in blocks:
-            labels = [schema.names[p] for p in block.positions if schema.columns[p].kind.is_label]
-            if labels and isinstance(block.family, GaussianFamily):
-                raise SchemaError.needs_numbers(labels, "The family 'gaussian'")
+        _check_numbers(blocks, schema)
         return tuple(sorted(blocks, key=lambda block: block.positions))
 
     # --- parameters --------------------------------------------------------------------------------------------------
@@ -107,11 +121,16 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def covariances_(self) -> Array:
-        """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian."""
+        """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian.
+
+        AttributeError where no column is: tables of counts may have very many columns.
+        """
         check_is_fitted(self, "statistics_")
         k, d = len(self.statistics_.classes), len(self._schema)
-        covariances = np.full((k, d, d), np.nan)
         gaussian = [p for b in self._blocks if isinstance(b.family, GaussianFamily) for p in b.positions]
+        if not gaussian:
+            raise AttributeError("covariances_: no column of this model is Gaussian. Next: see parameters_.")
+        covariances = np.full((k, d, d), np.nan)
         covariances[np.ix_(range(k), gaussian, gaussian)] = 0.0
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
             if isinstance(density, Gaussian):
@@ -124,23 +143,43 @@ class NaiveBayes(GenerativeEstimator):
         """p(level | class) of each categorical column: {column: {level: (k,)}}."""
         check_is_fitted(self, "statistics_")
         tables: dict[Name, dict[Level, Array]] = {}
+        names = self._schema.names
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
             if isinstance(density, Categorical):
                 for position, levels, log_p in zip(block.positions, density.levels, density.log_p, strict=True):
-                    tables[self._schema.names[position]] = dict(zip(levels, np.exp(log_p).T[:-1], strict=True))
+                    tables[names[position]] = dict(zip(levels, np.exp(log_p).T[:-1], strict=True))
+            elif isinstance(density, Bernoulli):
+                for position, q, p in zip(block.positions, density.q.T, density.p.T, strict=True):
+                    tables[names[position]] = {False: q, True: p}
+        return tables
+
+    @property
+    def parameters_(self) -> dict[Name, dict[str, Array]]:
+        """Parameters by class of the columns that are neither Gaussian nor categorical: {column: {name: (k,)}}."""
+        check_is_fitted(self, "statistics_")
+        tables: dict[Name, dict[str, Array]] = {}
+        names = self._schema.names
+        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+            if hasattr(density, "parameters"):
+                tables |= {names[p]: density.parameters(j) for j, p in enumerate(block.positions)}
         return tables
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
+        family = FAMILIES.get(self.families) if isinstance(self.families, str) else self.families
+        numbers = getattr(family, "support", None) in ("reals", "counts", "shares")
+        tags.input_tags.categorical = tags.input_tags.string = not numbers
+        tags.input_tags.sparse = getattr(family, "takes_sparse", False)
+        tags.input_tags.positive_only = getattr(family, "support", None) in ("counts", "shares")
+        tags.classifier_tags.poor_score = tags.input_tags.positive_only  # on tables that hold no counts
+        tags.input_tags.allow_nan = getattr(family, "takes_missing", True)
         return tags
 
 
-def _assign(families: Any, schema: Schema) -> tuple[list[tuple[int, ...]], dict[int, Family]]:
+def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int, ...]]], dict[int, Family]]:
     """Return the joint blocks and the family of every other column, by position."""
     given = families if isinstance(families, Mapping) else {}
-    joint: list[tuple[int, ...]] = []
+    joint: list[tuple[Family, tuple[int, ...]]] = []
     single: dict[int, Family] = {}
     taken: set[int] = set()
     for key, wanted in given.items():
@@ -152,15 +191,26 @@ def _assign(families: Any, schema: Schema) -> tuple[list[tuple[int, ...]], dict[
         family = _family(wanted)
         if not isinstance(key, tuple):
             single[positions[0]] = family
-        elif isinstance(family, GaussianFamily):
-            joint.append(positions)
+        elif hasattr(family, "joint"):
+            joint.append((family.joint(), positions))
         else:
-            raise SettingError(f"families={{{key!r}: {wanted!r}}}: columns can be joined as 'gaussian' only.")
-    fixed = None if isinstance(families, Mapping) or families == "auto" else _family(families)
+            raise SettingError(
+                f"families={{{key!r}: {wanted!r}}}: columns can be joined as 'gaussian' or 'multinomial' only. "
+                "Next: name these columns one by one."
+            )
     for position, column in enumerate(schema.columns):
         if position not in taken:
-            single[position] = fixed if fixed is not None else _automatic(column.kind, column.name)
+            single[position] = _automatic(column.kind, column.name)
     return joint, single
+
+
+def _check_numbers(blocks: Sequence[Block], schema: Schema) -> None:
+    """Raise SchemaError where a family of numbers is given columns of text."""
+    for block in blocks if schema.text else ():
+        if getattr(block.family, "support", None) in ("reals", "counts", "shares"):
+            labels = [schema.names[p] for p in block.positions if p in schema.text]
+            if labels:
+                raise SchemaError.needs_numbers(labels, f"The family {block.family.name!r}")
 
 
 def _automatic(kind: Kind, name: Name) -> Family:

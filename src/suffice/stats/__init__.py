@@ -19,8 +19,10 @@ from .counts import CategoricalStats
 from .fourth import FourthMomentStats
 from .gaussian import GaussianStats
 from .mixture import MixtureStats
+from .moments import SumStats
 from .patterns import PatternStats
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
+from .values import ValueStats
 
 __all__ = [
     "ByClass",
@@ -32,5 +34,7 @@ __all__ = [
     "MixtureStats",
     "PatternStats",
     "PooledScatter",
+    "SumStats",
     "ThinScatter",
+    "ValueStats",
 ]

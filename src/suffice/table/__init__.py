@@ -10,14 +10,15 @@ from typing import Any, Protocol
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, np, sparse
+from .._arrays import Array, Codes, is_sparse, np
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema
 from .arrays import ArrayTable
 from .categories import factorize, recode
 from .frames import FrameTable, label_values
+from .matrices import ContainerError, SparseTable
 
-__all__ = ["Table", "factorize", "label_values", "read_table", "recode"]
+__all__ = ["SparseTable", "Table", "factorize", "label_values", "read_table", "recode"]
 
 
 class Table(Protocol):
@@ -39,11 +40,9 @@ class Table(Protocol):
 
 
 def read_table(X: Any) -> Table:
-    """Return `X` as a Table: a 2-D array or list of rows, or any data frame that narwhals or Arrow can read."""
-    if sparse.issparse(X):
-        raise ContainerError(
-            "Sparse input is not supported here: a Gaussian needs every cell. Next: X.toarray() if it fits in memory."
-        )
+    """Return `X` as a Table: a 2-D array, list of rows, SciPy sparse matrix or data frame."""
+    if is_sparse(X):
+        return SparseTable(X)
     if isinstance(X, np.ndarray | list | tuple) or not is_frame(X):
         return ArrayTable(X)
     if _is_series(X):
@@ -67,10 +66,6 @@ def _frame(X: Any) -> nw.DataFrame[Any]:
 
 def _native_names(X: Any) -> list[Any]:
     return list(getattr(X, "column_names", getattr(X, "columns", ())))
-
-
-class ContainerError(DataError, TypeError):
-    """A container of the wrong type; scikit-learn expects a TypeError here."""
 
 
 def is_frame(X: Any) -> bool:

@@ -1,0 +1,110 @@
+"""Columns with a location and a scale and heavier tails than a Gaussian: Laplace and Student t, each by itself."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+from .._arrays import Array, gammaln, np, parallel_map, row_chunks
+
+CHUNK_CELLS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class LocationScale:
+    """Independent columns, density f((x − location) / scale) / scale: `location` and `scale` are (k, d).
+
+    Columns not in `used` never varied; they have no density and contribute nothing.
+    """
+
+    location: Array
+    scale: Array
+    used: tuple[int, ...]
+
+    def log_density(self, rows: Array) -> Array:
+        """Return Σ_j log p(x_j | k) over the observed cells, (n, k) in nats; missing cells are NaN."""
+        used = list(self.used)
+        location, scale = self.location[:, used], self.scale[:, used]
+        constant = self._log_constant()[:, used] - np.log(scale)
+        out = np.zeros((len(rows), len(location)))
+
+        def fill(part: slice) -> None:
+            block = rows[part][:, used].astype(np.float64)
+            missing = np.isnan(block)
+            holes = bool(missing.any())
+            for c in range(len(location)):
+                z = np.abs(block - location[c])
+                z /= scale[c]
+                terms = self._log_kernel(z, c, used)
+                if holes:
+                    terms += constant[c]
+                    terms[missing] = 0.0
+                    out[part, c] = terms.sum(axis=1)
+                else:
+                    out[part, c] = terms.sum(axis=1) + constant[c].sum()
+
+        for _ in parallel_map(
+            fill, row_chunks(len(rows), max(64, CHUNK_CELLS // max(len(used), 1))), cost=20.0 * out.size
+        ):
+            pass
+        return out
+
+    @abstractmethod
+    def _log_kernel(self, z: Array, c: int, used: Sequence[int]) -> Array:
+        """Return log f(|z|) up to its constant, of standardised cells (n, used) of class c."""
+
+    @abstractmethod
+    def _log_constant(self) -> Array:
+        """Return the logarithm of the constant of f, (k, d)."""
+
+    def marginal(self, columns: Sequence[int]) -> Self:
+        """Return the density of some of the columns."""
+        kept = list(columns)
+        used = tuple(i for i, c in enumerate(kept) if c in set(self.used))
+        return replace(self, location=self.location[:, kept], scale=self.scale[:, kept], used=used)
+
+    def parameters(self, j: int) -> dict[str, Array]:
+        """Return the parameters of column j by class; a column that never varies has a location only."""
+        own = {"location": self.location[:, j]}
+        return {**own, "scale": self.scale[:, j]} if j in self.used else own
+
+
+@dataclass(frozen=True, slots=True)
+class Laplace(LocationScale):
+    """p(x) = exp(−|x − m| / b) / 2b, with location m and scale b."""
+
+    def _log_kernel(self, z: Array, c: int, used: Sequence[int]) -> Array:
+        return -z
+
+    def _log_constant(self) -> Array:
+        return np.full(self.scale.shape, -np.log(2.0))
+
+
+@dataclass(frozen=True, slots=True)
+class StudentT(LocationScale):
+    """p(x) ∝ (1 + z²/ν)^(−(ν + 1)/2) with z = (x − m) / s and ν = `df` (k, d) degrees of freedom."""
+
+    df: Array
+
+    def _log_kernel(self, z: Array, c: int, used: Sequence[int]) -> Array:
+        df = self.df[c, list(used)]
+        z /= np.sqrt(df)
+        power = 0.5 * (df + 1.0)
+        far = z > 1e150  # whose square would overflow
+        kernel = -power * np.log1p(np.where(far, 0.0, z) ** 2)
+        return np.where(far, -2.0 * power * np.log(np.where(far, z, 1.0)), kernel) if far.any() else kernel
+
+    def _log_constant(self) -> Array:
+        df = self.df
+        return np.asarray(gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df))
+
+    def marginal(self, columns: Sequence[int]) -> Self:
+        """Return the density of some of the columns."""
+        smaller = replace(self, df=self.df[:, list(columns)])
+        return LocationScale.marginal(smaller, columns)
+
+    def parameters(self, j: int) -> dict[str, Array]:
+        """Return the parameters of column j by class."""
+        return {**LocationScale.parameters(self, j), "df": self.df[:, j]}

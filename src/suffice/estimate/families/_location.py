@@ -1,0 +1,128 @@
+"""Locations and scales from value counts, mended where they vanish: what Laplace and Student t columns share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from ..._arrays import Array, Codes, NDArray, np
+from ...errors import SettingError
+from ...stats import ValueStats
+from ...stats.values import LEAST_LIMIT
+from ..notes import Note
+from ..shrinkage import FLOOR, ROUNDING
+from ._contract import Settings
+
+FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """Weighted medians and mean absolute deviations about them, (k, d), usable as they are.
+
+    `flat` (k, d) marks those without any spread of their own, `least` (d,) is the least scale a class may have, `used`
+    the columns that vary at all.
+    """
+
+    location: Array
+    scale: Array
+    flat: NDArray[np.bool_]
+    least: Array
+    used: tuple[int, ...]
+    notes: list[Note]
+
+
+def check_limit(distinct: object) -> None:
+    """Raise SettingError unless `distinct` is a usable bound on the number of distinct values."""
+    if not isinstance(distinct, int) or isinstance(distinct, bool) or distinct < LEAST_LIMIT:
+        raise SettingError(
+            f"distinct={distinct!r} must be an integer of at least {LEAST_LIMIT}. Next: 10_000 is the usual choice."
+        )
+
+
+def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:
+    """Return medians and mean absolute deviations by class and column, with a note for each that had to be mended.
+
+    A class without a value in a column takes the median of all classes; one with at most one takes the spread of all
+    classes; one whose values never vary gets `FLOOR_SCALE` of that; a column that never varies is left out.
+    """
+    k, d = stats.width.shape
+    x, w, weight = stats.middles(), stats.weights, stats.column_weight()
+    everyone = _column_medians(stats, x)
+    location = _medians(x, w, stats.bounds).reshape(k, d)
+    location = np.where(weight > 0, location, everyone)
+    away = _sums(stats, w * np.abs(x - location.ravel()[stats.cells]))
+    total = _sums(stats, w * np.abs(x - np.tile(everyone, k)[stats.cells])).sum(axis=0)
+    rows = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
+    rounding = ROUNDING * np.abs(location).max(axis=0, initial=0.0)
+    used = total / rows > rounding
+    pooled = away.sum(axis=0) / rows
+    reference = np.where(used, np.where(pooled <= rounding, total / rows, pooled), 1.0)
+    scale = away / np.where(weight > 0, weight, 1.0)
+    flat = (scale <= rounding) | (scale < FLOOR_SCALE * reference)
+    once = flat & (weight <= 1.0)
+    notes = _notes(stats, settings, used, flat, once, weight)
+    scale = np.where(once, reference, np.where(flat, FLOOR_SCALE * reference, scale))
+    return Fitted(location, scale, flat, FLOOR_SCALE * reference, tuple(np.flatnonzero(used).tolist()), notes)
+
+
+def _notes(
+    stats: ValueStats,
+    settings: Settings,
+    used: NDArray[np.bool_],
+    flat: NDArray[np.bool_],
+    once: NDArray[np.bool_],
+    weight: Array,
+) -> list[Note]:
+    names = settings.columns
+
+    def pick(chosen: NDArray[np.bool_]) -> tuple[str | int, ...]:
+        return tuple(names[int(j)] for j in np.flatnonzero(chosen))
+
+    notes = []
+    if not used.all():
+        notes.append(Note("left out", "the column never varies, so it has no density", columns=pick(~used)))
+    for c, label in enumerate(settings.classes):
+        none, lone, same = used & (weight[c] == 0), used & once[c], used & flat[c] & ~once[c]
+        if none.any() and not none.all():
+            notes.append(Note("took the median of all classes", "no value in the class", label, pick(none)))
+        if lone.any() and not (weight[c] == 0).all():
+            notes.append(Note("took the spread of all classes", "at most one value in the class", label, pick(lone)))
+        if same.any():
+            why = "no variation within the class; the amount is relative to the scale in all classes"
+            notes.append(Note("raised the scale", why, label, pick(same), FLOOR_SCALE))
+        for j in np.flatnonzero(stats.width[c]):
+            why = f"more than {stats.limit} distinct values in the class; the amount is the largest error of a value"
+            notes.append(Note("rounded the values", why, label, (names[int(j)],), float(0.5 * stats.width[c, j])))
+    return notes
+
+
+def _sums(stats: ValueStats, amounts: Array) -> Array:
+    """Return the sums of the entries' amounts by class and column (k, d)."""
+    sums = np.bincount(stats.cells, weights=amounts, minlength=stats.width.size)
+    return np.asarray(sums, dtype=np.float64).reshape(stats.width.shape)
+
+
+def _column_medians(stats: ValueStats, x: Array) -> Array:
+    """Return the weighted median of each column over all classes (d,)."""
+    d = stats.width.shape[1]
+    column = stats.cells % max(d, 1)
+    order = np.lexsort((x, column))
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(column, minlength=d))])
+    return _medians(x[order], stats.weights[order], bounds)
+
+
+def _medians(x: Array, weight: Array, bounds: Codes) -> Array:
+    """Return the weighted median of each run of sorted values; 0 for an empty one.
+
+    Where a whole interval splits the weight in halves, its middle.
+    """
+    medians = np.zeros(len(bounds) - 1)
+    for i, (start, stop) in enumerate(pairwise(bounds)):
+        if stop > start:
+            below = np.cumsum(weight[start:stop])
+            half, slack = 0.5 * below[-1], 1e-12 * below[-1]
+            low, high = np.searchsorted(below, [half - slack, half + slack])
+            a, b = x[start + low], x[start + min(high, stop - start - 1)]
+            medians[i] = a if a == b else a + 0.5 * (b - a)
+    return medians

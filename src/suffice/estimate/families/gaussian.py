@@ -1,0 +1,65 @@
+"""Gaussian columns: each by itself, or a block of them jointly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..._arrays import Array, Codes
+from ...densities import Covariance, Diagonal, Full, Gaussian
+from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ...table import Table
+from ..likelihood import GaussianEstimate
+from ..notes import Note
+from ._contract import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class GaussianFamily:
+    """Gaussian columns, jointly with a covariance `structure`, per class or `shared`."""
+
+    name: str = "gaussian"
+    support: ClassVar[str] = "reals"
+    structure: type[Covariance] = Diagonal
+    shared: bool = False
+    fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
+
+    def encode(self, table: Table, positions: Sequence[int]) -> Array:
+        return table.numeric(positions)
+
+    def recode(self, rows: Array, stats: Any) -> Array:
+        return rows
+
+    def joint(self) -> GaussianFamily:
+        return GaussianFamily(structure=Full)
+
+    @property
+    def _form(self) -> Any:
+        if self.structure is not Full:
+            return DiagonalScatter
+        return PooledScatter if self.shared else FullScatter
+
+    @property
+    def _type(self) -> Any:
+        return PatternStats if self.structure is Full else GaussianStats
+
+    def zero(self, k: int, columns: int) -> Any:
+        return FourthMomentStats.zero(k, columns) if self.fourth else self._type.zero(k, columns, self._form)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
+        if self.fourth:
+            return FourthMomentStats.summarize(rows, codes, k, weight)
+        return self._type.summarize(rows, codes, k, weight, self._form)
+
+    def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian, list[Note]]:
+        job = GaussianEstimate(
+            stats,
+            self.structure,
+            self.shared,
+            settings.divisor,
+            settings.shrinkage,
+            settings.classes,
+            settings.columns,
+        )
+        return job.run(), job.notes

@@ -1,0 +1,49 @@
+"""Laplace columns: numbers with a sharp peak and tails heavier than a Gaussian's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..._arrays import Array, Codes
+from ...densities import Laplace
+from ...stats import ValueStats
+from ...stats.values import DISTINCT
+from ...table import Table
+from ..notes import Note
+from ._contract import Settings
+from ._location import check_limit, fit_locations
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceFamily:
+    """Independent Laplace columns by maximum likelihood.
+
+    The location is the weighted median (the middle of the interval where several serve), the scale the mean absolute
+    deviation about it. Both are exact while a class has at most `distinct` different values in a column; beyond that
+    values are rounded to a grid, and a note states by how much (see `stats.values`).
+    """
+
+    name: str = "laplace"
+    distinct: int = DISTINCT
+    support: ClassVar[str] = "reals"
+
+    def __post_init__(self) -> None:
+        check_limit(self.distinct)
+
+    def encode(self, table: Table, positions: Sequence[int]) -> Array:
+        return table.numeric(positions)
+
+    def recode(self, rows: Array, stats: Any) -> Array:
+        return rows
+
+    def zero(self, k: int, columns: int) -> ValueStats:
+        return ValueStats.zero(k, columns, self.distinct)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ValueStats:
+        return ValueStats.summarize(rows, codes, k, weight, self.distinct)
+
+    def estimate(self, stats: ValueStats, settings: Settings) -> tuple[Laplace, list[Note]]:
+        fitted = fit_locations(stats, settings)
+        return Laplace(fitted.location, fitted.scale, fitted.used), fitted.notes

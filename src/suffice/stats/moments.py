@@ -1,0 +1,96 @@
+"""Weight and sum of each column by class: the sufficient statistics of counts (Poisson, Bernoulli, multinomial)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, sparse
+from .scatter import spread
+
+CHUNK_CELLS = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SumStats:
+    """`weight` (k, d) of the observed cells and their weighted sum `total` (k, d)."""
+
+    weight: Array
+    total: Array
+
+    @classmethod
+    def zero(cls, k: int, d: int) -> Self:
+        """Return the statistics of no rows."""
+        return cls(np.zeros((k, d)), np.zeros((k, d)))
+
+    @classmethod
+    def summarize(cls, rows: Any, codes: Codes | None = None, k: int = 1, weight: Array | None = None) -> Self:
+        """Return the sums of a batch (n, d): dense with NaN where missing, or sparse, which is never made dense.
+
+        `codes` (n,) are class numbers below `k`, `weight` (n,) row weights (None: ones).
+        """
+        n, d = rows.shape
+        codes = np.zeros(n, dtype=np.int64) if codes is None else codes
+        if is_sparse(rows):
+            seen = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
+            return cls(np.repeat(seen[:, None], d, axis=1), _sparse_sums(rows, codes, k, weight))
+
+        def add_up(part: slice) -> tuple[Array, Array]:
+            block, own = rows[part], codes[part]
+            one = _indicator(own, k, None if weight is None else weight[part])
+            missing = np.isnan(block)
+            if missing.any():
+                return one @ (~missing).astype(np.float64), one @ np.where(missing, 0.0, block).astype(np.float64)
+            return np.repeat(one.sum(axis=1)[:, None], d, axis=1), one @ block.astype(np.float64, copy=False)
+
+        result = cls.zero(k, d)
+        chunks = row_chunks(n, max(1, CHUNK_CELLS // max(d, 1)))
+        for seen, total in parallel_map(add_up, chunks, cost=4.0 * rows.size):
+            result = cls(result.weight + seen, result.total + total)
+        return result
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums over the rows of both."""
+        return type(self)(self.weight + other.weight, self.total + other.total)
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        return type(self)(spread(self.weight, index, k), spread(self.total, index, k))
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        return self.weight
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        return {"weight": self.weight, "total": self.total}, {}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
+        weight, total = fields["weight"], fields["total"]
+        if weight.ndim != 2 or weight.shape != total.shape or (weight < 0).any() or (total < 0).any():
+            raise ValueError("sums of counts")
+        return cls(weight, total)
+
+
+def _sparse_sums(rows: Any, codes: Codes, k: int, weight: Array | None) -> Array:
+    """Return the sums (k, d) of the stored cells by class, a few of them at a time."""
+    n, d = rows.shape
+    total = np.zeros(k * d)
+    for part in row_chunks(n, max(1, n // (1 + rows.nnz // max(CHUNK_CELLS, k * d)))):
+        bounds = rows.indptr[part.start : part.stop + 1]
+        stored, lengths = slice(bounds[0], bounds[-1]), np.diff(bounds)
+        place = np.repeat(codes[part].astype(np.int64) * d, lengths)
+        place += rows.indices[stored]
+        amounts = rows.data[stored] if weight is None else rows.data[stored] * np.repeat(weight[part], lengths)
+        total += np.bincount(place, weights=amounts, minlength=k * d)
+    return total.reshape(k, d)
+
+
+def _indicator(codes: Codes, k: int, weight: Array | None) -> Any:
+    """Return the sparse (k, n) matrix whose row c holds the weights of the rows of class c."""
+    n = len(codes)
+    ones = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)
+    return sparse.csc_array((ones, codes, np.arange(n + 1)), shape=(k, n)).tocsr()

@@ -1,0 +1,74 @@
+"""SciPy sparse matrices of counts: cells that are not stored are zeros, and nothing is ever made dense."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, np, sparse
+from ..errors import DataError
+from ..schema import Kind, Level, unnamed_schema
+from .cells import LARGEST
+
+
+class ContainerError(DataError, TypeError):
+    """A container of the wrong type; scikit-learn expects a TypeError here."""
+
+
+class SparseTable:
+    """A sparse matrix (n, d), kept in rows (CSR)."""
+
+    def __init__(self, X: Any) -> None:
+        if X.ndim != 2:
+            raise DataError(f"Expected 2D array, got {X.ndim}D sparse array instead. Next: pass rows and columns.")
+        if X.dtype.kind not in "biuf":
+            raise DataError(f"The sparse matrix holds values of type {X.dtype}. Next: convert them to numbers.")
+        rows = X.tocsr()
+        if not rows.has_canonical_format:
+            rows = rows.copy() if rows is X else rows
+            rows.sum_duplicates()
+        if rows.dtype.kind == "f" and not np.isfinite(np.einsum("i,i->", rows.data, rows.data)):
+            _refuse_odd(rows)
+        self._rows = rows
+        self.rows = int(rows.shape[0])
+        kind = Kind.BOOLEAN if rows.dtype.kind == "b" else Kind.NUMERIC
+        self.schema = unnamed_schema(int(rows.shape[1]), kind)
+
+    def sparse(self, positions: Sequence[int]) -> Any:
+        """Return these columns as a sparse array (n, d) of numbers."""
+        every = tuple(positions) == tuple(range(len(self.schema)))
+        rows = self._rows if every else self._rows[:, list(positions)]
+        if rows.dtype != np.bool_:
+            return rows
+        counted = sparse.csr_array((rows.data.view(np.int8), rows.indices, rows.indptr), shape=rows.shape)
+        counted.has_canonical_format = True
+        return counted
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Refuse: a family that asks for every cell is not for sparse matrices."""
+        raise _refused()
+
+    def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
+        """Refuse: a family that asks for every cell is not for sparse matrices."""
+        raise _refused()
+
+
+def _refused() -> ContainerError:
+    return ContainerError(
+        "Sparse input is not supported here: this model needs every cell. Next: use NaiveBayes with the family "
+        "'multinomial', 'bernoulli' or 'poisson' for all columns, or X.toarray() if it fits in memory."
+    )
+
+
+def _refuse_odd(rows: Any) -> None:
+    """Raise DataError naming a column with NaN, infinity, or numbers as large as dense tables refuse."""
+    finite = np.isfinite(rows.data)
+    if not finite.all():
+        column = int(rows.indices[int(np.argmin(finite))])
+        raise DataError(
+            f"Input X contains NaN or infinity in column {column} of a sparse matrix, where cells that are not "
+            "stored are zeros. Next: correct those cells."
+        )
+    large = np.abs(rows.data) > np.float64(LARGEST)
+    if large.any():
+        raise DataError.overflowing([int(rows.indices[int(np.argmax(large))])])
