@@ -64,9 +64,9 @@ def machine() -> str:
     blas = next((pool for pool in threadpool_info() if pool["user_api"] == "blas"), {})
     libraries = ", ".join(f"{name} {version(name)}" for name in ("suffice", "numpy", "scipy", "scikit-learn"))
     return (
-        f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GiB of memory, Python {platform.python_version()}, "
-        f"{libraries}, {blas.get('internal_api', 'BLAS')} {blas.get('version', '')} with {blas.get('num_threads', '?')} "
-        "threads for the peers' products; ours uses one BLAS thread in each of as many workers."
+        f"{os.cpu_count()} cores ({platform.machine()}), {memory:.0f} GiB of memory, "
+        f"{libraries}, {blas.get('internal_api', 'BLAS')} {blas.get('version', '')} with "
+        f"{blas.get('num_threads', '?')} threads for the peers; ours uses one BLAS thread in each of as many workers."
     )
 
 
@@ -100,9 +100,10 @@ def main() -> None:
 
 TEMPLATE = """# Benchmarks
 
-Made by `{command}` (`make bench`), everything in one process on the same data: calls of ours and of the peer alternate, and
-medians are compared (a scikit-learn peer at large sizes is called once). Fitting includes reading the table, checking it,
-factoring the covariances; predicting includes reading and checking. Rows are in random order of classes.
+Made by `{command}` (`make bench`), everything in one process on the same data: calls of ours and of the peer
+alternate, and medians are compared (a scikit-learn peer at large sizes is called once). Fitting includes reading and
+checking the table and factoring the covariances, predicting includes reading and checking. Rows are in no order of
+classes.
 
 Machine: {machine}
 

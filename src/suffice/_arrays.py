@@ -73,17 +73,22 @@ def log_softmax(scores: Array) -> Array:
     return out
 
 
-def lower_factor(matrix: Array) -> Array:
-    """Return the lower Cholesky factor (d, d); LinAlgError if the matrix is not positive definite.
+def lower_factor(matrix: Array, *, overwrite: bool = False) -> Array:
+    """Return the lower Cholesky factor (d, d), in place of the matrix if it may be overwritten.
 
-    NumPy's runs beside other threads, SciPy's does not.
+    LinAlgError unless the matrix is positive definite. LAPACK reads by columns what is stored by rows, for a symmetric
+    matrix the same: asked for the upper factor, it needs no transposed copies, which cost more than factoring.
     """
-    return np.asarray(np.linalg.cholesky(matrix))
+    factor = matrix if overwrite and matrix.flags.c_contiguous else matrix.copy()
+    upper, info = lapack.dpotrf(factor.T, lower=0, overwrite_a=1, clean=1)
+    if info != 0:
+        raise np.linalg.LinAlgError("the matrix is not positive definite")
+    return np.asarray(upper.T)
 
 
-def invert_triangular(lower: Array) -> Array:
-    """Return the inverse of a lower triangular matrix (d, d); LinAlgError if it is singular."""
-    inverse = np.zeros(lower.shape)
+def invert_triangular(lower: Array, out: Array | None = None) -> Array:
+    """Return the inverse of a lower triangular matrix (d, d), in `out` if given; LinAlgError if it is singular."""
+    inverse = np.empty(lower.shape) if out is None else out
     _invert_into(lower, inverse)
     return inverse
 
@@ -102,6 +107,7 @@ def _invert_into(lower: Array, out: Array) -> None:
     _invert_into(lower[h:, h:], out[h:, h:])
     np.matmul(out[h:, h:], lower[h:, :h] @ out[:h, :h], out=out[h:, :h])
     np.negative(out[h:, :h], out=out[h:, :h])
+    out[:h, h:] = 0.0
 
 
 def add_gram(total: Array, rows: Array) -> None:

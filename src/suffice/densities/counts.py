@@ -98,6 +98,10 @@ class Multinomial(CountDensity):
         """Return the parameters of column j by class."""
         return {"share": self.p[:, j]}
 
+    def log_prior(self, smoothing: float) -> float:
+        """Return α Σ log p, the log Dirichlet(α + 1) density of which p is the mode, up to a constant."""
+        return smoothing * float(np.log(self.p).sum()) if smoothing > 0 else 0.0
+
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_p)), zero_per_count=_zeros(self.p))
 
@@ -122,6 +126,10 @@ class Bernoulli(CountDensity):
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class."""
         return {"probability": self.p[:, j]}
+
+    def log_prior(self, smoothing: float) -> float:
+        """Return α Σ (log p + log q), the log Beta(α + 1, α + 1) density of which p is the mode, up to a constant."""
+        return smoothing * float(np.log(self.p).sum() + np.log(self.q).sum()) if smoothing > 0 else 0.0
 
     def _linear(self) -> Linear:
         zeros = np.log(self.limit_q)

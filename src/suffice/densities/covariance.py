@@ -89,31 +89,36 @@ def _shared_distances(rows: Array, means: Array, whiten: Callable[[Array], Array
 class Full:
     """Any symmetric positive definite matrix: `covariance` (g, d, d), with log determinants (g,).
 
-    `whitener` (d, g, d) holds the lower triangular W = L⁻¹ D^(−½) of each, L Lᵀ being the correlation matrix and D
+    `whitener` (d, g, d) holds the lower triangular W = L⁻¹ D^(−½) of each, L Lᵀ being the correlation matrix R and D
     the variances: W (x − μ) has covariance I. Rows come first, so that the same rows of all g of them are one matrix.
+    `trace` (g,) are those of R⁻¹: no eigenvalue of R is below 1 / trace.
     """
 
     covariance: Array
     whitener: Array
     log_det: Array
+    trace: Array
 
     @classmethod
     def factor(cls, covariance: Array) -> Self:
-        """Factor positive definite matrices (g, d, d)."""
+        """Factor positive definite matrices (g, d, d); LinAlgError if one is not."""
         g, d, _ = covariance.shape
-        whitener, log_det = np.empty((d, g, d)), np.empty(g)
+        whitener, log_det, trace = np.empty((d, g, d)), np.empty(g), np.empty(g)
 
-        def work(i: int) -> None:
-            scale = np.sqrt(np.diagonal(covariance[i]))
-            correlation = covariance[i] / scale[:, None]
-            correlation /= scale
-            lower = lower_factor(correlation)
-            np.divide(invert_triangular(lower), scale, out=whitener[:, i])
-            log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale).sum())
+        def work(part: slice) -> None:
+            correlation, inverse = np.empty((2, d, d))  # once for many: new memory is slow to touch
+            for i in range(part.start, part.stop):
+                scale = np.sqrt(np.diagonal(covariance[i]))
+                np.divide(covariance[i], scale[:, None], out=correlation)
+                correlation /= scale
+                lower = lower_factor(correlation, overwrite=True)
+                log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale).sum())
+                trace[i] = np.vdot(invert_triangular(lower, out=inverse), inverse)
+                np.divide(inverse, scale, out=whitener[:, i])
 
-        for _ in parallel_map(work, range(g), cost=float(g) * d**3):
+        for _ in parallel_map(work, row_chunks(g, g // 16 + 1), cost=float(g) * d**3):
             pass
-        return cls(covariance, whitener, log_det)
+        return cls(covariance, whitener, log_det, trace)
 
     @property
     def g(self) -> int:

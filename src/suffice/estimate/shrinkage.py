@@ -117,8 +117,10 @@ def ledoit_wolf_amount(d: int, squares: float, weight: float, norms: float) -> f
 
 def smallest_eigenvalue_is_usable(correlation: Array) -> bool:
     """Return whether every eigenvalue is at least USABLE: whether R − USABLE · I has a Cholesky factor."""
+    shifted = correlation.copy()
+    shifted.flat[:: len(shifted) + 1] -= USABLE
     try:
-        lower_factor(correlation - USABLE * np.eye(len(correlation)))
+        lower_factor(shifted, overwrite=True)
     except np.linalg.LinAlgError:
         return False
     return True
@@ -144,7 +146,8 @@ def rank_and_columns(correlation: Array) -> tuple[int, list[int]]:
 def correlations(covariance: Array, variance: Array) -> Array:
     """Return the correlation matrix of a covariance whose diagonal is taken to be `variance`."""
     sd = np.sqrt(variance)
-    correlation = covariance / sd[:, None] / sd
+    correlation = covariance / sd[:, None]
+    correlation /= sd
     np.fill_diagonal(correlation, 1.0)
     return correlation
 
