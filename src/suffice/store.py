@@ -72,7 +72,7 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         "statistics": blocks,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    _write_atomically(Path(path), document, members)
+    _write_atomically(Path(os.path.realpath(path)), document, members)  # a link keeps its place
 
 
 def _npy(values: Any) -> bytes:
@@ -82,7 +82,7 @@ def _npy(values: Any) -> bytes:
 
 
 def _write_atomically(path: Path, document: dict[str, Any], members: dict[str, bytes]) -> None:
-    text = json.dumps(document, ensure_ascii=False, allow_nan=False, indent=1).encode()
+    text = json.dumps(document, allow_nan=False, indent=1).encode()  # ASCII: a name may hold half a surrogate pair
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:

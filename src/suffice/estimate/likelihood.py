@@ -244,6 +244,10 @@ class GaussianEstimate:
         if isinstance(stats.scatter, ThinScatter):
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
         scatter, share = stats.scatter.values, self.shrinkage.pooling
+        if self.shrinkage.setting is None and not borrowed.any():
+            plain = self._plain(scatter[None] if self.shared else scatter, divisors, variance, keep)
+            if plain is not None:
+                return plain
         everything = scatter.sum(axis=0) if not self.shared and (share > 0 or borrowed.any()) else scatter
         fixed = np.empty((len(variance), len(keep), len(keep)))
         with single_blas_thread():  # matrices of this size are slower on several threads
@@ -254,6 +258,19 @@ class GaussianEstimate:
                 alike = range(len(weight)) if self.shared or borrowed[i] else [i]
                 fixed[i] = self._usable(alike, _part(own, keep) / divisors[i], row, keep, names)
         return Full.factor(fixed)
+
+    @staticmethod
+    def _plain(scatter: Array, divisors: Array, variance: Array, keep: Codes) -> Full | None:
+        """Return the covariances as they are if their factors show them usable, as is common; None to look closer."""
+        chosen = scatter if len(keep) == scatter.shape[1] else scatter[:, keep][:, :, keep]
+        covariance = chosen / divisors[:, None, None]
+        if (np.diagonal(covariance, axis1=1, axis2=2) != variance).any():
+            return None
+        try:
+            model = Full.factor(covariance)
+        except np.linalg.LinAlgError:
+            return None
+        return model if (model.trace <= 1.0 / USABLE).all() else None
 
     def _usable(
         self, alike: Sequence[int], covariance: Array, variance: Array, keep: Codes, names: Sequence[Name]
