@@ -1,7 +1,7 @@
 """Measure suffice against its peers and limits, in one process, and write benchmarks/RESULTS.md.
 
-Ours and the peer's call alternate; the medians of their times are compared. What counts is the ratio within one run:
-absolute times depend on the machine and on what else it does.
+Ours and the peer's call alternate; the shortest times of both are compared, which is what other load on the machine
+disturbs least. What counts is the ratio within one run.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import os
 import platform
-import statistics
 import sys
 import time
 import warnings
@@ -34,14 +33,14 @@ def seconds(call: Callable[[], Any]) -> float:
 
 
 def measure(case: Case, repeats: int) -> tuple[float, float]:
-    """Return median seconds of ours and of the peer, the calls alternating after a first one of ours."""
+    """Return the shortest seconds of ours and of the peer, the calls alternating after a first one of ours."""
     case.ours()
     ours, peer = [], []
     for turn in range(repeats):
         ours.append(seconds(case.ours))
         if turn == 0 or not case.slow_peer:
             peer.append(seconds(case.peer))
-    return statistics.median(ours), statistics.median(peer)
+    return min(ours), min(peer)
 
 
 def line(case: Case, ours: float, peer: float) -> str:
@@ -101,7 +100,7 @@ def main() -> None:
 TEMPLATE = """# Benchmarks
 
 Made by `{command}` (`make bench`), everything in one process on the same data: calls of ours and of the peer
-alternate, and medians are compared (a scikit-learn peer at large sizes is called once). Fitting includes reading and
+alternate, and the shortest of each are compared (a scikit-learn peer at large sizes is called once). Fitting includes reading and
 checking the table and factoring the covariances, predicting includes reading and checking. Rows are in no order of
 classes.
 
