@@ -100,9 +100,9 @@ def main() -> None:
 TEMPLATE = """# Benchmarks
 
 Made by `{command}` (`make bench`), everything in one process on the same data: calls of ours and of the peer
-alternate, and the shortest of each are compared (a scikit-learn peer at large sizes is called once). Fitting includes reading and
-checking the table and factoring the covariances, predicting includes reading and checking. Rows are in no order of
-classes.
+alternate, and the shortest of each are compared (a scikit-learn peer at large sizes is called once). Fitting includes
+reading and checking the table and factoring the covariances, predicting includes reading and checking. Rows are in no
+order of classes.
 
 Machine: {machine}
 
