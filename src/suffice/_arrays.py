@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -26,6 +27,7 @@ __all__ = [
     "gammaln",
     "invert_triangular",
     "is_sparse",
+    "joint_code",
     "log_softmax",
     "logsumexp",
     "lower_factor",
@@ -51,26 +53,26 @@ def is_sparse(value: Any) -> bool:
     return bool(sparse.issparse(value))
 
 
-def log_softmax(scores: Array) -> Array:
-    """Return scores − log Σ exp(scores) per row, (n, k) in nats, without overflow or saturation.
+def log_softmax(scores: Array, out: Array | None = None) -> Array:
+    """Return scores − log Σ exp(scores) per row, (n, k) in nats, without overflow or saturation; in `out` if given.
 
     A row of −∞ alone has no answer and becomes NaN. Rows are worked on as columns of a block in cache: reducing along
     a short last axis is what would take the time.
     """
-    out = np.empty_like(scores, dtype=np.float64)
+    result = np.empty_like(scores, dtype=np.float64) if out is None else out
 
     def fill(part: slice) -> None:
-        block = np.ascontiguousarray(scores[part].T, dtype=np.float64)
+        block = np.array(scores[part].T, dtype=np.float64, order="C")
         with np.errstate(divide="ignore", invalid="ignore"):
             block -= block.max(axis=0)
             block -= np.log(np.exp(block).sum(axis=0))
-        out[part] = block.T
+        result[part] = block.T
 
     for _ in parallel_map(
-        fill, row_chunks(len(scores), max(1, (1 << 16) // max(scores.shape[1], 1))), cost=40.0 * scores.size
+        fill, row_chunks(len(scores), max(1, (1 << 17) // max(scores.shape[1], 1))), cost=40.0 * scores.size
     ):
         pass
-    return out
+    return result
 
 
 def lower_factor(matrix: Array, *, overwrite: bool = False) -> Array:
@@ -125,6 +127,23 @@ def row_chunks(n: int, size: int) -> Iterator[slice]:
     """Yield slices that cover `n` rows, at most `size` rows each."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
+
+
+def joint_code(columns: Iterable[Codes], sizes: Sequence[int]) -> Codes:
+    """Return one number per row for the cells of several columns, the first one slowest; −1 counts as the last."""
+    cells = math.prod(sizes)
+    kind = np.int16 if cells < 1 << 15 else np.int32 if cells < 1 << 31 else np.int64  # narrow ones are fast
+    joint: Codes | None = None
+    for code, size in zip(columns, sizes, strict=True):
+        if len(code) and code.min() < 0:
+            code = np.where(code < 0, size - 1, code)
+        if joint is None:
+            joint = code.astype(kind)
+        else:
+            joint *= kind(size)
+            joint += code.astype(kind, copy=False)
+    assert joint is not None
+    return joint
 
 
 def pattern_groups(observed: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
 from ..schema import Level
 
-TABLE_CELLS = 1 << 14  # log-probability tables of several columns are added up beforehand while they stay this small
-CHUNK_ROWS = 1 << 15
+TABLE_CELLS = 1 << 16  # log-probability tables of several columns are added up beforehand while they stay this small
+CHUNK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,17 +36,18 @@ class Categorical:
     def log_density(self, columns: Sequence[Codes]) -> Array:
         """Return Σ_j log p(x_j | class), (n, k) in nats; code −1 is missing and contributes 0."""
         n = len(columns[0])
-        out = np.zeros((n, self.k))
+        out = np.empty((n, self.k))
         groups = self._grouped_tables()
 
         def fill(part: slice) -> None:
             total = out[part]
+            term = np.empty(total.shape)
             for first, (group, sizes, table) in enumerate(groups):
-                code = _lookup_code([columns[j][part] for j in group], sizes)
+                code = joint_code([columns[j][part] for j in group], sizes)
                 if first == 0:
                     np.take(table, code, axis=0, out=total, mode="clip")
                 else:
-                    total += np.take(table, code, axis=0, mode="clip")
+                    total += np.take(table, code, axis=0, out=term, mode="clip")
 
         for _ in parallel_map(fill, row_chunks(n, CHUNK_ROWS), cost=10.0 * n * len(columns)):
             pass
@@ -84,13 +85,3 @@ class Categorical:
             order += np.concatenate([np.isneginf(log_p).T.astype(float), missing])[code]
             score += np.concatenate([limit.T, missing])[code]
         return order, score
-
-
-def _lookup_code(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes:
-    joint: Codes | None = None
-    for code, size in zip(columns, sizes, strict=True):
-        if len(code) and code.min() < 0:
-            code = np.where(code < 0, size - 1, code)
-        joint = code if joint is None else joint * np.int64(size) + code
-    assert joint is not None
-    return joint

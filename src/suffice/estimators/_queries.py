@@ -252,7 +252,8 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
-        return np.exp(self._log_posterior(X, priors))
+        posterior = self._log_posterior(X, priors)
+        return np.exp(posterior, out=posterior)
 
     def predict_log_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""

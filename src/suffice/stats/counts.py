@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
 from ..schema import Level, sort_levels
 from .scatter import spread
 
@@ -134,16 +134,6 @@ def group_columns(sizes: Sequence[int], limit: int) -> list[list[int]]:
             groups.append([j])
             cells = size
     return groups
-
-
-def joint_code(columns: Sequence[Codes], sizes: Sequence[int]) -> Codes:
-    """Return one number per row for the cells of several columns, the first one slowest; −1 counts as the last."""
-    joint: Codes | None = None
-    for code, size in zip(columns, sizes, strict=True):
-        code = np.where(code < 0, size - 1, code) if len(code) and code.min() < 0 else code
-        joint = code.astype(np.intp) if joint is None else joint * size + code
-    assert joint is not None
-    return joint
 
 
 def _count_group(

@@ -10,6 +10,7 @@ from ..errors import DataError, SchemaError
 from ..schema import Level, Name, sort_levels
 from .cells import holds_value, plain_value
 
+BLOCK_CELLS = 1 << 18  # cells of a table coded at a time: few enough for a cache, enough to keep threads apart
 INTEGER_SPAN = 4096  # integers within so small a range are counted directly, without sorting
 
 
@@ -38,26 +39,65 @@ def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None
     fetch each cache line of the table once per column.
     """
     n, d = values.shape
-    if not n:
+    if not n or not d:
         return [None] * d
-    narrow = values.dtype.itemsize < 4
-    chunks = list(row_chunks(n, max(1, (1 << 17) // max(d, 1))))
-    low = values[chunks[0]].min(axis=0).astype(np.int32 if narrow else values.dtype)  # seldom has to be lowered
-    codes = np.empty((d, n), dtype=np.int16)
+    chunks = list(row_chunks(n, max(1, BLOCK_CELLS // d)))
+    coded = _code_small(values, chunks) or _code_any(values, chunks)
+    codes, least, most = coded
+    columns: list[tuple[Sequence[Level], Codes] | None] = []
+    for own, lowest, highest in zip(codes, least, most, strict=True):
+        columns.append((range(lowest, highest + 1), own) if highest - lowest < INTEGER_SPAN else None)
+    return columns
+
+
+Coded = tuple[Codes, list[int], list[int]]  # codes (d, n), least and largest values (d)
+
+
+def _code_small(values: Any, chunks: list[slice]) -> Coded | None:
+    """Code numbers that fit in a byte, the common case: they are narrowed before they are turned."""
+    codes = np.empty(values.shape[::-1], dtype=np.int8)
+
+    def code(part: slice) -> tuple[Any, Any] | None:
+        block = values[part]
+        if block.min() < -128 or block.max() > 127:
+            return None
+        own = codes[:, part]
+        own[...] = block.astype(np.int8).T
+        return own.min(axis=1), own.max(axis=1)
+
+    if code(chunks[0]) is None:
+        return None
+    ends = list(parallel_map(code, chunks, cost=20.0 * values.size))
+    known = [pair for pair in ends if pair is not None]
+    least, most = _ends(known)
+    if len(known) < len(ends) or max(b - a for a, b in zip(least, most, strict=True)) > 127:
+        return None
+    for own, lowest in zip(codes, least, strict=True):
+        if lowest:
+            own -= np.int8(lowest)
+    return codes, least, most
+
+
+def _code_any(values: Any, chunks: list[slice]) -> Coded:
+    """Code any integers; where a column spans too much its codes are of no use."""
+    low = values[chunks[0]].min(axis=0)  # seldom has to be lowered
+    low = low.astype(np.int32) if low.itemsize < 4 else low
+    codes = np.empty(values.shape[::-1], dtype=np.int16)
 
     def code(part: slice) -> tuple[Any, Any]:
         block = np.ascontiguousarray(values[part].T, dtype=low.dtype)
-        np.subtract(block, low[:, None], out=codes[:, part], casting="unsafe")  # wraps where a column spans too much
+        np.subtract(block, low[:, None], out=codes[:, part], casting="unsafe")
         return block.min(axis=1), block.max(axis=1)
 
-    ends = list(parallel_map(code, chunks, cost=20.0 * values.size))
-    least, most = np.min([a for a, _ in ends], axis=0), np.max([b for _, b in ends], axis=0)
-    columns: list[tuple[Sequence[Level], Codes] | None] = []
-    for own, first, lowest, highest in zip(codes, low.tolist(), least.tolist(), most.tolist(), strict=True):
+    least, most = _ends(list(parallel_map(code, chunks, cost=20.0 * values.size)))
+    for own, first, lowest, highest in zip(codes, low.tolist(), least, most, strict=True):
         if lowest < first and highest - lowest < INTEGER_SPAN:
             own += first - lowest
-        columns.append((range(lowest, highest + 1), own) if highest - lowest < INTEGER_SPAN else None)
-    return columns
+    return codes, least, most
+
+
+def _ends(pairs: list[tuple[Any, Any]]) -> tuple[list[int], list[int]]:
+    return np.min([a for a, _ in pairs], axis=0).tolist(), np.max([b for _, b in pairs], axis=0).tolist()
 
 
 def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:

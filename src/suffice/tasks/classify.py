@@ -16,7 +16,8 @@ def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | Non
     limit for vanishing smoothing; where even that leaves no class, it is the class prior.
     """
     prior = model.log_prior if log_prior is None else log_prior
-    posterior = log_softmax(model.log_joint(rows, prior))
+    scores = model.log_joint(rows, prior)
+    posterior = log_softmax(scores, out=scores)
     impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
     if len(impossible):
         posterior[impossible] = log_softmax(_limit_scores(model, rows, impossible, prior))
