@@ -1,4 +1,4 @@
-"""What is measured against what: pairs of calls on the same data, and the ratio each may have."""
+"""What is measured against what: pairs of calls on the same data, and the limit of their ratio."""
 
 from __future__ import annotations
 
@@ -7,140 +7,135 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from data import categorical_table, gaussian_table
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
 from suffice import GaussianDiscriminant, NaiveBayes
 
+Call = Callable[[], Any]
+
 
 @dataclass(frozen=True)
 class Case:
-    """`ours` against `peer`: the time of ours must be at most `limit` times the peer's, or 1/`limit` for a speed-up."""
+    """A call of ours and a peer's; ours may take `limit` times the peer's time (a tenth: ten times faster)."""
 
     row: int
     what: str
     peer_name: str
-    ours: Callable[[], Any]
-    peer: Callable[[], Any]
-    most: float | None = None  # ours / peer at most
-    least: float | None = None  # peer / ours at least
-    slow_peer: bool = False  # one repeat is enough
+    ours: Call
+    peer: Call
+    limit: float
+    slow_peer: bool = False  # called once
+    only_over_a_second: bool = False  # the limit is for sizes at which the peer takes longer than that
 
 
-def gaussian_table(n: int, d: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows in no order of classes, with correlated columns and class means about two standard deviations apart."""
-    rng = np.random.default_rng(n + d + k)
-    y = rng.integers(0, k, n)
-    X = rng.standard_normal((n, d))
-    X[:, 1:] += 0.5 * X[:, :-1]
-    X += rng.standard_normal((k, d))[y]
-    return X, y
-
-
-def counted_table(n: int, columns: int, k: int, levels: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    """Integer codes whose distribution depends on the class."""
-    rng = np.random.default_rng(n + columns)
-    y = rng.integers(0, k, n)
-    X = (rng.integers(0, levels, (n, columns)) + (rng.random((n, columns)) < 0.3) * y[:, None]) % levels
-    return X, y
-
-
-def fit_cases() -> Iterator[list[Case]]:
-    """Rows 1 to 3: fitting, against one product of the table with itself and against scikit-learn."""
+def fit_sizes(quick: bool) -> list[tuple[int, int, int, float]]:
+    """Return n, d, k and the limit against one product of the table with itself."""
     sizes = [
-        (200_000, 200, 10, 2.0, (True, False)),
-        (50_000, 784, 10, 2.0, (True, False)),
-        (100_000, 512, 100, 2.5, (True,)),
-        (200_000, 50, 10, 3.0, (True, False)),
-        (500_000, 10, 5, 8.0, (True, False)),
+        (200_000, 200, 10, 2.0),
+        (50_000, 784, 10, 2.0),
+        (100_000, 512, 100, 2.5),
+        (200_000, 50, 10, 3.0),
+        (500_000, 10, 5, 8.0),
     ]
-    for n, d, k, most, shapes in sizes:
+    return [(n // 10, d, k, limit) for n, d, k, limit in sizes if d <= 200] if quick else sizes
+
+
+def fit_cases(quick: bool) -> Iterator[list[Case]]:
+    """Rows 1 to 3: fitting, against one product of the table with itself and against scikit-learn."""
+    for n, d, k, limit in fit_sizes(quick):
         X, y = gaussian_table(n, d, k)
-        name = f"n={n:,} d={d} k={k}"
+        product = Product(X)
         cases = []
-        for shared in shapes:
-            model = GaussianDiscriminant(shared=shared)
-            kind = "shared" if shared else "full"
-            row = 1 if d >= 200 else 2
-
-            def fit(model: GaussianDiscriminant = model, X: np.ndarray = X, y: np.ndarray = y) -> Any:
-                return model.fit(X, y)
-
-            cases.append(Case(row, f"fit {kind}, {name}", "X.T @ X", fit, lambda X=X: X.T @ X, most=most))
+        for shared in (True, False):
+            name = "scikit-learn LDA(svd)" if shared else "scikit-learn QDA"
             peer = LinearDiscriminantAnalysis("svd") if shared else QuadraticDiscriminantAnalysis()
-            cases.append(
-                Case(
-                    3,
-                    f"fit {kind}, {name}",
-                    "scikit-learn LDA(svd)" if shared else "scikit-learn QDA",
-                    fit,
-                    lambda peer=peer, X=X, y=y: peer.fit(X, y),
-                    least=10.0,
-                    slow_peer=True,
-                )
-            )
+            what = f"fit {'shared' if shared else 'full'}, n={n:,} d={d} k={k}"
+            fit, theirs = Fit(GaussianDiscriminant(shared=shared), X, y), Fit(peer, X, y)
+            cases.append(Case(1 if d >= 200 else 2, what, "X.T @ X", fit, product, limit))
+            cases.append(Case(3, what, name, fit, theirs, 1 / 10, slow_peer=True, only_over_a_second=True))
         yield cases
 
 
-def predict_cases() -> Iterator[list[Case]]:
-    """Rows 4 and 5: posteriors of full and of diagonal models."""
-    X, y = gaussian_table(200_000, 200, 10)
-    full = GaussianDiscriminant().fit(X, y)
-    factors = np.random.default_rng(0).standard_normal((10, 200, 200))
+def full_cases(quick: bool) -> Iterator[list[Case]]:
+    """Row 4: posteriors of a model with full covariances."""
+    n, d, k = 20_000 if quick else 200_000, 200, 10
+    X, y = gaussian_table(n, d, k)
+    ours = Posteriors(GaussianDiscriminant().fit(X, y), X)
+    theirs = Posteriors(QuadraticDiscriminantAnalysis().fit(X, y), X)
+    factors, result = np.random.default_rng(0).standard_normal((k, d, d)), np.empty((n, d))
 
-    def needed() -> None:
+    def products() -> None:
         for factor in factors:
-            X @ factor
+            np.matmul(X, factor, out=result)
 
-    qda = QuadraticDiscriminantAnalysis().fit(X, y)
-    what = "predict_proba full, n=200,000 d=200 k=10"
+    what = f"predict_proba full, n={n:,} d={d} k={k}"
     yield [
-        Case(4, what, "the ten products it needs", lambda: full.predict_proba(X), needed, most=1.5),
-        Case(
-            4,
-            what,
-            "scikit-learn QDA",
-            lambda: full.predict_proba(X),
-            lambda: qda.predict_proba(X),
-            least=5.0,
-            slow_peer=True,
-        ),
-    ]
-    Z, labels = gaussian_table(100_000, 512, 100)
-    diagonal = GaussianDiscriminant("diagonal").fit(Z, labels)
-    peer = GaussianNB().fit(Z, labels)
-    yield [
-        Case(
-            5,
-            "predict_proba diagonal, n=100,000 d=512 k=100",
-            "scikit-learn GaussianNB",
-            lambda: diagonal.predict_proba(Z),
-            lambda: peer.predict_proba(Z),
-            least=15.0,
-            slow_peer=True,
-        )
+        Case(4, what, "the ten products it needs", ours, products, 1.5),
+        Case(4, what, "scikit-learn QDA", ours, theirs, 1 / 5),
     ]
 
 
-def categorical_cases() -> Iterator[list[Case]]:
+def diagonal_cases(quick: bool) -> Iterator[list[Case]]:
+    """Row 5: posteriors of a model with diagonal covariances."""
+    n, d, k = 5_000 if quick else 100_000, 512, 100
+    X, y = gaussian_table(n, d, k)
+    ours = Posteriors(GaussianDiscriminant("diagonal").fit(X, y), X)
+    theirs = Posteriors(GaussianNB().fit(X, y), X)
+    what = f"predict_proba diagonal, n={n:,} d={d} k={k}"
+    yield [Case(5, what, "scikit-learn GaussianNB", ours, theirs, 1 / 15, slow_peer=True)]
+
+
+def categorical_cases(quick: bool) -> Iterator[list[Case]]:
     """Row 6: categories."""
-    X, y = counted_table(1_000_000, 20, 5)
-    model, peer = NaiveBayes("categorical"), CategoricalNB()
-    model.fit(X, y)
-    peer.fit(X, y)
-    size = "n=1,000,000 columns=20 k=5"
-    name = "scikit-learn CategoricalNB"
+    n, columns, k = 100_000 if quick else 1_000_000, 20, 5
+    X, y = categorical_table(n, columns, k)
+    model, peer = NaiveBayes("categorical").fit(X, y), CategoricalNB().fit(X, y)
+    size, name = f"n={n:,} columns={columns} k={k}", "scikit-learn CategoricalNB"
+    fit, their_fit = Fit(NaiveBayes("categorical"), X, y), Fit(CategoricalNB(), X, y)
     yield [
-        Case(6, f"fit categorical, {size}", name, lambda: model.fit(X, y), lambda: peer.fit(X, y), least=8.0),
-        Case(
-            6,
-            f"predict_proba categorical, {size}",
-            name,
-            lambda: model.predict_proba(X),
-            lambda: peer.predict_proba(X),
-            least=8.0,
-        ),
+        Case(6, f"fit categorical, {size}", name, fit, their_fit, 1 / 8),
+        Case(6, f"predict_proba categorical, {size}", name, Posteriors(model, X), Posteriors(peer, X), 1 / 8),
     ]
 
 
-GROUPS: tuple[Callable[[], Iterator[list[Case]]], ...] = (fit_cases, predict_cases, categorical_cases)
+@dataclass(frozen=True)
+class Fit:
+    """A call that fits a model."""
+
+    model: Any
+    X: Any
+    y: Any
+
+    def __call__(self) -> Any:
+        return self.model.fit(self.X, self.y)
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """A call that predicts with a model."""
+
+    model: Any
+    X: Any
+
+    def __call__(self) -> Any:
+        return self.model.predict_proba(self.X)
+
+
+@dataclass(frozen=True)
+class Product:
+    """A call that multiplies a table by itself, with as many BLAS threads as the BLAS takes by default."""
+
+    X: Any
+
+    def __call__(self) -> Any:
+        return self.X.T @ self.X
+
+
+GROUPS: dict[Callable[[bool], Iterator[list[Case]]], set[int]] = {
+    fit_cases: {1, 2, 3},
+    full_cases: {4},
+    diagonal_cases: {5},
+    categorical_cases: {6},
+}

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import blas, cholesky, lapack, solve_triangular
+from scipy.linalg import cholesky, lapack, solve_triangular
 from scipy.special import digamma, gammaln, logsumexp
 from threadpoolctl import ThreadpoolController
 
@@ -21,7 +21,6 @@ __all__ = [
     "Array",
     "Codes",
     "NDArray",
-    "add_gram",
     "cholesky",
     "digamma",
     "gammaln",
@@ -38,7 +37,6 @@ __all__ = [
     "single_blas_thread",
     "solve_triangular",
     "sparse",
-    "symmetric",
     "workers",
 ]
 
@@ -110,17 +108,6 @@ def _invert_into(lower: Array, out: Array) -> None:
     np.matmul(out[h:, h:], lower[h:, :h] @ out[:h, :h], out=out[h:, :h])
     np.negative(out[h:, :h], out=out[h:, :h])
     out[:h, h:] = 0.0
-
-
-def add_gram(total: Array, rows: Array) -> None:
-    """Add rowsᵀ rows to the upper triangle of `total` (d, d, Fortran order) in place: half the work of a product."""
-    if len(rows):
-        blas.dsyrk(1.0, rows.T, beta=1.0, c=total, overwrite_c=1)
-
-
-def symmetric(upper: Array) -> Array:
-    """Return the symmetric matrix with this upper triangle."""
-    return np.ascontiguousarray(np.triu(upper) + np.triu(upper, 1).T)
 
 
 def row_chunks(n: int, size: int) -> Iterator[slice]:

@@ -138,9 +138,7 @@ def _deviations(covariance: Any) -> Any:
     from .._arrays import np
     from ..densities import Diagonal, Full, Spherical
 
-    if isinstance(covariance, Full):
-        return np.sqrt(np.diagonal(covariance.covariance, axis1=1, axis2=2))
-    if isinstance(covariance, Diagonal):
+    if isinstance(covariance, Full | Diagonal):
         return np.sqrt(covariance.variance)
     if isinstance(covariance, Spherical):
         return np.repeat(np.sqrt(covariance.variance)[:, None], covariance.d, axis=1)

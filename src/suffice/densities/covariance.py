@@ -13,6 +13,7 @@ from typing import Protocol, Self
 from .._arrays import Array, invert_triangular, lower_factor, np, parallel_map, row_chunks
 
 CHUNK_CELLS = 1 << 17  # 1 MiB of float64 per buffer: whitened rows are squared while still in cache
+PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
 FAR = 1e6  # squared distance between class means above which distances are not expanded into products
 
 
@@ -87,42 +88,55 @@ def _shared_distances(rows: Array, means: Array, whiten: Callable[[Array], Array
 
 @dataclass(frozen=True, slots=True)
 class Full:
-    """Any symmetric positive definite matrix: `covariance` (g, d, d), with log determinants (g,).
+    """Any symmetric positive definite matrix: `scatter` / `divisor`, (g, d, d) and (g,), with log determinants (g,).
 
+    The quotient is taken when asked for: a scatter may be that of the statistics, and need not be held twice.
     `whitener` (d, g, d) holds the lower triangular W = L⁻¹ D^(−½) of each, L Lᵀ being the correlation matrix R and D
     the variances: W (x − μ) has covariance I. Rows come first, so that the same rows of all g of them are one matrix.
     `trace` (g,) are those of R⁻¹: no eigenvalue of R is below 1 / trace.
     """
 
-    covariance: Array
+    scatter: Array
+    divisor: Array
     whitener: Array
     log_det: Array
     trace: Array
 
     @classmethod
-    def factor(cls, covariance: Array) -> Self:
-        """Factor positive definite matrices (g, d, d); LinAlgError if one is not."""
-        g, d, _ = covariance.shape
+    def factor(cls, scatter: Array, divisor: Array | None = None) -> Self:
+        """Factor positive definite matrices scatter / divisor (g, d, d); LinAlgError if one is not."""
+        g, d, _ = scatter.shape
+        divisor = np.ones(g) if divisor is None else divisor
         whitener, log_det, trace = np.empty((d, g, d)), np.empty(g), np.empty(g)
 
         def work(part: slice) -> None:
             correlation, inverse = np.empty((2, d, d))  # once for many: new memory is slow to touch
             for i in range(part.start, part.stop):
-                scale = np.sqrt(np.diagonal(covariance[i]))
-                np.divide(covariance[i], scale[:, None], out=correlation)
-                correlation /= scale
+                length = 1.0 / np.sqrt(np.diagonal(scatter[i]))  # correlations do not depend on the divisor
+                np.multiply(scatter[i], length[:, None], out=correlation)
+                correlation *= length
                 lower = lower_factor(correlation, overwrite=True)
+                scale = np.sqrt(np.diagonal(scatter[i]) / divisor[i])
                 log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale).sum())
                 trace[i] = np.vdot(invert_triangular(lower, out=inverse), inverse)
                 np.divide(inverse, scale, out=whitener[:, i])
 
         for _ in parallel_map(work, row_chunks(g, g // 16 + 1), cost=float(g) * d**3):
             pass
-        return cls(covariance, whitener, log_det, trace)
+        return cls(scatter, divisor, whitener, log_det, trace)
 
     @property
     def g(self) -> int:
-        return len(self.covariance)
+        return len(self.scatter)
+
+    @property
+    def variance(self) -> Array:
+        """The diagonals (g, d)."""
+        return np.asarray(np.diagonal(self.scatter, axis1=1, axis2=2) / self.divisor[:, None])
+
+    def matrix(self, i: int) -> Array:
+        """Return the i-th covariance (d, d)."""
+        return np.asarray(self.scatter[i] / self.divisor[i])
 
     def distances(self, rows: Array, means: Array) -> Array:
         if self.g == 1:
@@ -132,7 +146,7 @@ class Full:
         targets = np.einsum("igj,gj->ig", self.whitener, means - center)
         if _far_apart(targets.T):
             return self._direct_distances(rows, means)
-        height = _panel_height(d, self.g)
+        height = PANEL if d > 32 else d
         size = max(CHUNK_CELLS // max(height * self.g, d), 256)
         out = np.empty((n, self.g))
 
@@ -168,10 +182,10 @@ class Full:
         return out
 
     def marginal(self, columns: Sequence[int]) -> Full:
-        return Full.factor(self.covariance[:, columns][:, :, columns])
+        return Full.factor(self.scatter[:, columns][:, :, columns], self.divisor)
 
     def dense(self) -> Array:
-        return self.covariance
+        return np.asarray(self.scatter / self.divisor[:, None, None])
 
     def solve(self, vectors: Array) -> Array:
         return np.asarray(self.whiten(vectors) @ self.whitener[:, 0])
@@ -179,18 +193,11 @@ class Full:
     def whiten(self, rows: Array) -> Array:
         out = np.empty(rows.shape)
         d = rows.shape[1]
-        height = _panel_height(d, 1)
+        height = max(d // 8, 32)
         for top in range(0, d, height):
             stop = min(top + height, d)
             np.matmul(rows[:, :stop], self.whitener[top:stop, 0, :stop].T, out=out[:, top:stop])
         return out
-
-
-def _panel_height(d: int, g: int) -> int:
-    """Return how many rows of g triangular factors to multiply at once: few leave out most of the zeros above the
-    diagonal, but products of less than a couple of hundred rows in all are slow.
-    """
-    return d if d <= 32 else min(max(256 // g, 4), max(d // 8, 32))
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,11 +263,10 @@ class GaussianEstimate:
     def _plain(scatter: Array, divisors: Array, variance: Array, keep: Codes) -> Full | None:
         """Return the covariances as they are if their factors show them usable, as is common; None to look closer."""
         chosen = scatter if len(keep) == scatter.shape[1] else scatter[:, keep][:, :, keep]
-        covariance = chosen / divisors[:, None, None]
-        if (np.diagonal(covariance, axis1=1, axis2=2) != variance).any():
+        if (np.diagonal(chosen, axis1=1, axis2=2) / divisors[:, None] != variance).any():
             return None
         try:
-            model = Full.factor(covariance)
+            model = Full.factor(chosen, divisors)
         except np.linalg.LinAlgError:
             return None
         return model if (model.trace <= 1.0 / USABLE).all() else None

@@ -54,7 +54,7 @@ class Holes:
         for alike in self._groups(cells):
             x = _observed_cells(cells, alike)
             for i, mean in enumerate(gaussian.means[:, used]):
-                sigma = covariance.covariance[i if covariance.g > 1 else 0]
+                sigma = covariance.matrix(i if covariance.g > 1 else 0)
                 within = sigma[alike.observed[:, :, None], alike.observed[:, None, :]]
                 half_log_det = np.log(np.diagonal(np.linalg.cholesky(within), axis1=1, axis2=2)).sum(axis=1)
                 shift = x - mean[alike.observed][alike.pattern]
