@@ -1,4 +1,4 @@
-"""Read labels and row weights, refusing what cannot be used before anything is learned."""
+"""Read labels, row weights and tables, refusing what cannot be used before anything is learned."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, sort_levels
-from ..table import factorize, label_values
+from ..table import Table, factorize, label_values
 
 
 def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
@@ -77,3 +77,17 @@ def read_weights(weight: Any, rows: int) -> Array | None:
             "Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight."
         )
     return values
+
+
+def check_filled(table: Table, who: str) -> None:
+    """Raise DataError for a table without a column or a row."""
+    if not len(table.schema):
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. "
+            "Next: give at least one column."
+        )
+    if table.rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by {who}. "
+            "Next: give at least one row."
+        )

@@ -24,7 +24,7 @@ def subtract_rows(
     sought = part.values / part.root_weight[:, None] + part_mean[part.owner]
     left = whole.root_weight**2
     tolerance = CLOSE * np.abs(rows).max(axis=0, initial=0.0)
-    own = np.bincount(part.owner, weights=part.root_weight**2, minlength=k)
+    own = np.bincount(part.owner, weights=part.root_weight**2, minlength=k).astype(np.float64)
     total = subtract_weights(weight, own, "weight")
     for row, code, amount in zip(sought, part.owner.tolist(), part.root_weight**2, strict=True):
         _take(left, whole.root_weight**2, _equal_rows(rows, whole.owner, row, code, tolerance), amount, code)

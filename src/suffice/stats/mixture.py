@@ -88,7 +88,7 @@ class MixtureStats:
         """
         new = index[self.owner]
         if self.is_single:
-            target, m, owner = new, k, np.arange(k)
+            target, m, owner = new, k, np.arange(k, dtype=self.owner.dtype)
         else:
             order = np.argsort(np.where(new < 0, k, new), kind="stable")[: int((new >= 0).sum())]
             target, m, owner = np.full(len(new), -1), len(order), new[order]
