@@ -110,18 +110,14 @@ class Edits:
         check_is_fitted(self, "statistics_")
         table = read_table(X)
         check_filled(table, type(self).__name__)
-        _, codes = read_labels(y, table.rows, type(self).__name__, missing="em")
-        if len(codes) and int(np.min(codes)) < 0:
-            raise DataError(
-                f"y has no label in {int((codes < 0).sum())} of {table.rows} rows, and rows without a label cannot be "
-                "forgotten: how they count in each class depends on all rows. Next: fit again without them."
-            )
-        batch = self._summarize(self._read(table, self._align(table), self._blocks, y, sample_weight), self._blocks)
+        plan = self._blocks
+        rows = self._read(table, self._align(table), plan, y, sample_weight, missing="forget")
+        batch = self._summarize(rows, plan)
         try:
             statistics = self.statistics_.subtract(batch)
             self._check_possible(statistics)
         except NotLearnedError as error:
-            positions = self._blocks[error.block].positions
+            positions = plan[error.block].positions
             raise error.named([self._schema.names[positions[j]] for j in error.columns]) from None
         self._relearn(statistics, "These are all the rows that the model has learned")
         return self

@@ -13,11 +13,18 @@ from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, sort_levels
 from ..table import Table, factorize, label_values
 
+WITHOUT_LABEL = {
+    "error": ". Next: drop those rows, or fill in their labels; fit, given all rows at once, can use them as they are",
+    "em": ". Next: give some labels",
+    "forget": ", and such rows cannot be forgotten: how they count in each class depends on all rows. Next: drop them "
+    "here, or fit again without them",
+}
+
 
 def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
 
-    DataError if any label is missing, or, with missing="em", if all are.
+    DataError if any label is missing ("error"; "forget" for rows to be forgotten), or, with missing="em", if all are.
     """
     if y is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
@@ -36,11 +43,9 @@ def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple
     if strange:
         raise SchemaError.unsupported("y", type(strange[0]).__name__)
     absent = np.flatnonzero(codes < 0)
-    if len(absent) and (missing == "error" or not levels):
-        way = "give some labels" if missing != "error" else "drop those rows, or fill in their labels"
-        also = "; fit, given all rows at once, can use them as they are" if missing == "error" else ""
+    if len(absent) and (missing != "em" or not levels):
         raise DataError(
-            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}). Next: {way}{also}."
+            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}){WITHOUT_LABEL[missing]}."
         )
     if values.dtype.kind == "f":
         check_classification_targets(values[codes >= 0])
