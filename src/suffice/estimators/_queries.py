@@ -20,13 +20,14 @@ from ..schema import Level, Name, Schema
 from ..stats import ByClass
 from ..table import Table, read_table
 from ..tasks import classify
+from ._decisions import Decisions
 from ._edits import Edits
 from ._labels import check_filled, read_labels, read_weights
 from ._persistence import save_fitted
 from ._unlabelled import Batch, Joined, join_unlabelled
 
 
-class GenerativeEstimator(Edits, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -195,16 +196,6 @@ class GenerativeEstimator(Edits, ClassifierMixin, BaseEstimator):
 
     # --- classify ----------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, priors: Any = None, costs: Any = None) -> Any:
-        """Return the most probable class of each row (n,), or the one of least expected cost.
-
-        `priors` replaces the class priors (one per class, a dict by label, or "uniform"). `costs[i][j]` is the cost of
-        answering class j when the truth is class i, in the order of `classes_`.
-        """
-        posterior = self._log_posterior(X, priors)
-        matrix = None if costs is None else _check_costs(costs, posterior.shape[1])
-        return self.classes_[classify.decide(posterior, matrix)]
-
     def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
         posterior = self._log_posterior(X, priors)
@@ -317,16 +308,3 @@ def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) 
             f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "
             f"value in any of the {statistics.rows} rows. Next: drop {'it' if len(empty) == 1 else 'them'}."
         )
-
-
-def _check_costs(costs: Any, k: int) -> Array:
-    try:
-        matrix = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.shape != (k, k) or not np.isfinite(matrix).all():
-        raise SettingError(
-            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. "
-            "Next: give one row per true class and one column per answer, in the order of `classes_`."
-        )
-    return matrix
