@@ -311,6 +311,7 @@ def test_a_row_is_refused_where_no_scatter_is_left(rng, form):
         scatter = (own - mean).T @ (own - mean)
         reach = np.sqrt((n - 1) / n / (u @ np.linalg.solve(scatter, u)))
     inside, outside = (mean + factor * reach * u for factor in (1 - 1e-6, 1 + 1e-6))
+    estimator = clone(estimator).set_params(keep_rows=0)  # else rows are looked up
     clone(estimator).fit(X, y).forget([inside], ["a"])
     model = clone(estimator).fit(X, y)
     before = snapshot(model, X)
@@ -346,7 +347,7 @@ def test_forget_names_the_column(rng, case):
 def test_forget_refuses_values_never_there(family):
     X = np.array([[1, 0], [1, 1], [1, 0], [0, 1], [1, 1], [0, 0]], dtype=object if family == "categorical" else float)
     y = list("aaabbb")
-    model = NaiveBayes(family).fit(X, y)
+    model = NaiveBayes(family, keep_rows=0).fit(X, y)
     before = snapshot(model, X)
     for row in ([[0, 0]], [[7, 0]]):
         if family == "poisson" and row == [[0, 0]]:
@@ -356,6 +357,23 @@ def test_forget_refuses_values_never_there(family):
         with pytest.raises(NotLearnedError, match="class 'a'"):
             model.forget(np.array(row, dtype=X.dtype), ["a"])
         assert_untouched(model, before, X)
+
+
+@pytest.mark.parametrize("name", ["full", "shared", "laplace"])
+def test_rows_of_a_class_that_is_kept_whole_are_looked_up(rng, name):
+    """A row like the others would leave possible sums, and yet was never learned; nor was one twice."""
+    X, y = numbers(rng)
+    model = clone(NUMBERS[name]).fit(X, y).rename_classes({"ash": "oak"})
+    before = snapshot(model, X)
+    row = X[y == "ash"].mean(axis=0, keepdims=True)
+    for cells in (row, np.repeat(X[y == "ash"][:1], 2, axis=0)):
+        with pytest.raises(NotLearnedError, match="class 'oak'.*'?(not among the rows learned|never|value)"):
+            model.forget(cells, ["oak"] * len(cells))
+        assert_untouched(model, before, X)
+    held = model.forget(X[:30], np.where(y == "ash", "oak", y)[:30]).statistics_.sample
+    assert sorted(held.identity) == sorted(
+        clone(NUMBERS[name]).fit(X[30:], np.where(y == "ash", "oak", y)[30:]).statistics_.sample.identity
+    )
 
 
 def test_wide_rows_must_be_there_value_by_value(rng):

@@ -31,7 +31,7 @@ class Edits:
     _align: Callable[[Table], Sequence[int]]
     _plan: Callable[[Schema], tuple[Block, ...]]
     _read: Callable[..., Batch]
-    _summarize: Callable[[Batch, Sequence[Block]], ByClass]
+    _summarize: Callable[..., ByClass]
     _remember: Callable[[Schema, Sequence[Block], ByClass, Any], None]
     _class_priors: Callable[[Any, Sequence[Level]], Any]
 
@@ -94,10 +94,11 @@ class Edits:
         A column whose sum of squares falls by a factor f keeps 16 − log10 f digits.
 
         NotLearnedError, a DataError that names the class, if the rows cannot have been among those learned: a weight
-        or count would fall below 0, a value, category or pattern of missing cells was never there, or what is left of
-        a scatter would not be positive semi-definite (to 1e-10 on the correlation scale). Rows that were never learned
-        and yet would leave possible statistics cannot be told from others: only means and sums are kept. Rows without
-        a label are refused: EM has spread them over the classes in a way that depends on all rows.
+        or count would fall below 0, a value, category or pattern of missing cells was never there, what is left of a
+        scatter would not be positive semi-definite (to 1e-10 on the correlation scale), or a row is not among those
+        kept of a class that is kept whole (see `keep_rows`). Of larger classes only sums are known: rows that were
+        never learned but leave possible sums cannot be told from others. Rows without a label are refused: EM has
+        spread them over the classes in a way that depends on all rows.
         After any error nothing has changed.
 
         Examples
@@ -112,13 +113,13 @@ class Edits:
         check_filled(table, type(self).__name__)
         plan = self._blocks
         rows = self._read(table, self._align(table), plan, y, sample_weight, missing="forget")
-        batch = self._summarize(rows, plan)
+        batch = self._summarize(rows, plan, 0 if self.statistics_.sample is None else len(rows.codes))
         try:
             statistics = self.statistics_.subtract(batch)
             self._check_possible(statistics)
         except NotLearnedError as error:
-            positions = plan[error.block].positions
-            raise error.named([self._schema.names[positions[j]] for j in error.columns]) from None
+            names = [self._schema.names[plan[error.block].positions[j]] for j in error.columns]
+            raise error.named(names) from None
         self._relearn(statistics, "These are all the rows that the model has learned")
         return self
 

@@ -25,6 +25,7 @@ from .gaussian import GaussianStats
 from .mixture import MixtureStats
 from .moments import SumStats
 from .patterns import PatternStats
+from .reservoir import Reservoir
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
 from .values import ValueStats
 
@@ -38,6 +39,7 @@ __all__ = [
     "MixtureStats",
     "PatternStats",
     "PooledScatter",
+    "Reservoir",
     "SumStats",
     "ThinScatter",
     "ValueStats",

@@ -10,6 +10,7 @@ from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
 from ._downdate import DUST, subtract_weights
+from .reservoir import Reservoir
 from .scatter import gather, spread
 
 
@@ -51,13 +52,15 @@ class ByClass:
     """Everything a generative model needs to know of the rows it has seen.
 
     `classes` are the labels in a fixed order, `weight` (k,) the row weights of each, `rows` the number of rows read,
-    `blocks` one statistic per block of columns, all with the classes on the leading axis.
+    `blocks` one statistic per block of columns, all with the classes on the leading axis. `sample` holds some of the
+    rows themselves, for what needs rows.
     """
 
     classes: tuple[Level, ...]
     weight: Array
     blocks: tuple[Any, ...]
     rows: int = 0
+    sample: Reservoir | None = None
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both; a class may be new to either. MergeError if the blocks differ."""
@@ -74,12 +77,14 @@ class ByClass:
         classes = self.classes if self.classes == other.classes else sort_levels([*self.classes, *other.classes])
         a, b = self.with_classes(classes), other.with_classes(classes)
         blocks = tuple(x.merge(y) for x, y in zip(a.blocks, b.blocks, strict=True))
-        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows)
+        sample = None if a.sample is None or b.sample is None else a.sample.merge(b.sample)
+        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample)
 
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; a class left without a row is gone.
 
-        NotLearnedError names the class whose rows cannot have been among these.
+        The sample of `other` must hold all its rows. NotLearnedError names the class whose rows cannot have been among
+        these.
         """
         strange = [label for label in other.classes if label not in self.classes]
         if strange:
@@ -92,15 +97,18 @@ class ByClass:
                 left = own.subtract(part)
                 _check_covered(left, weight, b.weight > 0)
                 blocks.append(left)
+            sample = None if self.sample is None or b.sample is None else self.sample.subtract(b.sample)
         except NotLearnedError as error:
             raise error.placed(None if error.code is None else self.classes[error.code], len(blocks)) from None
-        rest = replace(self, weight=weight, blocks=tuple(blocks), rows=max(self.rows - b.rows, 0))
+        rest = type(self)(self.classes, weight, tuple(blocks), max(self.rows - b.rows, 0), sample)
         gone = {label for label, w, own in zip(self.classes, weight, b.weight, strict=True) if w == 0 < own}
         return rest.regroup({label: None if label in gone else label for label in self.classes}) if gone else rest
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        return replace(self, weight=self.weight * factor, blocks=tuple(block.scale(factor) for block in self.blocks))
+        blocks = tuple(block.scale(factor) for block in self.blocks)
+        sample = None if self.sample is None else self.sample.scale(factor)
+        return replace(self, weight=self.weight * factor, blocks=blocks, sample=sample)
 
     def regroup(self, names: Mapping[Level, Level | None]) -> Self:
         """Return the statistics with each class under its new name, and left out where that is None.
@@ -108,11 +116,13 @@ class ByClass:
         Classes of one name become one class. `rows` is then the share of the remaining weight, rounded.
         """
         classes = sort_levels([name for name in names.values() if name is not None])
-        index = np.array([-1 if (name := names[label]) is None else classes.index(name) for label in self.classes])
+        position = {None: -1} | {label: i for i, label in enumerate(classes)}
+        index = np.array([position[names[label]] for label in self.classes], dtype=np.int64)
         weight = gather(self.weight, index, len(classes))
         blocks = tuple(block.regroup(index, len(classes)) for block in self.blocks)
         rows = round(self.rows * float(weight.sum()) / self.total) if self.total > 0 else 0
-        return replace(self, classes=classes, weight=weight, blocks=blocks, rows=rows)
+        sample = None if self.sample is None else self.sample.regroup(index, classes)
+        return type(self)(classes, weight, blocks, rows, sample)
 
     def with_classes(self, classes: Sequence[Level]) -> Self:
         """Return the same statistics over a longer list of classes, which must hold all of the present ones."""
@@ -121,7 +131,9 @@ class ByClass:
         position = {label: i for i, label in enumerate(classes)}
         index = [position[label] for label in self.classes]
         blocks = tuple(block.place(index, len(classes)) for block in self.blocks)
-        return replace(self, classes=tuple(classes), weight=spread(self.weight, index, len(classes)), blocks=blocks)
+        sample = None if self.sample is None else self.sample.place(index, len(classes))
+        weight = spread(self.weight, index, len(classes))
+        return replace(self, classes=tuple(classes), weight=weight, blocks=blocks, sample=sample)
 
     @property
     def total(self) -> float:
