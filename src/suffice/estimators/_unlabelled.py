@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, logsumexp, np
 from ..estimate import Block
+from ..estimate.families import take_rows
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass
@@ -58,13 +59,6 @@ class Joined(NamedTuple):
     steps: int
     finished: bool
     trace: tuple[float, ...] = ()
-
-
-def take_rows(part: Any, kept: Codes) -> Any:
-    """Return some rows of a block as it was encoded."""
-    if isinstance(part, tuple):  # CodedColumns
-        return type(part)(part.levels, tuple(codes[kept] for codes in part.codes))  # type: ignore[attr-defined, call-arg]
-    return part[kept]
 
 
 def join_unlabelled(
