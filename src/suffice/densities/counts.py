@@ -144,17 +144,19 @@ class Bernoulli(CountDensity):
 class Poisson(CountDensity):
     """Independent columns of counts with mean `rate` (k, d).
 
-    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!. `overall` (d,) is the rate that smoothing draws them to.
+    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!. `overall` (d,) is the rate that smoothing draws them to,
+    None where nothing was smoothed.
     """
 
     rate: Array
     limit_rate: Array
-    overall: Array
+    overall: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Poisson:
         """Return the density of some of the columns."""
         kept = list(columns)
-        return Poisson(self.rate[:, kept], self.limit_rate[:, kept], self.overall[kept])
+        overall = None if self.overall is None else self.overall[kept]
+        return Poisson(self.rate[:, kept], self.limit_rate[:, kept], overall)
 
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class."""
@@ -165,7 +167,9 @@ class Poisson(CountDensity):
 
         Up to a constant, and with m = `overall`: α rows of m counts each, as many as smoothing adds.
         """
-        return smoothing * float((self.overall * np.log(self.rate) - self.rate).sum()) if smoothing > 0 else 0.0
+        if self.overall is None or smoothing == 0:
+            return 0.0
+        return smoothing * float((self.overall * np.log(self.rate) - self.rate).sum())
 
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_rate)), -self.rate, _zeros(self.rate))

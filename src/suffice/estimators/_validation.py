@@ -26,8 +26,7 @@ class LeaveOneOut:
         Parameters
         ----------
         X : array (n, d), pandas, polars or pyarrow table
-            Rows this model has learned, all of them or some, whether by `fit`, `partial_fit` or `merge`, before or after
-            `save`.
+            Rows this model has learned, all of them or some, by `fit`, `partial_fit` or `merge`.
         y : array-like (n,)
             Their labels.
         sample_weight : array-like (n,), optional
@@ -47,7 +46,7 @@ class LeaveOneOut:
             a model that rows without a label have joined: EM would have to be run again.
         SettingError
             A mixture of several components, whose EM would have to be run again: use scikit-learn's
-            `cross_val_predict`. Or a family without a closed form (Student t) and not all of its rows: refits need them.
+            `cross_val_predict`. Or a family without a closed form (Student t), and not all of its rows.
 
         Notes
         -----

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..errors import SettingError
+from ..errors import SettingError, quoted
 from ..estimate import Family, Settings
 from ..estimate.families import take_rows
 
@@ -24,8 +24,8 @@ def refit_leave_one_out(
     whole = family.summarize(rows, codes, k, weight).column_weight()
     if not np.allclose(whole, stats.column_weight(), rtol=SLACK, atol=0.0):
         raise SettingError(
-            f"Columns {list(settings.columns)} of the family {family.name!r} have no closed form for leave-one-out, and "
-            "refits need every row the model has learned. Next: pass all of them, with the labels and sample_weight "
+            f"Columns {quoted(settings.columns)} of the family {family.name!r} have no closed form for leave-one-out, "
+            "and refits need every row the model has learned. Next: pass all of them, with the labels and weights "
             "given to fit; or use cross-validation."
         )
     w = np.ones(len(codes)) if weight is None else weight

@@ -61,8 +61,10 @@ def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:
 
 
 class Mended(NamedTuple):
-    """Scales (k, d) usable as they are, which had no spread of their own, or at most one value; and by column (d,)
-    the spread borrowed where there is none, and whether the column varies at all."""
+    """Scales (k, d) usable as they are: `flat` where there was no spread, `once` where there was at most one value.
+
+    By column (d,): the spread that is borrowed where a class has none, and whether the column varies at all.
+    """
 
     scale: Array
     flat: NDArray[np.bool_]

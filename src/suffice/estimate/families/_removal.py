@@ -20,9 +20,9 @@ CHUNK_CELLS = 1 << 18
 Limit = tuple[Array, Array]  # order and log coefficient, (n, k) each
 
 
-def without(total: Array, amount: Array | float) -> Array:
+def without(total: Array | float, amount: Array | float) -> Array:
     """Return sums with an amount taken out again, exactly 0 where only rounding is left."""
-    rest = total - amount
+    rest = np.subtract(total, amount)
     return np.where(rest > ROUNDING * np.abs(total), rest, 0.0)
 
 
@@ -44,8 +44,7 @@ def weight_groups(codes: Codes, weight: Array | None) -> Iterator[tuple[float, C
         return
     values, group = np.unique(weight, return_inverse=True)
     order = np.argsort(group, kind="stable")
-    for value, index in zip(values.tolist(), np.split(order, np.cumsum(np.bincount(group))[:-1]), strict=True):
-        yield value, index
+    yield from zip(values.tolist(), np.split(order, np.cumsum(np.bincount(group))[:-1]), strict=True)
 
 
 def refuse(settings: Settings, row: int, code: int, column: int | None, why: str) -> DataError:
@@ -55,12 +54,12 @@ def refuse(settings: Settings, row: int, code: int, column: int | None, why: str
 
 
 class Entries(NamedTuple):
-    """The cells of a run of rows that hold counts above 0, and which cells are observed (None: all)."""
+    """The cells of a run of rows that hold amounts above 0, and which cells are observed (None: all)."""
 
     part: slice
     row: Codes  # within the part
     column: Codes
-    count: Array
+    amount: Array
     observed: Array | None
 
     def sums(self, amounts: Array) -> Array:
@@ -89,21 +88,23 @@ def entries(rows: Any) -> Iterator[Entries]:
 
 def check_counts(rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings) -> None:
     """Raise DataError naming a row whose counts or weight exceed what `SumStats` hold for its class."""
-    w = row_weights(codes, weight)
+    w, least = row_weights(codes, weight), stats.weight.min(axis=1, keepdims=True)
     for own in entries(rows):
-        code, amount = codes[own.part], w[own.part]
+        code, weighs = codes[own.part], w[own.part]
         known = stats.total[code[own.row], own.column]
-        over = np.flatnonzero(amount[own.row] * own.count > known * (1.0 + SLACK))
+        over = np.flatnonzero(weighs[own.row] * own.amount > known * (1.0 + SLACK))
         if len(over):
             i = int(own.row[over[0]])
             why = "it counts more than the whole class"
             raise refuse(settings, own.part.start + i, int(code[i]), int(own.column[over[0]]), why)
-        heavy = amount[:, None] > stats.weight[code] * (1.0 + SLACK)
-        if own.observed is not None:
-            heavy &= own.observed > 0
+        if own.observed is None:
+            heavy = weighs[:, None] > least[code] * (1.0 + SLACK)
+        else:
+            heavy = (weighs[:, None] > stats.weight[code] * (1.0 + SLACK)) & (own.observed > 0)
         if heavy.any():
-            i, j = (int(at[0]) for at in np.nonzero(heavy))
-            raise refuse(settings, own.part.start + i, int(code[i]), j, "it weighs more than the cells of the class")
+            i = int(np.nonzero(heavy)[0][0])
+            why = "it weighs more than the observed cells of the class"
+            raise refuse(settings, own.part.start + i, int(code[i]), None, why)
 
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..._arrays import Array, Codes, np, parallel_map
+from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...stats import ValueStats
 from ._contract import Settings
 from ._location import mend_scales
@@ -14,14 +14,17 @@ def leave_values_out(rows: Array, stats: ValueStats, codes: Codes, weight: Array
     w = row_weights(codes, weight)
     k, d = stats.width.shape
     score = np.zeros((len(codes), k))
-    for part in parallel_map(
-        lambda j: _column(j, rows[:, j], stats, codes, w, settings), range(d), cost=100.0 * score.size * d
-    ):
+    middles = stats.middles()
+
+    def column(j: int) -> Array:
+        return _column(j, rows[:, j], stats, middles, codes, w, settings)
+
+    for part in parallel_map(column, range(d), cost=100.0 * score.size * d):
         score += part
     return score
 
 
-def _column(j: int, x: Array, stats: ValueStats, codes: Codes, w: Array, settings: Settings) -> Array:
+def _column(j: int, x: Array, stats: ValueStats, middles: Array, codes: Codes, w: Array, settings: Settings) -> Array:
     """Return what column j adds to the log densities (n, k); a missing cell adds nothing."""
     k, d = stats.width.shape
     score = np.zeros((len(x), k))
@@ -38,34 +41,29 @@ def _column(j: int, x: Array, stats: ValueStats, codes: Codes, w: Array, setting
         raise refuse(settings, row, int(codes[row]), j, "its value occurs too seldom in the class")
     _, first, again = np.unique(np.stack([entry, w], axis=1), axis=0, return_index=True, return_inverse=True)
     again = again.ravel()
-    location, scale, used = _without_each(j, stats, entry[first], code[first], w[first])
+    location, scale, used = _without_each(j, stats, middles, entry[first], code[first], w[first])
     terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
     score[present] = np.where(used[again][:, None], terms, 0.0)
     return score
 
 
-def _without_each(j: int, stats: ValueStats, entry: Codes, code: Codes, w: Array) -> tuple[Array, Array, Array]:
+def _without_each(
+    j: int, stats: ValueStats, middles: Array, entry: Codes, code: Codes, w: Array
+) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Return locations and scales (e, k) of column j without weight w of one entry each, and whether it varies (e,)."""
     k, d = stats.width.shape
-    e = len(entry)
-    middles, cells = stats.middles(), [c * d + j for c in range(k)]
-    runs = [slice(int(stats.bounds[cell]), int(stats.bounds[cell + 1])) for cell in cells]
-    location, away, weight = np.zeros((k, e)), np.zeros((k, e)), np.zeros((k, e))
+    location, away, weight = (np.zeros((k, len(entry))) for _ in range(3))
+    runs = [slice(int(stats.bounds[c * d + j]), int(stats.bounds[c * d + j + 1])) for c in range(k)]
     for c, run in enumerate(runs):
-        column = _Values(middles[run], stats.weights[run])
-        mine = code == c
-        location[c], away[c], weight[c] = column.median, column.away, column.total
+        own, mine = _Values(middles[run], stats.weights[run]), code == c
+        location[c], away[c], weight[c] = own.median, own.away, own.total
         if mine.any():
-            location[c, mine], away[c, mine] = column.without(entry[mine] - run.start, w[mine])
-            weight[c, mine] = without(column.total, w[mine])
-    number = np.concatenate([np.arange(run.start, run.stop) for run in runs])
+            location[c, mine], away[c, mine] = own.without(entry[mine] - run.start, w[mine])
+            weight[c, mine] = without(own.total, w[mine])
+    number = np.concatenate([np.arange(run.start, run.stop) for run in runs])  # entries of the column, in order
     order = np.argsort(middles[number], kind="stable")
-    place = np.empty(len(number), dtype=np.int64)
-    place[order] = np.arange(len(number))
-    starts = np.cumsum([0, *(run.stop - run.start for run in runs)])
-    firsts = np.array([run.start for run in runs])
-    whole = _Values(middles[number][order], stats.weights[number][order])
-    everyone, total = whole.without(place[starts[code] + entry - firsts[code]], w)
+    place = np.argsort(order, kind="stable")[np.searchsorted(number, entry)]
+    everyone, total = _Values(middles[number][order], stats.weights[number][order]).without(place, w)
     location = np.where(weight > 0, location, everyone)
     mended = mend_scales(location, away, total, weight)
     return location.T, mended.scale.T, mended.used

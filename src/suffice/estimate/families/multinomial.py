@@ -71,13 +71,13 @@ class MultinomialFamily:
         w, d = row_weights(codes, weight), stats.total.shape[1]
         totals = stats.total.sum(axis=1)
         for own in entries(rows):
-            code, amount = codes[own.part], w[own.part]
-            rest = without(totals[code], amount * own.sums(own.count))[own.row]
-            known = without(stats.total[code[own.row], own.column], amount[own.row] * own.count)
+            code, weighs = codes[own.part], w[own.part]
+            rest = without(totals[code], weighs * own.sums(own.amount))[own.row]
+            known = without(stats.total[code[own.row], own.column], weighs[own.row] * own.amount)
             p, limit = _share(known, rest, settings.smoothing, d)
             place = np.arange(own.part.start, own.part.stop), code
-            order[place] = own.sums(np.where(p > 0, 0.0, own.count))
-            score[place] = own.sums(own.count * np.log(limit))
+            order[place] = own.sums(np.where(p > 0, 0.0, own.amount))
+            score[place] = own.sums(own.amount * np.log(limit))
         return order, score
 
     def leave_one_out(

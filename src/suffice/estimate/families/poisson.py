@@ -92,7 +92,7 @@ class _Removal:
         own = -self.own.sum(axis=1)[codes] if seen is None else -(seen * self.own[codes]).sum(axis=1)
         score[np.arange(len(codes)), codes] = own
         order = np.zeros_like(score)
-        column, x, code = cells.column, cells.count, codes[cells.row]
+        column, x, code = cells.column, cells.amount, codes[cells.row]
         overall = _overall(without(self.total[column], self.w * x), without(self.rows[column], self.w))
         for c in range(score.shape[1]):
             mine = code == c
