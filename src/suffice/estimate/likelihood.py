@@ -12,7 +12,7 @@ from ..schema import Level, Name
 from ..stats import CategoricalStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from .em import complete
 from .notes import Note
-from .pooling import pooled_variance, total_variance
+from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .shrinkage import (
     FLOOR,
     ROUNDING,
@@ -144,26 +144,17 @@ class GaussianEstimate:
 
     def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
         """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
-        less = weight - classes if self.divisor == "unbiased" else weight
-        return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))
+        return divisors(weight, classes, self.divisor)
 
     def _divisors(self, weight: Array) -> Array:
         """Return the divisor of each class's own, partly pooled, sum of squares; `weight` is (k,) or (k, d)."""
-        share = self.shrinkage.pooling
-        if share == 0.0:
-            return self._divide(weight)
-        less, total = (1, (weight > 0).sum(axis=0)) if self.divisor == "unbiased" else (0, 0)
-        mixed = (1.0 - share) * np.maximum(weight - less, 0.0) + share * (weight.sum(axis=0) - total)
-        return np.where(mixed > 0, mixed, np.where(weight > 0, weight, 1.0))
+        pool = Pool(weight.sum(axis=0), (weight > 0).sum(axis=0), self.shrinkage.pooling)
+        return mixed_divisors(weight, pool, self.divisor)
 
     def _cell_divisors(self, cells: Array, means: Array) -> Array:
         """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
-        share = self.shrinkage.pooling
-        if share == 0.0:
-            return self._divide(cells, means)
-        free = np.maximum(cells - means, 0.0) if self.divisor == "unbiased" else cells
-        mixed = (1.0 - share) * free + share * free.sum()
-        return np.where(mixed > 0, mixed, 1.0)
+        pool = Pool(cells.sum(), means.sum(), self.shrinkage.pooling)
+        return mixed_divisors(cells, pool, self.divisor, means)
 
     def _mixed(self, sums: Array) -> Array:
         """Return each class's sums (k, …) with its share of the pooled ones."""

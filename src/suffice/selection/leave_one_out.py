@@ -14,8 +14,10 @@ from typing import Any, NamedTuple
 from .._arrays import Array, Codes, np
 from ..errors import DataError
 from ..estimate import Block, Settings
+from ..estimate.families import GaussianFamily
 from ..stats import ByClass
 from ..tasks import classify
+from .gaussian import gaussian_leave_one_out
 from .refit import refit_leave_one_out
 
 SLACK = 1e-9  # by which a row may outweigh its class: rounding of long sums
@@ -117,14 +119,11 @@ def _block(
 ) -> tuple[Array | None, Array]:
     """Return (order or None, log density or coefficient) of the rows of one block without themselves."""
     family: Any = block.family
+    if isinstance(family, GaussianFamily):
+        return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)
     if hasattr(family, "leave_one_out_limit"):
         order, score = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
         return order, score
     if hasattr(family, "leave_one_out"):
         return None, family.leave_one_out(family.recode(rows, stats), stats, codes, weight, settings)
     return None, refit_leave_one_out(family, rows, stats, codes, weight, settings)
-
-
-def has_closed_form(block: Block) -> bool:
-    """Return whether leaving a row out of this block needs no refit."""
-    return hasattr(block.family, "leave_one_out")

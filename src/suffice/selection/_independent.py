@@ -1,0 +1,160 @@
+"""Leaving out a row of independent columns, or of spheres: every cell leaves the sum of squares of its own column."""
+
+from __future__ import annotations
+
+from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from ..densities import Gaussian
+from ..densities.gaussian import LOG_2PI
+from ..estimate.pooling import Pool, divisors, mixed_divisors
+from ._leaving import LEAST_KEPT, Flags, Leaving
+
+CHUNK_CELLS = 1 << 16
+LOGS = 64  # columns whose factors, all above LEAST_KEPT, are multiplied before a logarithm is taken
+
+
+def without_row_diagonal(job: Leaving, scores: Array) -> tuple[Array, Flags]:
+    """Return log densities (n, k) in nats of each row under estimates without it, and which rows they are right for.
+
+    `scores` (n, k) are those of the estimate with all rows, kept where the row is in no way part of the density.
+    """
+    sure = np.ones(len(job.rows), dtype=bool)
+    every: Codes = np.arange(len(job.rows))
+    size = max(64, CHUNK_CELLS // job.d)
+    drawn = job.shrinkage.spherical_target and bool(job.shrinkage.amount)
+    if job.everyone or drawn:
+        parts = [(0, every[part]) for part in row_chunks(len(every), size)]
+    else:
+        own = ((c, np.flatnonzero(job.codes == c)) for c in range(len(job.mean)))
+        parts = [(c, index[part]) for c, index in own for part in row_chunks(len(index), size)]
+
+    def work(task: tuple[int, Codes]) -> None:
+        c, index = task
+        if job.everyone or drawn:
+            scores[index], sure[index] = _all_classes(job, index)
+        else:
+            scores[index, c], sure[index] = _own_class(job, index, c)
+
+    for _ in parallel_map(work, parts, cost=20.0 * job.rows.size):
+        pass
+    return scores, sure
+
+
+def _own_class(job: Leaving, index: Codes, c: int) -> tuple[Array, Flags]:
+    """Return log densities (b,) of rows of class `c` under it: S' = S − h δ² and x − m' = δ n / left, by column."""
+    away = job.rows[index]
+    away -= job.mean[c]
+    missing = np.isnan(away) if np.isnan(away).any() else None
+    count, w = job.count[c], job.weight[index, None]
+    if len(w) and (w == w[0]).all():
+        w = w[:1]  # the same factors for all rows
+    left = np.maximum(count - w, 0.0)
+    safe = np.where(left > 0, left, 1.0)
+    after = mixed_divisors(safe, Pool(0.0, 0.0, 0.0), job.rule)
+    before = mixed_divisors(count, Pool(0.0, 0.0, 0.0), job.rule)
+    away *= away
+    if missing is not None:
+        away[missing] = 0.0
+    shares = away * (1.0 / job.scatter[c])
+    kept = shares * -(w * count / safe)
+    kept += 1.0
+    right = np.asarray((kept > LEAST_KEPT).all(axis=1) & (left > 0).all(axis=1))
+    np.maximum(kept, LEAST_KEPT, out=kept)
+    shares *= after * (count / safe) ** 2
+    shares /= kept
+    variance = np.log(job.scatter[c] / before) + LOG_2PI + np.log(before / after)
+    if missing is None:
+        constant = variance.sum(axis=1)
+    else:
+        constant = np.where(missing, 0.0, variance).sum(axis=1)
+        kept[missing] = 1.0
+    return -0.5 * (shares.sum(axis=1) + constant + _log_products(kept)), right
+
+
+def _log_products(factors: Array) -> Array:
+    """Return Σ log of the factors of each row (b,), all between LEAST_KEPT and 1."""
+    starts = range(0, factors.shape[1], LOGS)
+    return np.asarray(sum(np.log(np.multiply.reduce(factors[:, a : a + LOGS], axis=1)) for a in starts))
+
+
+def _all_classes(job: Leaving, index: Codes) -> tuple[Array, Flags]:
+    """Return log densities (b, k): sums of squares without each cell, and divided, for every class."""
+    rows, codes, k = job.rows[index], job.codes[index], len(job.mean)
+    seen = ~np.isnan(rows)
+    w = np.where(seen, job.weight[index, None], 0.0)
+    count = job.count[codes]
+    left = np.where(seen, count - w, count)
+    right = (left > 0).all(axis=1)
+    safe = np.where(left > 0, left, 1.0)
+    away = np.where(seen, rows - job.mean[codes], 0.0)
+    out = w * count / safe * away**2
+    total, number = job.count.sum(axis=0) - w, (job.count > 0).sum(axis=0)
+    share, everything = job.shrinkage.pooling, job.scatter.sum(axis=0)
+    scores = np.empty((len(rows), k))
+    variance = np.empty_like(rows)
+    for c in range(k):
+        mine = codes == c
+        if not job.shared:
+            sums = (1.0 - share) * job.scatter[c] + share * everything
+            leaves = np.where(mine, 1.0, share)[:, None] * out
+            divisor = mixed_divisors(np.where(mine[:, None], left, job.count[c]), Pool(total, number, share), job.rule)
+        elif c == 0:
+            sums, leaves, divisor = everything, out, divisors(total, number, job.rule)
+        if not job.shared or c == 0:
+            right &= (leaves <= (1.0 - LEAST_KEPT) * sums).all(axis=1)
+            variance = np.where(leaves < sums, sums - leaves, sums) / divisor
+            variance = _toward_sphere(job, variance)
+            logs = np.where(seen, np.log(variance) + LOG_2PI, 0.0).sum(axis=1)
+        shift = np.where(seen, rows - job.mean[c], 0.0)
+        shift *= np.where(mine[:, None], count / safe, 1.0)
+        scores[:, c] = -0.5 * (logs + np.einsum("nd,nd->n", shift, shift / variance))
+    return scores, right
+
+
+def _toward_sphere(job: Leaving, variance: Array) -> Array:
+    amount = job.shrinkage.amount
+    if not job.shrinkage.spherical_target or not amount:
+        return variance
+    return np.asarray((1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True))
+
+
+def without_row_spherical(job: Leaving, density: Gaussian) -> tuple[Array, Flags]:
+    """Return the same where one variance serves all columns."""
+    sure = np.ones(len(job.rows), dtype=bool)
+    scores = np.empty((len(job.rows), len(job.mean)))
+
+    def work(part: slice) -> None:
+        scores[part], sure[part] = _spheres(job, part)
+
+    for _ in parallel_map(work, row_chunks(len(scores), max(64, CHUNK_CELLS // job.d)), cost=20.0 * job.rows.size):
+        pass
+    return scores, sure
+
+
+def _spheres(job: Leaving, part: slice) -> tuple[Array, Flags]:
+    rows, codes, k = job.rows[part], job.codes[part], len(job.mean)
+    seen = ~np.isnan(rows)
+    observed = seen.sum(axis=1)
+    w = np.where(seen, job.weight[part, None], 0.0)
+    count = job.count[codes]
+    left = np.where(seen, count - w, count)
+    right = (left > 0).all(axis=1)
+    factor = np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0)
+    lost = (w * factor * np.where(seen, rows - job.mean[codes], 0.0) ** 2).sum(axis=1)
+    sums, cells, means = job.scatter.sum(axis=1), job.count.sum(axis=1), (job.count > 0).sum(axis=1)
+    pool = Pool(cells.sum() - w.sum(axis=1), means.sum(), job.shrinkage.pooling)
+    scores = np.empty((len(rows), k))
+    for c in range(k):
+        mine = codes == c
+        if job.shared:
+            total, leaves = sums.sum(), lost
+            divisor = divisors(pool.weight, pool.means, job.rule)
+        else:
+            total = (1.0 - pool.share) * sums[c] + pool.share * sums.sum()
+            leaves = np.where(mine, 1.0, pool.share) * lost
+            divisor = mixed_divisors(cells[c] - np.where(mine, w.sum(axis=1), 0.0), pool, job.rule, means[c])
+        right &= leaves <= (1.0 - LEAST_KEPT) * total
+        variance = np.where(leaves < total, total - leaves, total) / divisor
+        shift = np.where(seen, rows - job.mean[c], 0.0) * np.where(mine[:, None], factor, 1.0)
+        squares = np.einsum("nd,nd->n", shift, shift)
+        scores[:, c] = -0.5 * (squares / variance + observed * (LOG_2PI + np.log(variance)))
+    return scores, right
