@@ -75,17 +75,20 @@ def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categoric
     check_smoothing(smoothing)
     log_p, limits = [], []
     for counts in stats.counts:
-        levels = counts.shape[1]
-        seen = counts.sum(axis=1, keepdims=True)
-        informed = seen + smoothing > 0
-        known = np.where(informed, counts + smoothing, 1.0) / np.where(informed, seen + smoothing * levels, levels)
-        spare = np.where(informed, smoothing, 1.0) / np.where(informed, seen + smoothing * (levels + 1), levels + 1)
-        own = np.concatenate([known, spare], axis=1)
-        vanishing = 1.0 / np.where(seen > 0, seen, levels + 1.0)  # coefficient of α in α / (n + α L) as α → 0
+        levels, seen = counts.shape[1], counts.sum(axis=1, keepdims=True)
+        known, limit = level_shares(counts, seen, smoothing, levels)
+        spare, spare_limit = level_shares(np.zeros_like(seen), seen, smoothing, levels + 1)
         with np.errstate(divide="ignore"):
-            log_p.append(np.log(own))
-        limits.append(np.log(np.where(own > 0, own, vanishing)))
+            log_p.append(np.log(np.concatenate([known, spare], axis=1)))
+        limits.append(np.log(np.concatenate([limit, spare_limit], axis=1)))
     return Categorical(stats.levels, tuple(log_p), tuple(limits))
+
+
+def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[Array, Array]:
+    """Return (count + α) / (n + α L), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = seen + alpha > 0
+    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
+    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, levels + 1.0))
 
 
 @dataclass(slots=True)

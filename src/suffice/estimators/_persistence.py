@@ -31,6 +31,7 @@ def save_fitted(
         "settings": {name: plain(value) for name, value in estimator.get_params(deep=False).items()},
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in blocks],
         "object_labels": bool(getattr(estimator, "_object_labels", False)),
+        "holds_unlabelled": bool(estimator._holds_unlabelled),
     }
     write_model(path, state, schema, statistics)
 

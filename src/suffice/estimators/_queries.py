@@ -23,9 +23,10 @@ from ..tasks import classify
 from ._labels import check_label_kinds, read_labels, read_weights
 from ._persistence import save_fitted
 from ._unlabelled import Batch, Joined, join_unlabelled
+from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -38,6 +39,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     _blocks: tuple[Block, ...]
     _model: JointModel | None
     _notes: list[Note]
+    _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -70,6 +72,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
         self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._holds_unlabelled = joined is not None
         self._set_steps(joined)
         return self
 
@@ -117,6 +120,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
                 )
         statistics = self.statistics_.merge(other.statistics_)
         self._remember(self._schema, self._blocks, statistics, None)
+        self._holds_unlabelled |= other._holds_unlabelled
         return self
 
     def _read(
@@ -292,13 +296,16 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks."""
         check_is_fitted(self, "statistics_")
+        pairs = zip(self._blocks, self._encode(X)[0], self.statistics_.blocks, strict=True)
+        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+
+    def _encode(self, X: Any) -> tuple[list[Any], int]:
+        """Return the rows of each block of a table with the model's columns, and their number."""
         table = read_table(X)
         _check_filled(table, type(self).__name__)
-        order = self._align(table)
-        rows = _encode(table, order, self._blocks)
+        rows = _encode(table, self._align(table), self._blocks)
         self._check_missing(rows, self._blocks)
-        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
-        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+        return rows, table.rows
 
     def _align(self, table: Table) -> Sequence[int]:
         if table.schema is self._schema:

@@ -1,5 +1,6 @@
 """Judging and choosing models by rows they have not seen: exact leave-one-out without refits."""
 
 from .gaussian import gaussian_leave_one_out
+from .leave_one_out import Learned, leave_one_out
 
-__all__ = ["gaussian_leave_one_out"]
+__all__ = ["Learned", "gaussian_leave_one_out", "leave_one_out"]

@@ -112,6 +112,8 @@ def comfortable(stats: GaussianStats, density: Gaussian, settings: Settings, sha
         within = pooled[None]
     else:
         own = np.where(weight > 0, weight, 1.0)
-        within = ((1.0 - share) * squares + share * squares.sum(axis=0)) / ((1.0 - share) * own + share * own.sum(axis=0))
+        within = ((1.0 - share) * squares + share * squares.sum(axis=0)) / (
+            (1.0 - share) * own + share * own.sum(axis=0)
+        )
     least = np.maximum(ROOM * FLOOR * pooled, rounding / FLOOR)
     return bool((within > least)[:, used].all()) and bool((weight > 0).all())
