@@ -14,6 +14,7 @@ from ..estimate.families import take_rows
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass
+from ..stats.rows import take_rows
 from ..tasks import classify
 
 MAX_STEPS = 1000

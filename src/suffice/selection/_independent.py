@@ -1,9 +1,9 @@
-"""Leaving out a row of independent columns, or of spheres: every cell leaves the sum of squares of its own column."""
+"""Leaving out a row of independent columns: every cell leaves the sum of squares of its own column."""
 
 from __future__ import annotations
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
-from ..densities import Gaussian
+from ..densities.covariance import FAR
 from ..densities.gaussian import LOG_2PI
 from ..estimate.pooling import Pool, divisors, mixed_divisors
 from ._leaving import LEAST_KEPT, Flags, Leaving
@@ -12,7 +12,7 @@ CHUNK_CELLS = 1 << 16
 LOGS = 64  # columns whose factors, all above LEAST_KEPT, are multiplied before a logarithm is taken
 
 
-def without_row_diagonal(job: Leaving, scores: Array) -> tuple[Array, Flags]:
+def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:
     """Return log densities (n, k) in nats of each row under estimates without it, and which rows they are right for.
 
     `scores` (n, k) are those of the estimate with all rows, kept where the row is in no way part of the density.
@@ -21,7 +21,8 @@ def without_row_diagonal(job: Leaving, scores: Array) -> tuple[Array, Flags]:
     every: Codes = np.arange(len(job.rows))
     size = max(64, CHUNK_CELLS // job.d)
     drawn = job.shrinkage.spherical_target and bool(job.shrinkage.amount)
-    if job.everyone or drawn:
+    near = job.shared and not drawn and _near(job)
+    if (job.everyone or drawn) and not near:
         parts = [(0, every[part]) for part in row_chunks(len(every), size)]
     else:
         own = ((c, np.flatnonzero(job.codes == c)) for c in range(len(job.mean)))
@@ -29,7 +30,9 @@ def without_row_diagonal(job: Leaving, scores: Array) -> tuple[Array, Flags]:
 
     def work(task: tuple[int, Codes]) -> None:
         c, index = task
-        if job.everyone or drawn:
+        if near:
+            scores[index], sure[index] = _shared_variance(job, index, c)
+        elif job.everyone or drawn:
             scores[index], sure[index] = _all_classes(job, index)
         else:
             scores[index, c], sure[index] = _own_class(job, index, c)
@@ -68,6 +71,54 @@ def _own_class(job: Leaving, index: Codes, c: int) -> tuple[Array, Flags]:
         constant = np.where(missing, 0.0, variance).sum(axis=1)
         kept[missing] = 1.0
     return -0.5 * (shares.sum(axis=1) + constant + _log_products(kept)), right
+
+
+def _near(job: Leaving) -> bool:
+    """Return whether the class means are so near each other that distances may be expanded into products."""
+    variance = job.scatter.sum(axis=0) / job.count.sum(axis=0)
+    return bool((((job.mean - job.mean.mean(axis=0)) ** 2) / variance).sum(axis=1).max() < FAR)
+
+
+def _shared_variance(job: Leaving, index: Codes, c: int) -> tuple[Array, Flags]:
+    """Return log densities (b, k) of rows of class `c` under variances that all classes share.
+
+    With v = P − h δ² and e = m_k − m_c, Σ (x − m_k)² / v = Σ δ²/v − 2 Σ δ e / v + Σ e²/v, two products of matrices.
+    """
+    away = job.rows[index]
+    away -= job.mean[c]
+    missing = np.isnan(away) if np.isnan(away).any() else None
+    w: Array = job.weight[index, None]
+    if missing is not None:
+        away[missing] = 0.0
+        w = np.where(missing, 0.0, w)
+    elif len(w) and (w == w[0]).all():
+        w = w[:1]
+    count, pooled = job.count[c], job.scatter.sum(axis=0)
+    left = count - w
+    factor = count / np.where(left > 0, left, 1.0)
+    divisor = divisors(job.count.sum(axis=0) - w, (job.count > 0).sum(axis=0), job.rule)
+    square = away * away
+    kept = square * (-(w * factor) / pooled)
+    kept += 1.0
+    right = np.asarray((kept > LEAST_KEPT).all(axis=1) & (left > 0).all(axis=1))
+    np.maximum(kept, LEAST_KEPT, out=kept)
+    scale = divisor / pooled
+    precision = scale / kept
+    constant = LOG_2PI - np.log(scale)
+    if missing is None:
+        logs = constant.sum(axis=1) + _log_products(kept)
+    else:
+        kept[missing], precision[missing] = 1.0, 0.0
+        logs = np.where(missing, 0.0, constant).sum(axis=1) + _log_products(kept)
+    shift = job.mean - job.mean[c]
+    scores = precision @ (shift * shift).T
+    square *= precision
+    precision *= away
+    scores -= 2.0 * (precision @ shift.T)
+    scores += square.sum(axis=1, keepdims=True)
+    scores[:, c] = (square * factor**2).sum(axis=1)
+    scores += logs[:, None]
+    return -0.5 * scores, right
 
 
 def _log_products(factors: Array) -> Array:
@@ -117,44 +168,3 @@ def _toward_sphere(job: Leaving, variance: Array) -> Array:
     return np.asarray((1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True))
 
 
-def without_row_spherical(job: Leaving, density: Gaussian) -> tuple[Array, Flags]:
-    """Return the same where one variance serves all columns."""
-    sure = np.ones(len(job.rows), dtype=bool)
-    scores = np.empty((len(job.rows), len(job.mean)))
-
-    def work(part: slice) -> None:
-        scores[part], sure[part] = _spheres(job, part)
-
-    for _ in parallel_map(work, row_chunks(len(scores), max(64, CHUNK_CELLS // job.d)), cost=20.0 * job.rows.size):
-        pass
-    return scores, sure
-
-
-def _spheres(job: Leaving, part: slice) -> tuple[Array, Flags]:
-    rows, codes, k = job.rows[part], job.codes[part], len(job.mean)
-    seen = ~np.isnan(rows)
-    observed = seen.sum(axis=1)
-    w = np.where(seen, job.weight[part, None], 0.0)
-    count = job.count[codes]
-    left = np.where(seen, count - w, count)
-    right = (left > 0).all(axis=1)
-    factor = np.where(left > 0, count / np.where(left > 0, left, 1.0), 1.0)
-    lost = (w * factor * np.where(seen, rows - job.mean[codes], 0.0) ** 2).sum(axis=1)
-    sums, cells, means = job.scatter.sum(axis=1), job.count.sum(axis=1), (job.count > 0).sum(axis=1)
-    pool = Pool(cells.sum() - w.sum(axis=1), means.sum(), job.shrinkage.pooling)
-    scores = np.empty((len(rows), k))
-    for c in range(k):
-        mine = codes == c
-        if job.shared:
-            total, leaves = sums.sum(), lost
-            divisor = divisors(pool.weight, pool.means, job.rule)
-        else:
-            total = (1.0 - pool.share) * sums[c] + pool.share * sums.sum()
-            leaves = np.where(mine, 1.0, pool.share) * lost
-            divisor = mixed_divisors(cells[c] - np.where(mine, w.sum(axis=1), 0.0), pool, job.rule, means[c])
-        right &= leaves <= (1.0 - LEAST_KEPT) * total
-        variance = np.where(leaves < total, total - leaves, total) / divisor
-        shift = np.where(seen, rows - job.mean[c], 0.0) * np.where(mine[:, None], factor, 1.0)
-        squares = np.einsum("nd,nd->n", shift, shift)
-        scores[:, c] = -0.5 * (squares / variance + observed * (LOG_2PI + np.log(variance)))
-    return scores, right

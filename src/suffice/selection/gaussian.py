@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from .._arrays import Array, Codes, np
-from ..densities import Diagonal, Full, Gaussian
+from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..stats import FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from . import _independent, _rank_one, _shrunk
+from . import _independent, _rank_one, _shrunk, _spherical
 from ._gaussian_refit import Refits
 from ._leaving import Flags, Leaving, comfortable
 
@@ -85,5 +85,7 @@ def _without_each(
             return _shrunk.without_row(job, density.log_density(rows))
         return _rank_one.without_row(job, density.covariance)
     if family.structure is Diagonal:
-        return _independent.without_row_diagonal(job, density.log_density(rows))
-    return _independent.without_row_spherical(job, density)
+        scores = np.empty((len(rows), len(job.mean))) if job.everyone else density.log_density(rows)
+        return _independent.without_row(job, scores)
+    assert isinstance(density.covariance, Spherical)
+    return _spherical.without_row(job, density.covariance)
