@@ -119,19 +119,21 @@ def judge(
     return result
 
 
+def _timed_fit(name: str, columns: Any, labels: Any) -> tuple[Any, float]:
+    started = time.perf_counter()
+    estimator = make_estimator(name).fit(columns, labels)
+    return estimator, time.perf_counter() - started
+
+
 def _leave_one_out(result: Result, training: Training) -> Any:
     """Return the posterior of every row (n, k) by the model of all others, or None where that takes too long."""
     from .._arrays import np
     from ..selection import refits_needed
 
     columns = training.columns.select(result.columns)
-    seconds = float("inf")
-    for _ in range(2):  # the first fit may load libraries
-        started = time.perf_counter()
-        estimator = make_estimator(result.name).fit(columns, training.labels)
-        seconds = min(seconds, time.perf_counter() - started)
-        if seconds > 1.0:
-            break
+    estimator, seconds = _timed_fit(result.name, columns, training.labels)
+    if seconds < 1.0:
+        estimator, seconds = _timed_fit(result.name, columns, training.labels)  # the first fit may load libraries
     refits = refits_needed(estimator.statistics_.blocks, bool(estimator.notes_))
     if refits > MOST_REFITS:
         result.notes.append("judged by folds: leaving out each row would estimate again for each")

@@ -91,7 +91,9 @@ def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
     def visit(points: list[tuple[float, float]]) -> None:
         new = [p for p in points if p not in losses]
         cost = float(problem.rows.size) * problem.rows.shape[1] * len(problem.count) * len(new)
-        for point, loss in zip(new, parallel_map(lambda p: problem.loss(p[0] ** 2, p[1] ** 3), new, cost=cost), strict=True):
+        for point, loss in zip(
+            new, parallel_map(lambda p: problem.loss(p[0] ** 2, p[1] ** 3), new, cost=cost), strict=True
+        ):
             losses[point] = loss
 
     steps = [i / STEPS for i in range(STEPS + 1)]
@@ -111,7 +113,7 @@ def _best(losses: dict[tuple[float, float], float]) -> tuple[float, float]:
 
 
 def _around(point: tuple[float, float], step: float, shared: bool) -> Iterator[tuple[float, float]]:
-    for a in ((0.0,) if shared else (-step, 0.0, step)):
+    for a in (0.0,) if shared else (-step, 0.0, step):
         for b in (-step, 0.0, step):
             yield min(max(point[0] + a, 0.0), 1.0), min(max(point[1] + b, 0.0), 1.0)
 
@@ -189,7 +191,14 @@ class _Problem:
         return -0.5 * (log_det + change - len(inverse) * np.log(divisor) + divisor * squares)
 
     def _balance(
-        self, k: int, mine: Array, scatter: Array, drawn: float, y: Array, judged: tuple[Array, ...], out: tuple[Array, ...]
+        self,
+        k: int,
+        mine: Array,
+        scatter: Array,
+        drawn: float,
+        y: Array,
+        judged: tuple[Array, ...],
+        out: tuple[Array, ...],
     ) -> None:
         """Add to rows of other classes what class k loses with an average row of its own."""
         squares, change = out
