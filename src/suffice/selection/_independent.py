@@ -166,5 +166,3 @@ def _toward_sphere(job: Leaving, variance: Array) -> Array:
     if not job.shrinkage.spherical_target or not amount:
         return variance
     return np.asarray((1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True))
-
-

@@ -62,7 +62,10 @@ def _scores(job: Leaving, lengths: Array, lost: Array, cells_lost: Array, observ
         if job.shared:
             total, leaves, divisor = sums.sum(), lost, divisors(pool.weight, pool.means, job.rule)
         else:
-            total, leaves = (1.0 - pool.share) * sums[c] + pool.share * sums.sum(), np.where(mine, 1.0, pool.share) * lost
+            total, leaves = (
+                (1.0 - pool.share) * sums[c] + pool.share * sums.sum(),
+                np.where(mine, 1.0, pool.share) * lost,
+            )
             divisor = mixed_divisors(cells[c] - np.where(mine, cells_lost, 0.0), pool, job.rule, means[c])
         right &= leaves <= (1.0 - LEAST_KEPT) * total
         variance = np.where(leaves < total, total - leaves, total) / divisor
