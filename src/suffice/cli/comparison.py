@@ -99,11 +99,10 @@ def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
         rows.append([r.name, r.title, judged, *scores, _time(r.fit_seconds)])
     commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
     lines = [
-        *_headline(setup),
+        _headline(setup),
         "",
         *align(rows, left=(0, 1, 2)),
         "",
-        *([LOO_MEANS] if any(r.judged_by == "loo" for r in results) else []),
         f"accuracy      share of rows given their true class; {commonest}",
         f"log-loss      mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}; lower is better",
         f"calib. error  mean gap between confidence and share right, in {BINS} bins; lower is better",
@@ -113,16 +112,15 @@ def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     return lines if not notes else [*lines, "", *notes]
 
 
-LOO_MEANS = "by loo        exact leave-one-out: each row judged by the model of all other rows"
 FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}
 
 
-def _headline(setup: dict[str, Any]) -> list[str]:
+def _headline(setup: dict[str, Any]) -> str:
     task = f"{setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}"
     folds = f"{setup['folds']}-fold cross-validation"
     if setup["by"] == "folds":
-        return [f"{folds} on {task}, seed {setup['seed']}."]
-    return [f"Exact leave-one-out on {task};", f"{folds}, seed {setup['seed']}, where that has no short cut."]
+        return f"{folds} on {task}, seed {setup['seed']}."
+    return f"Exact leave-one-out (loo) or {folds} (seed {setup['seed']}) on {task}."
 
 
 def _notes(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:

@@ -196,7 +196,7 @@ class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
         densities, notes, names = [], [], schema.names
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(names[p] for p in block.positions)
-            settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
+            settings = replace(self._settings_for(statistics), classes=statistics.classes, columns=columns, **told)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
@@ -332,6 +332,19 @@ class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
 
     def _settings(self) -> Settings:
         raise NotImplementedError
+
+    def _settings_for(self, statistics: ByClass) -> Settings:
+        """Return the settings of an estimate from given statistics, which may be what some of them are found by."""
+        return self._settings()
+
+    def _chosen_settings(self) -> dict[str, Any]:
+        """Return by name what was found from the statistics instead of given, for the model file."""
+        return {}
+
+    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
+        """Take over what `_chosen_settings` returned; ValueError if it cannot be that."""
+        if chosen:
+            raise ValueError(f"settings {sorted(chosen)} of a {type(self).__name__}")
 
     def _validate_settings(self) -> None:
         """Raise SettingError for constructor arguments that cannot work."""

@@ -100,7 +100,11 @@ def _learned(estimator: Any) -> Learned:
         blocks.append(block)
         stats.append(own)
     told = [
-        replace(estimator._settings(), classes=statistics.classes, columns=tuple(names[p] for p in block.positions))
+        replace(
+            estimator._settings_for(statistics),
+            classes=statistics.classes,
+            columns=tuple(names[p] for p in block.positions),
+        )
         for block in blocks
     ]
     priors = estimator._class_priors(estimator.priors, statistics.classes)

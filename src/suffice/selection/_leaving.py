@@ -103,7 +103,7 @@ def comfortable(stats: GaussianStats, density: Gaussian, settings: Settings, sha
     total = total_variance(stats.mean, weight, squares)
     pooled = squares.sum(axis=0) / np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
     share = settings.shrinkage.pooling
-    if not len(used) or np.delete(total > rounding / 16.0, used).any():
+    if not used or np.delete(total > rounding / 16.0, used).any():
         return False
     if isinstance(density.covariance, Spherical):
         reference = np.where(pooled > rounding / FLOOR, pooled, total)[used].mean()

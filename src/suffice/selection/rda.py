@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, invert_triangular, log_softmax, lower_factor, np, parallel_map, single_blas_thread
 from ..errors import SettingError
-from ..estimate import RDA, Settings, Shrinkage
+from ..estimate import RDA, Note, Settings, Shrinkage
 from ..estimate.em import complete
 from ..estimate.families import GaussianFamily
 from ..estimate.pooling import Pool, mixed_divisors
@@ -30,58 +30,60 @@ LEAST_KEPT = 1e-9  # share of a density's precision that a row is at least said 
 BETTER = 1e-9  # nats by which settings must be better
 
 
-def choose_rda(
-    rows: Array,
-    codes: Codes,
-    weight: Array | None,
-    stats: GaussianStats | PatternStats,
-    family: GaussianFamily,
-    settings: Settings,
-) -> RDA:
-    """Return the RDA settings of least class-balanced leave-one-out log loss over `rows`.
+@dataclass(frozen=True, slots=True)
+class Judges:
+    """Rows (n, d) that settings are judged by, NaN where missing, with class numbers `codes` (n,).
 
-    `rows` (n, d) with class numbers and weights (n,) judge the settings, at most 2,000 of them (of more, some that do
-    not depend on their order; incomplete ones are left out); the covariances come from `stats`, which may hold many more
-    rows. `shared` is tried at squares and `amount` (towards the diagonal) at cubes of an even grid from 0 to 1, refined
-    about the best; an amount of 0 becomes None, the least that makes a covariance usable. With `family.shared` only the
-    amount is chosen. SettingError if no row is complete.
+    `weight` (n,) leaves with a row; `counts_for` (n,) is the weight of its loss among those of the others.
+    """
+
+    rows: Array
+    codes: Codes
+    weight: Array
+    counts_for: Array
+
+    def complete(self) -> Judges:
+        """Return those without a missing cell, evenly spaced ones where they are very many."""
+        chosen = np.flatnonzero(~np.isnan(self.rows).any(axis=1) & (self.weight > 0))
+        if not len(chosen):
+            raise SettingError(
+                'shrinkage="loo" judges by complete rows, and every row misses a cell. Next: give an amount, or "oas".'
+            )
+        most = min(MOST_ROWS, max(LEAST_ROWS, MOST_CELLS // self.rows.shape[1]))
+        if len(chosen) > most:
+            chosen = chosen[np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
+        return Judges(self.rows[chosen], self.codes[chosen], self.weight[chosen], self.counts_for[chosen])
+
+
+def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: GaussianFamily, settings: Settings) -> RDA:
+    """Return the RDA settings of least class-balanced leave-one-out log loss.
+
+    Covariances come from `stats`, which may hold many more rows than judge; incomplete rows judge nothing. `shared` is
+    tried at squares and `amount` (towards the diagonal) at cubes of an even grid from 0 to 1, refined about the best; an
+    amount of 0 becomes None, the least that makes a covariance usable. With `family.shared` only the amount is chosen.
+    SettingError if no row is complete.
 
     Friedman (1989), doi:10.1080/01621459.1989.10478752, chooses by the leave-one-out error rate; the log loss also sees
     how sure the answers are.
     """
-    judges = _judges(rows, codes, weight)
-    moments = complete(stats) if isinstance(stats, PatternStats) else stats
-    trial = replace(settings, shrinkage=Shrinkage(RDA(amount=1.0)))
-    used = list(family.estimate(stats, trial)[0].used)
+    k, d = stats.column_weight().shape
+    judges = judges.complete()
+    told = replace(settings, shrinkage=Shrinkage(RDA(amount=1.0)), classes=tuple(range(k)), columns=tuple(range(d)))
+    used = list(family.estimate(stats, told)[0].used)
     if not used:
         return RDA()
-    moments = moments.dense()
+    moments = (complete(stats) if isinstance(stats, PatternStats) else stats).dense()
     problem = _Problem.of(moments, judges, used, family.shared, settings.divisor)
     with single_blas_thread():
-        best = _search(problem, family.shared)
-    return RDA(shared=best[0], amount=best[1] or None)
+        share, amount = _search(problem, family.shared)
+    return RDA(shared=share, amount=amount or None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Judges:
-    rows: Array  # (n, d) complete
-    codes: Codes
-    weight: Array
-
-
-def _judges(rows: Array, codes: Codes, weight: Array | None) -> _Judges:
-    """Return the rows that settings are judged by."""
-    w = np.ones(len(rows)) if weight is None else weight
-    chosen = np.flatnonzero(~np.isnan(rows).any(axis=1) & (w > 0))
-    if not len(chosen):
-        raise SettingError(
-            'shrinkage="loo" judges by complete rows, and every row misses a cell. Next: give an amount, or "oas".'
-        )
-    most = min(MOST_ROWS, max(LEAST_ROWS, MOST_CELLS // rows.shape[1]))
-    if len(chosen) > most:
-        keys = [codes[chosen], *(rows[chosen, j] for j in reversed(range(min(3, rows.shape[1]))))]
-        chosen = chosen[np.lexsort(keys)][np.linspace(0, len(chosen) - 1, most).astype(np.int64)]
-    return _Judges(rows[chosen], codes[chosen], w[chosen])
+def choice_note(chosen: RDA) -> Note:
+    """Return the note that says what was chosen."""
+    amount = "the least that serves" if chosen.amount is None else f"{chosen.amount:.3g}"
+    what = f"chose to share {chosen.shared:.3g} of the covariances and to shrink correlations by {amount}"
+    return Note(what, "the least leave-one-out log loss, with every class one row short")
 
 
 def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
@@ -125,6 +127,7 @@ class _Problem:
     rows: Array
     codes: Codes
     weight: Array
+    counts_for: Array
     count: Array  # (k,)
     mean: Array  # (k, d)
     scatter: Array  # (k, d, d), or (1, d, d) when shared
@@ -134,7 +137,7 @@ class _Problem:
     shared: bool
 
     @classmethod
-    def of(cls, stats: GaussianStats, judges: _Judges, used: list[int], shared: bool, rule: str) -> _Problem:
+    def of(cls, stats: GaussianStats, judges: Judges, used: list[int], shared: bool, rule: str) -> _Problem:
         known = stats.weight > 0  # a class without a row judges nothing
         position = np.cumsum(known) - 1
         mine = known[judges.codes]
@@ -147,7 +150,19 @@ class _Problem:
         total = np.bincount(codes, weights=weight, minlength=len(count))
         typical = np.where(rows_of > 0, total / np.where(rows_of > 0, rows_of, 1), weight.mean())
         rows, mean = judges.rows[mine][:, used], stats.mean[known][:, used]
-        return cls(rows, codes, weight, count, mean, scatter, scatter.sum(axis=0), typical, rule, shared)
+        return cls(
+            rows,
+            codes,
+            weight,
+            judges.counts_for[mine],
+            count,
+            mean,
+            scatter,
+            scatter.sum(axis=0),
+            typical,
+            rule,
+            shared,
+        )
 
     def loss(self, share: float, amount: float) -> float:
         """Return the class-balanced leave-one-out log loss, in nats per row."""
@@ -156,7 +171,7 @@ class _Problem:
             scores[:, k] = self._log_density(k, share, amount)
         scores += np.log((self.count + 0.5) / (self.count + 0.5).sum())
         own = log_softmax(scores)[np.arange(len(scores)), self.codes]
-        return float(-(self.weight @ own) / self.weight.sum())
+        return float(-(self.counts_for @ own) / self.counts_for.sum())
 
     def _log_density(self, k: int, share: float, amount: float) -> Array:
         """Return log p(x | k) (n,), in nats up to a constant, of an estimate in which each class is a row short."""
