@@ -94,9 +94,8 @@ def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     """Return the comparison as lines of text."""
     rows = [["model", "", "by", "accuracy", "log-loss", "calib. error", "fit time"]]
     for r in results:
-        judged = {"loo": "loo", "folds": f"{setup['folds']} folds", None: "-"}[r.judged_by]
         scores = map(_number, (r.accuracy, r.log_loss, r.calibration_error))
-        rows.append([r.name, r.title, judged, *scores, _time(r.fit_seconds)])
+        rows.append([r.name, r.title, r.judged_by or "-", *scores, _time(r.fit_seconds)])
     commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
     lines = [
         _headline(setup),
@@ -120,7 +119,7 @@ def _headline(setup: dict[str, Any]) -> str:
     folds = f"{setup['folds']}-fold cross-validation"
     if setup["by"] == "folds":
         return f"{folds} on {task}, seed {setup['seed']}."
-    return f"Exact leave-one-out (loo) or {folds} (seed {setup['seed']}) on {task}."
+    return f"Exact leave-one-out (loo) or {folds} (seed {setup['seed']}): {task}."
 
 
 def _notes(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
