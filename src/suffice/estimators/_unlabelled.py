@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, logsumexp, np
 from ..estimate import Block
-from ..estimate.families import take_rows
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass
