@@ -41,7 +41,7 @@ class Refits:
         """Return the statistics without row i: summed up again where subtracting would cost digits, if they can be."""
         n, d = self.rows.shape
         if self._complete and (n * d * d <= SMALL or not self._is_minor(i)):
-            others = np.flatnonzero(np.arange(n) != i)
+            others = np.flatnonzero((np.arange(n) != i) & (self.weight > 0))
             return self.family.summarize(self.rows[others], self.codes[others], self.k, self.weight[others])
         row = self.family.summarize(self.rows[i : i + 1], self.codes[i : i + 1], self.k, self.weight[i : i + 1])
         return self.stats.merge(_negative(row))

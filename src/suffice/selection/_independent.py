@@ -138,27 +138,33 @@ def _all_classes(job: Leaving, index: Codes) -> tuple[Array, Flags]:
     safe = np.where(left > 0, left, 1.0)
     away = np.where(seen, rows - job.mean[codes], 0.0)
     out = w * count / safe * away**2
-    total, number = job.count.sum(axis=0) - w, (job.count > 0).sum(axis=0)
-    share, everything = job.shrinkage.pooling, job.scatter.sum(axis=0)
+    pool = Pool(job.count.sum(axis=0) - w, (job.count > 0).sum(axis=0), job.shrinkage.pooling)
     scores = np.empty((len(rows), k))
-    variance = np.empty_like(rows)
+    common: tuple[Array, Flags] = (w, np.asarray(right))
+    if job.shared:
+        common = _variances(job, out, job.scatter.sum(axis=0), divisors(pool.weight, pool.means, job.rule))
     for c in range(k):
-        mine = codes == c
-        if not job.shared:
-            sums = (1.0 - share) * job.scatter[c] + share * everything
-            leaves = np.where(mine, 1.0, share)[:, None] * out
-            divisor = mixed_divisors(np.where(mine[:, None], left, job.count[c]), Pool(total, number, share), job.rule)
-        elif c == 0:
-            sums, leaves, divisor = everything, out, divisors(total, number, job.rule)
-        if not job.shared or c == 0:
-            right &= (leaves <= (1.0 - LEAST_KEPT) * sums).all(axis=1)
-            variance = np.where(leaves < sums, sums - leaves, sums) / divisor
-            variance = _toward_sphere(job, variance)
-            logs = np.where(seen, np.log(variance) + LOG_2PI, 0.0).sum(axis=1)
+        mine = (codes == c)[:, None]
+        if job.shared:
+            variance, usable = common
+        else:
+            sums = (1.0 - pool.share) * job.scatter[c] + pool.share * job.scatter.sum(axis=0)
+            leaves = np.where(mine, 1.0, pool.share) * out
+            divisor = mixed_divisors(np.where(mine, left, job.count[c]), pool, job.rule)
+            variance, usable = _variances(job, leaves, sums, divisor)
+        right &= usable
         shift = np.where(seen, rows - job.mean[c], 0.0)
-        shift *= np.where(mine[:, None], count / safe, 1.0)
+        shift *= np.where(mine, count / safe, 1.0)
+        logs = np.where(seen, np.log(variance) + LOG_2PI, 0.0).sum(axis=1)
         scores[:, c] = -0.5 * (logs + np.einsum("nd,nd->n", shift, shift / variance))
-    return scores, right
+    return scores, np.asarray(right)
+
+
+def _variances(job: Leaving, leaves: Array, sums: Array, divisor: Array) -> tuple[Array, Flags]:
+    """Return variances (b, d) without what leaves each sum of squares, and the rows of which enough remains."""
+    right = (leaves <= (1.0 - LEAST_KEPT) * sums).all(axis=1)
+    variance = np.where(leaves < sums, sums - leaves, sums) / divisor
+    return _toward_sphere(job, variance), np.asarray(right)
 
 
 def _toward_sphere(job: Leaving, variance: Array) -> Array:

@@ -105,15 +105,14 @@ def comfortable(stats: GaussianStats, density: Gaussian, settings: Settings, sha
     share = settings.shrinkage.pooling
     if not used or np.delete(total > rounding / 16.0, used).any():
         return False
+    if not (weight > 0).all():
+        return False
+    squares, weight, pooled, total, rounding = (part[..., used] for part in (squares, weight, pooled, total, rounding))
+    sums, counts = squares, weight
     if isinstance(density.covariance, Spherical):
-        reference = np.where(pooled > rounding / FLOOR, pooled, total)[used].mean()
-        return bool((density.covariance.variance > ROOM * FLOOR * reference).all()) and bool((weight > 0).all())
+        pooled = np.where(pooled > rounding / FLOOR, pooled, total).mean(keepdims=True)
+        sums, counts, rounding = squares.sum(axis=1)[:, None], weight.sum(axis=1)[:, None], np.zeros(1)
     if shared:
-        within = pooled[None]
-    else:
-        own = np.where(weight > 0, weight, 1.0)
-        within = ((1.0 - share) * squares + share * squares.sum(axis=0)) / (
-            (1.0 - share) * own + share * own.sum(axis=0)
-        )
-    least = np.maximum(ROOM * FLOOR * pooled, rounding / FLOOR)
-    return bool((within > least)[:, used].all()) and bool((weight > 0).all())
+        sums, counts = sums.sum(axis=0), counts.sum(axis=0)
+    sums, counts = ((1.0 - share) * part + share * part.sum(axis=0) for part in (sums, counts))
+    return bool((sums > counts * np.maximum(ROOM * FLOOR * pooled, rounding / FLOOR)).all())

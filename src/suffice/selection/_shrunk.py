@@ -25,7 +25,7 @@ def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:
     tasks: list[tuple[int, Codes]] = []
     size = max(1, CHUNK_CELLS // job.d**2)
     for c in [0] if job.shared else range(k):
-        index = np.arange(len(job.rows)) if job.everyone else np.flatnonzero(job.codes == c)
+        index: Codes = np.arange(len(job.rows)) if job.everyone else np.flatnonzero(job.codes == c)
         tasks += [(c, index[part]) for part in row_chunks(len(index), size)]
 
     def work(task: tuple[int, Codes]) -> tuple[Array, Flags]:
@@ -113,10 +113,11 @@ def _oas_amounts(covariance: Array, variance: Array, weight: Array) -> Array:
 
 def _factors(matrices: Array) -> tuple[Array, Flags]:
     """Return lower Cholesky factors (b, d, d), and which matrices are positive definite; the others give I."""
+    positive: Flags = np.ones(len(matrices), dtype=bool)
     try:
-        return np.linalg.cholesky(matrices), np.ones(len(matrices), dtype=bool)
+        return np.asarray(np.linalg.cholesky(matrices)), positive
     except np.linalg.LinAlgError:
-        factors, positive = np.empty_like(matrices), np.ones(len(matrices), dtype=bool)
+        factors = np.empty_like(matrices)
         for i, matrix in enumerate(matrices):
             try:
                 factors[i] = np.linalg.cholesky(matrix)
@@ -131,4 +132,4 @@ def _squares(lower: Array, residual: Array) -> Array:
     for j in range(lower.shape[1]):
         known = np.matmul(solved[:, :, :j], lower[:, j, :j, None])[:, :, 0]
         solved[:, :, j] = (residual[:, :, j] - known) / lower[:, j, j, None]
-    return np.einsum("bmd,bmd->bm", solved, solved)
+    return np.asarray(np.einsum("bmd,bmd->bm", solved, solved))

@@ -53,7 +53,7 @@ def _by_cell(job: Leaving, seen: Flags) -> tuple[Array, Flags]:
 
 
 def _scores(job: Leaving, lengths: Array, lost: Array, cells_lost: Array, observed: Array) -> tuple[Array, Flags]:
-    """Return log densities from |x − m|² (n, k), what leaves the sums of squares (n,), and how many cells leave (n,)."""
+    """Return log densities from |x − m|² (n, k), and what leaves the sums of squares and of cells (n,)."""
     sums, cells, means = job.scatter.sum(axis=1), job.count.sum(axis=1), (job.count > 0).sum(axis=1)
     pool = Pool(cells.sum() - cells_lost, means.sum(), job.shrinkage.pooling)
     right = np.ones(len(lost), dtype=bool)
@@ -62,10 +62,8 @@ def _scores(job: Leaving, lengths: Array, lost: Array, cells_lost: Array, observ
         if job.shared:
             total, leaves, divisor = sums.sum(), lost, divisors(pool.weight, pool.means, job.rule)
         else:
-            total, leaves = (
-                (1.0 - pool.share) * sums[c] + pool.share * sums.sum(),
-                np.where(mine, 1.0, pool.share) * lost,
-            )
+            total = (1.0 - pool.share) * sums[c] + pool.share * sums.sum()
+            leaves = np.where(mine, 1.0, pool.share) * lost
             divisor = mixed_divisors(cells[c] - np.where(mine, cells_lost, 0.0), pool, job.rule, means[c])
         right &= leaves <= (1.0 - LEAST_KEPT) * total
         variance = np.where(leaves < total, total - leaves, total) / divisor

@@ -22,10 +22,10 @@ def gaussian_leave_one_out(
 ) -> Array:
     """Return log p(x | k) of each row under the estimate that all other rows would give, (n, k) in nats.
 
-    Row i leaves with its whole weight; means, covariances, divisors, shrinkage and every repair are those of an estimate
-    from what is left, also for other classes where they share a covariance or part of one. `rows` (n, d) are encoded,
-    NaN where missing, `codes` (n,) their class numbers, `weight` (n,) their weights (None: ones); `stats` are those of
-    these rows, and perhaps of more. A class whose only row leaves is estimated as one without rows.
+    Row i leaves with its whole weight; means, covariances, divisors, shrinkage and every repair are those of an
+    estimate from what is left, also for other classes where they share a covariance or part of one. `rows` (n, d)
+    are encoded, NaN where missing, `codes` (n,) their class numbers, `weight` (n,) their weights (None: ones);
+    `stats` are those of these rows, and perhaps of more. A class whose only row leaves is then one without rows.
 
     What it costs beyond one pass of scoring:
 

@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from .._arrays import Array, Codes, invert_triangular, log_softmax, lower_factor, np, parallel_map, single_blas_thread
+from .._arrays import (
+    Array,
+    Codes,
+    NDArray,
+    invert_triangular,
+    log_softmax,
+    lower_factor,
+    np,
+    parallel_map,
+    single_blas_thread,
+)
 from ..errors import SettingError
 from ..estimate import RDA, Note, Settings, Shrinkage
 from ..estimate.em import complete
@@ -59,9 +69,9 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
     """Return the RDA settings of least class-balanced leave-one-out log loss.
 
     Covariances come from `stats`, which may hold many more rows than judge; incomplete rows judge nothing. `shared` is
-    tried at squares and `amount` (towards the diagonal) at cubes of an even grid from 0 to 1, refined about the best; an
-    amount of 0 becomes None, the least that makes a covariance usable. With `family.shared` only the amount is chosen.
-    SettingError if no row is complete.
+    tried at squares and `amount` (towards the diagonal) at cubes of an even grid from 0 to 1, refined about the best;
+    an amount of 0 becomes None, the least that makes a covariance usable. With `family.shared` only the amount is
+    chosen. SettingError if no row is complete.
 
     Friedman (1989), doi:10.1080/01621459.1989.10478752, chooses by the leave-one-out error rate; the log loss also sees
     how sure the answers are.
@@ -91,12 +101,10 @@ def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
     losses: dict[tuple[float, float], float] = {}
 
     def visit(points: list[tuple[float, float]]) -> None:
-        new = [p for p in points if p not in losses]
+        new = [p for p in dict.fromkeys(points) if p not in losses]
         cost = float(problem.rows.size) * problem.rows.shape[1] * len(problem.count) * len(new)
-        for point, loss in zip(
-            new, parallel_map(lambda p: problem.loss(p[0] ** 2, p[1] ** 3), new, cost=cost), strict=True
-        ):
-            losses[point] = loss
+        found = parallel_map(lambda p: problem.loss(p[0] ** 2, p[1] ** 3), new, cost=cost)
+        losses.update(zip(new, found, strict=True))
 
     steps = [i / STEPS for i in range(STEPS + 1)]
     visit([(a, b) for a in ([0.0] if shared else steps) for b in steps])
@@ -109,7 +117,7 @@ def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
 
 
 def _best(losses: dict[tuple[float, float], float]) -> tuple[float, float]:
-    """Return the point of least loss; of equally good ones the one that shares most, then the one that shrinks least."""
+    """Return the point of least loss; of equal ones that which shares most, then that which shrinks least."""
     least = min(losses.values())
     return min((p for p, loss in losses.items() if loss <= least + BETTER), key=lambda p: (-p[0], p[1]))
 
@@ -203,12 +211,12 @@ class _Problem:
         if not self.shared:
             self._balance(k, mine, scatter, drawn, y, (own, h / less, change), (squares, change))
         divisor = self._divisor(k, share)
-        return -0.5 * (log_det + change - len(inverse) * np.log(divisor) + divisor * squares)
+        return np.asarray(-0.5 * (log_det + change - len(inverse) * np.log(divisor) + divisor * squares))
 
     def _balance(
         self,
         k: int,
-        mine: Array,
+        mine: NDArray[np.bool_],
         scatter: Array,
         drawn: float,
         y: Array,
@@ -231,7 +239,7 @@ class _Problem:
         """Return what the sums of squares of class k are divided by without a row (n,)."""
         total, number = self.count.sum() - self.weight, len(self.count)
         if self.shared:
-            return np.maximum(total - (number if self.rule == "unbiased" else 0), 1.0)
+            return np.asarray(np.maximum(total - (number if self.rule == "unbiased" else 0), 1.0))
         mine = self.codes == k
         left = self.count[k] - np.where(mine, self.weight, self.typical[k])
         return mixed_divisors(np.maximum(left, 0.5 * self.typical[k]), Pool(total, number, share), self.rule)
