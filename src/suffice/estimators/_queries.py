@@ -25,9 +25,14 @@ from ._edits import Edits
 from ._labels import check_filled, read_labels, read_weights
 from ._persistence import save_fitted
 from ._unlabelled import Batch, Joined, join_unlabelled
+from ._validation import LeaveOneOut
 
 
+<<<<<<< HEAD
 class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
+=======
+class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
+>>>>>>> w_fam
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -40,6 +45,7 @@ class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
     _blocks: tuple[Block, ...]
     _model: JointModel | None
     _notes: list[Note]
+    _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -72,9 +78,60 @@ class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
         self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._holds_unlabelled = joined is not None
         self._set_steps(joined)
         return self
 
+<<<<<<< HEAD
+=======
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows to those already learned; after any batches the model equals one fit on all rows.
+
+        The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
+        labels that may come. If anything is wrong with the batch, an error is raised and nothing has changed.
+        """
+        self._validate_settings()
+        table = read_table(X)
+        _check_filled(table, type(self).__name__)
+        first = not hasattr(self, "statistics_")
+        schema = table.schema if first else self._schema
+        order = range(len(schema)) if first else self._align(table)
+        plan = self._plan(schema) if first else self._blocks
+        batch = self._summarize(self._read(table, order, plan, y, sample_weight), plan)
+        if classes is not None:
+            known = read_labels(classes, len(classes), type(self).__name__)[0]
+            unknown = [label for label in batch.classes if label not in known]
+            if unknown:
+                raise DataError.unseen_labels(unknown)
+            batch = batch.with_classes(sort_levels([*batch.classes, *known]))
+        if not first:
+            check_label_kinds(self.statistics_.classes, batch.classes)
+        statistics = batch if first else self.statistics_.merge(batch)
+        self._remember(schema.settle(table.schema, order), plan, statistics, y)
+        return self
+
+    def merge(self, other: Self) -> Self:
+        """Add everything another fitted model has learned; the result equals one fit on the rows of both.
+
+        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
+        """
+        check_is_fitted(self, "statistics_")
+        check_is_fitted(other, "statistics_")
+        if type(other) is not type(self):
+            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
+        _check_same_columns(self._schema, other._schema)
+        for mine, theirs in zip(self._blocks, other._blocks, strict=False):
+            if mine != theirs:
+                columns = [self._schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
+                raise MergeError(
+                    f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
+                )
+        statistics = self.statistics_.merge(other.statistics_)
+        self._remember(self._schema, self._blocks, statistics, None)
+        self._holds_unlabelled |= other._holds_unlabelled
+        return self
+
+>>>>>>> w_fam
     def _read(
         self,
         table: Table,
@@ -150,7 +207,7 @@ class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
         densities, notes, names = [], [], schema.names
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(names[p] for p in block.positions)
-            settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
+            settings = replace(self._settings_for(statistics), classes=statistics.classes, columns=columns, **told)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
@@ -240,13 +297,22 @@ class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks."""
         check_is_fitted(self, "statistics_")
+        pairs = zip(self._blocks, self._encode(X)[0], self.statistics_.blocks, strict=True)
+        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+
+    def _encode(self, X: Any) -> tuple[list[Any], int]:
+        """Return the rows of each block of a table with the model's columns, and their number."""
         table = read_table(X)
+<<<<<<< HEAD
         check_filled(table, type(self).__name__)
         order = self._align(table)
         rows = _encode(table, order, self._blocks)
+=======
+        _check_filled(table, type(self).__name__)
+        rows = _encode(table, self._align(table), self._blocks)
+>>>>>>> w_fam
         self._check_missing(rows, self._blocks)
-        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
-        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+        return rows, table.rows
 
     def _align(self, table: Table) -> Sequence[int]:
         if table.schema is self._schema:
@@ -273,6 +339,19 @@ class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
 
     def _settings(self) -> Settings:
         raise NotImplementedError
+
+    def _settings_for(self, statistics: ByClass) -> Settings:
+        """Return the settings of an estimate from given statistics, which may be what some of them are found by."""
+        return self._settings()
+
+    def _chosen_settings(self) -> dict[str, Any]:
+        """Return by name what was found from the statistics instead of given, for the model file."""
+        return {}
+
+    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
+        """Take over what `_chosen_settings` returned; ValueError if it cannot be that."""
+        if chosen:
+            raise ValueError(f"settings {sorted(chosen)} of a {type(self).__name__}")
 
     def _validate_settings(self) -> None:
         """Raise SettingError for constructor arguments that cannot work."""
