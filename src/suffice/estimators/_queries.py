@@ -28,11 +28,7 @@ from ._unlabelled import Batch, Joined, join_unlabelled
 from ._validation import LeaveOneOut
 
 
-<<<<<<< HEAD
-class GenerativeEstimator(Edits, Decisions, ClassifierMixin, BaseEstimator):
-=======
-class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
->>>>>>> w_fam
+class GenerativeEstimator(Edits, Decisions, LeaveOneOut, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -82,56 +78,6 @@ class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
         self._set_steps(joined)
         return self
 
-<<<<<<< HEAD
-=======
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to those already learned; after any batches the model equals one fit on all rows.
-
-        The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
-        labels that may come. If anything is wrong with the batch, an error is raised and nothing has changed.
-        """
-        self._validate_settings()
-        table = read_table(X)
-        _check_filled(table, type(self).__name__)
-        first = not hasattr(self, "statistics_")
-        schema = table.schema if first else self._schema
-        order = range(len(schema)) if first else self._align(table)
-        plan = self._plan(schema) if first else self._blocks
-        batch = self._summarize(self._read(table, order, plan, y, sample_weight), plan)
-        if classes is not None:
-            known = read_labels(classes, len(classes), type(self).__name__)[0]
-            unknown = [label for label in batch.classes if label not in known]
-            if unknown:
-                raise DataError.unseen_labels(unknown)
-            batch = batch.with_classes(sort_levels([*batch.classes, *known]))
-        if not first:
-            check_label_kinds(self.statistics_.classes, batch.classes)
-        statistics = batch if first else self.statistics_.merge(batch)
-        self._remember(schema.settle(table.schema, order), plan, statistics, y)
-        return self
-
-    def merge(self, other: Self) -> Self:
-        """Add everything another fitted model has learned; the result equals one fit on the rows of both.
-
-        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
-        """
-        check_is_fitted(self, "statistics_")
-        check_is_fitted(other, "statistics_")
-        if type(other) is not type(self):
-            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
-        _check_same_columns(self._schema, other._schema)
-        for mine, theirs in zip(self._blocks, other._blocks, strict=False):
-            if mine != theirs:
-                columns = [self._schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
-                raise MergeError(
-                    f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
-                )
-        statistics = self.statistics_.merge(other.statistics_)
-        self._remember(self._schema, self._blocks, statistics, None)
-        self._holds_unlabelled |= other._holds_unlabelled
-        return self
-
->>>>>>> w_fam
     def _read(
         self,
         table: Table,
@@ -303,14 +249,8 @@ class GenerativeEstimator(LeaveOneOut, ClassifierMixin, BaseEstimator):
     def _encode(self, X: Any) -> tuple[list[Any], int]:
         """Return the rows of each block of a table with the model's columns, and their number."""
         table = read_table(X)
-<<<<<<< HEAD
         check_filled(table, type(self).__name__)
-        order = self._align(table)
-        rows = _encode(table, order, self._blocks)
-=======
-        _check_filled(table, type(self).__name__)
         rows = _encode(table, self._align(table), self._blocks)
->>>>>>> w_fam
         self._check_missing(rows, self._blocks)
         return rows, table.rows
 
