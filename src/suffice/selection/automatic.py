@@ -15,7 +15,6 @@ from typing import Any
 from .._arrays import Array, Codes, log_softmax, np, pattern_groups, single_blas_thread
 from ..densities import MultivariateT
 from ..estimate.notes import Note
-from ..stats import CategoricalStats
 from .columns import INTERVALS, FrozenColumns, MixedRows
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
@@ -69,6 +68,7 @@ class Member:
 class Automatic:
     """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in."""
 
+    frozen: FrozenColumns
     log_prior: Array
     members: tuple[Member, ...]
     columns: tuple[tuple[str, int], ...]  # ("hat" or "cat", position) of the columns with a weight
@@ -77,6 +77,7 @@ class Automatic:
     hats: HatMember | None
     levels: LevelMember | None
     held_out: Array = field(repr=False)  # (n, k) log posteriors of the sample, each row left out
+    loss: float  # the mean log-loss of these
     notes: tuple[Note, ...] = ()
 
     def parts(self, rows: MixedRows) -> list[Array]:
@@ -101,16 +102,17 @@ def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
         return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
 
 
-def choose(sample: Sample, stats: MemberStats, categories: CategoricalStats | None, weight: Array) -> Automatic:
+def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
-    `categories` are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class weights.
+    `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
+    weights.
     """
     with single_blas_thread():  # many small products, slower on several threads
         return _choose(sample, stats, categories, weight)
 
 
-def _choose(sample: Sample, stats: MemberStats, categories: CategoricalStats | None, weight: Array) -> Automatic:
+def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
     judge = Judge(sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight)
     notes: list[Note] = []
     members = list(_gaussian_members(sample, stats, judge, notes.append))
@@ -127,7 +129,9 @@ def _choose(sample: Sample, stats: MemberStats, categories: CategoricalStats | N
     stack = _pool(members, [part for *_, part in columns], judge)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
     pooled = stack.scores([member.held_out for member in members] + [part for *_, part in columns], judge.offset)
+    held_out = raise_floor(log_softmax(pooled), judge.offset, floor)
     return Automatic(
+        stats.columns,
         np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))),
         tuple(members),
         tuple((kind, j) for kind, j, _ in columns),
@@ -135,7 +139,8 @@ def _choose(sample: Sample, stats: MemberStats, categories: CategoricalStats | N
         floor,
         None if hats is None else hats[1],
         None if levels is None else levels[1],
-        raise_floor(log_softmax(pooled), judge.offset, floor),
+        held_out,
+        -float(judge.weight @ held_out[np.arange(len(held_out)), judge.codes]) / float(judge.weight.sum()),
         tuple(notes),
     )
 
@@ -270,11 +275,11 @@ def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Membe
 
 
 def _level_member(
-    sample: Sample, categories: CategoricalStats | None, judge: Judge
+    sample: Sample, categories: Sequence[Array], judge: Judge
 ) -> tuple[Member, LevelMember, list[Array]] | None:
-    if categories is None or not categories.counts:
+    if not categories:
         return None
-    model = LevelMember(categories.counts)
+    model = LevelMember(tuple(categories))
     totals = [np.zeros(judge.offset.shape) for _ in LEVEL_STRENGTHS]
     for column in model.left_out(sample.rows.levels, sample.codes, sample.removed, LEVEL_STRENGTHS):
         for total, part in zip(totals, column, strict=True):
@@ -282,7 +287,7 @@ def _level_member(
     candidates = (({"strength": t}, total) for t, total in zip(LEVEL_STRENGTHS, totals, strict=True))
     loss, temperature, setting, held_out = _best(candidates, judge)
     t = setting["strength"]
-    chosen = LevelMember(categories.counts, t)
+    chosen = LevelMember(tuple(categories), t)
     parts = [part[0] for part in chosen.left_out(sample.rows.levels, sample.codes, sample.removed, (t,))]
     member = Member("categories", setting, loss, temperature, held_out, partial(_level_scores, chosen))
     return member, chosen, parts

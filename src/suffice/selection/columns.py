@@ -40,7 +40,7 @@ class MixedRows:
         return MixedRows(self.numbers[index], tuple(column[index] for column in self.levels))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FrozenColumns:
     """What the columns look like: everything but the rows' classes.
 
@@ -90,6 +90,55 @@ class FrozenColumns:
             mean, variance = _moments(block, weight)
             found.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
             found.center[kind], found.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FrozenColumns):
+            return NotImplemented
+        (mine, plain), (theirs, text) = self.arrays(), other.arrays()
+        alike = plain == text and mine.keys() == theirs.keys()
+        return alike and all(np.array_equal(values, theirs[name]) for name, values in mine.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields: dict[str, Any] = {}
+        for j, (knots, z) in enumerate(self.scores):
+            fields |= {f"knots{j}": knots, f"scores{j}": z}
+            fields |= {f"hats{m}_{j}": own.knots[j] for m, own in self.hats.items()}
+            fields |= {f"cuts{b}_{j}": own[j] for b, own in self.cuts.items()}
+        for kind in self.used:
+            fields |= {f"center_{kind}": self.center[kind], f"scale_{kind}": self.scale[kind]}
+            fields[f"used_{kind}"] = self.used[kind].astype(np.int64)
+        plain = {
+            "numbers": len(self.scores),
+            "vocabulary": [list(known) for known in self.vocabulary],
+            "indicators": [list(own) for own in self.indicators],
+            "kinds": list(self.used),
+        }
+        return fields, plain
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> FrozenColumns:
+        """Return the columns written by `arrays`; ValueError if the parts do not fit together."""
+        d, kinds = int(plain["numbers"]), [str(kind) for kind in plain["kinds"]]
+        indicators = tuple(tuple(int(i) for i in own) for own in plain["indicators"])
+        found = cls(
+            tuple((fields[f"knots{j}"], fields[f"scores{j}"]) for j in range(d)),
+            {m: Hats(tuple(fields[f"hats{m}_{j}"] for j in range(d))) for m in INTERVALS},
+            {b: tuple(fields[f"cuts{b}_{j}"] for j in range(d)) for b in BINS},
+            tuple(tuple(known) for known in plain["vocabulary"]),
+            indicators,
+            *({kind: fields[f"{name}_{kind}"] for kind in kinds} for name in ("center", "scale", "used")),
+        )
+        p = d + sum(len(own) for own in indicators)
+        right = all(len(knots) == len(z) > 0 for knots, z in found.scores) and set(kinds) <= {RAW, SCORES}
+        right &= all(len(found.center[kind]) == len(found.scale[kind]) == p for kind in kinds)
+        right &= all(used.max(initial=-1) < p and used.min(initial=0) >= 0 for used in found.used.values())
+        pairs = zip(indicators, found.vocabulary, strict=True)
+        if not right or any(not 0 <= i < len(known) for own, known in pairs for i in own):
+            raise ValueError("frozen columns")
         return found
 
     @property

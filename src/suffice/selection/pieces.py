@@ -1,21 +1,174 @@
-"""The statistics of the automatic classifier's members: with the columns frozen they merge like all others."""
+"""What the automatic classifier's members need to know of the rows: the rows themselves, or statistics of them.
+
+Up to a number of distinct rows, they are held as they are (`MemberRows`), and everything is made from them when asked
+for: a model is then the same whether its rows came at once, in batches, or from merged models. Beyond, columns are
+frozen (knots, bins, vocabularies) and statistics take the place of the rows (`MemberStats`); these merge like all
+others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..errors import NotLearnedError
+from ..errors import MergeError, NotLearnedError
 from ..stats import FullScatter, PatternStats
+from ..stats.counts import CodedColumns
+from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
 from .columns import BINS, INTERVALS, FrozenColumns, MixedRows
 from .members.dependence import count_pairs
 
 MOST_PARENTS = 70
 MOST_PAIR_CELLS = 1 << 25  # 256 MiB of counts of pairs
-DUST = 1e-9
+DUST = 1e-9  # of a weight, left over by rounding
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels."""
+
+    numbers: Array
+    coded: CodedColumns
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> TableRows:
+        return TableRows(self.numbers[index], take_rows(self.coded, index))
+
+
+@dataclass(frozen=True)
+class MemberRows:
+    """Rows held as they are: class numbers below `k`, how many rows had this content, and their weight, all (n,)."""
+
+    rows: TableRows
+    codes: Codes
+    copies: Array
+    weight: Array
+    k: int
+
+    @classmethod
+    def summarize(cls, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
+        """Hold a batch."""
+        ones = np.ones(len(codes))
+        return cls(rows, codes, ones, ones if weight is None else weight.astype(np.float64), k)
+
+    def settled(self, bound: int) -> MemberRows | MemberStats:
+        """Return the rows, equal ones once, or their statistics where they are more than `bound`."""
+        if len(self.codes) > 64 * bound:
+            some = self._take(np.arange(8 * bound))
+            few = len(some._united().codes) <= bound
+            united = self._united() if few else self
+        else:
+            united = self._united()
+        return united if len(united.codes) <= bound else self._condensed(bound)
+
+    def _condensed(self, bound: int) -> MemberStats:
+        """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
+        some = np.sort(np.argpartition(_hashes(self.rows), bound)[:bound])
+        columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), self.weight[some])
+        return self.condensed(columns)
+
+    def condensed(self, columns: FrozenColumns) -> MemberStats:
+        """Return the statistics of the rows in columns frozen already."""
+        rows = columns.read(self.rows.numbers, self.rows.coded)
+        return MemberStats.summarize(columns, rows, self.codes, self.k, self.weight)
+
+    def merge(self, other: MemberRows | MemberStats) -> MemberRows | MemberStats:
+        """Return the rows of both."""
+        if isinstance(other, MemberStats):
+            return other.merge(self)
+        rows = TableRows(
+            np.concatenate([self.rows.numbers, other.rows.numbers]), concat_rows(self.rows.coded, other.rows.coded)
+        )
+        return MemberRows(
+            rows,
+            np.concatenate([self.codes, other.codes]),
+            np.concatenate([self.copies, other.copies]),
+            np.concatenate([self.weight, other.weight]),
+            self.k,
+        )
+
+    def subtract(self, other: MemberRows) -> MemberRows:
+        """Return the rows left without others; NotLearnedError for rows that are not here."""
+        mine, theirs = self._united(), other._united()
+        place = {key: i for i, key in enumerate(zip(_hashes(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
+        copies, weight = mine.copies.copy(), mine.weight.copy()
+        keys = zip(_hashes(theirs.rows).tolist(), theirs.codes.tolist(), strict=True)
+        for key, count, amount in zip(keys, theirs.copies, theirs.weight, strict=True):
+            i = place.get(key)
+            if i is None or amount > weight[i] * (1.0 + DUST):
+                raise NotLearnedError("they are not among the rows learned", key[1])
+            copies[i] -= count
+            weight[i] -= amount
+        left = np.flatnonzero(weight > DUST * mine.weight)
+        return replace(mine, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
+
+    def scale(self, factor: float) -> MemberRows:
+        """Return the rows with their weights multiplied by a factor."""
+        return replace(self, weight=self.weight * factor)
+
+    def place(self, index: Any, k: int) -> MemberRows:
+        """Return the same rows with class i moved to number index[i] of k."""
+        return replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
+
+    def regroup(self, index: Any, k: int) -> MemberRows:
+        """Return the rows with class i made part of class index[i] of k, or left out where that is −1."""
+        moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
+        return moved._take(np.flatnonzero(moved.codes >= 0))._united()
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        seen = [~np.isnan(column) for column in self.rows.numbers.T] + [codes >= 0 for codes in self.rows.coded.codes]
+        columns = [np.bincount(self.codes, weights=self.weight * own, minlength=self.k) for own in seen]
+        return np.stack(columns, axis=1).astype(np.float64)
+
+    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        cells, levels = rows_to_arrays((self.rows.numbers, self.rows.coded))
+        own = {"codes": self.codes.astype(np.int64), "copies": self.copies, "weight": self.weight}
+        return own | cells, {"levels": levels, "k": self.k}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberRows:
+        """Return the rows written by `arrays`; ValueError if the parts do not fit together."""
+        codes, copies, weight, k = fields["codes"], fields["copies"], fields["weight"], int(plain["k"])
+        numbers, coded = rows_from_arrays(fields, plain["levels"], 2, len(codes))
+        right = codes.shape == copies.shape == weight.shape and codes.dtype.kind == "i" and codes.ndim == 1
+        if not right or (len(codes) and (codes.min() < 0 or codes.max() >= k or weight.min() <= 0 or copies.min() < 1)):
+            raise ValueError("rows of the members")
+        return cls(TableRows(numbers, coded), codes, copies, weight, k)
+
+    def _take(self, index: Codes) -> MemberRows:
+        rows = self.rows[index]
+        return MemberRows(
+            TableRows(rows.numbers, compact(rows.coded)),
+            self.codes[index],
+            self.copies[index],
+            self.weight[index],
+            self.k,
+        )
+
+    def _united(self) -> MemberRows:
+        """Return each distinct row of a class once, in an order that depends on the contents alone."""
+        keys = np.stack([_hashes(self.rows), self.codes.astype(np.uint64)], axis=1)
+        distinct, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        group = group.reshape(-1)
+        one = self._take(first)
+        return replace(
+            one,
+            rows=TableRows(one.rows.numbers + 0.0, one.rows.coded),
+            copies=np.bincount(group, weights=self.copies, minlength=len(distinct)).astype(np.float64),
+            weight=np.bincount(group, weights=self.weight, minlength=len(distinct)).astype(np.float64),
+        )
+
+
+def _hashes(rows: TableRows) -> Keys:
+    keys = fingerprints(rows.numbers) if rows.numbers.shape[1] else np.zeros(len(rows), dtype=np.uint64)
+    return keys ^ (fingerprints(rows.coded) if rows.coded.codes else np.uint64(0))
 
 
 @dataclass(frozen=True)
@@ -29,6 +182,7 @@ class MemberStats:
     gaussian: dict[str, PatternStats]
     hats: dict[int, Array]
     pairs: dict[int, Array]
+    seen: Array  # (k, d) weight of the observed cells by class and column
 
     @classmethod
     def summarize(
@@ -46,25 +200,43 @@ class MemberStats:
         for bins in pair_bins(columns, k):
             size = columns.bin_starts(bins)[-1]
             pairs[bins] = count_pairs(columns.binned(bins, rows), size, codes, k, weight)
-        return cls(columns, gaussian, hats, pairs)
+        heavy = np.ones(len(codes)) if weight is None else weight
+        there = [~np.isnan(column) for column in rows.numbers.T] + [levels >= 0 for levels in rows.levels]
+        seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
+        return cls(columns, gaussian, hats, pairs, seen.astype(np.float64))
 
-    def merge(self, other: MemberStats) -> MemberStats:
-        """Return the statistics of the rows of both."""
+    def settled(self, bound: int) -> MemberStats:
+        """Return the statistics as they are."""
+        return self
+
+    def merge(self, other: MemberRows | MemberStats) -> MemberStats:
+        """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""
+        added = self._alike(other)
         return MemberStats(
             self.columns,
-            {kind: own.merge(other.gaussian[kind]) for kind, own in self.gaussian.items()},
-            {m: own + other.hats[m] for m, own in self.hats.items()},
-            {b: own + other.pairs[b] for b, own in self.pairs.items() if b in other.pairs},
+            {kind: own.merge(added.gaussian[kind]) for kind, own in self.gaussian.items()},
+            {m: own + added.hats[m] for m, own in self.hats.items()},
+            {b: own + added.pairs[b] for b, own in self.pairs.items() if b in added.pairs},
+            self.seen + added.seen,
         )
 
-    def subtract(self, other: MemberStats) -> MemberStats:
+    def subtract(self, other: MemberRows | MemberStats) -> MemberStats:
         """Return the statistics of the rows left without others; NotLearnedError if they cannot have been there."""
+        less = self._alike(other)
         return MemberStats(
             self.columns,
-            {kind: own.subtract(other.gaussian[kind]) for kind, own in self.gaussian.items()},
-            {m: _less(own, other.hats[m]) for m, own in self.hats.items()},
-            {b: _less(own, other.pairs[b]) for b, own in self.pairs.items() if b in other.pairs},
+            {kind: own.subtract(less.gaussian[kind]) for kind, own in self.gaussian.items()},
+            {m: _less(own, less.hats[m]) for m, own in self.hats.items()},
+            {b: _less(own, less.pairs[b]) for b, own in self.pairs.items() if b in less.pairs},
+            _less(self.seen, less.seen),
         )
+
+    def _alike(self, other: MemberRows | MemberStats) -> MemberStats:
+        if isinstance(other, MemberRows):
+            return other.condensed(self.columns)
+        if other.columns != self.columns:
+            raise MergeError("The columns of the two models were frozen apart. Next: see GenerativeClassifier.merge.")
+        return other
 
     def scale(self, factor: float) -> MemberStats:
         """Return the statistics of the same rows with their weights multiplied by a factor."""
@@ -84,24 +256,54 @@ class MemberStats:
             {kind: gaussian(own) for kind, own in self.gaussian.items()},
             {m: counts(own) for m, own in self.hats.items()},
             {b: counts(own) for b, own in self.pairs.items()},
+            counts(self.seen),
         )
 
     def column_weight(self) -> Array:
-        """Return the weight of the rows by class (k, 1)."""
-        first = next(iter(self.gaussian.values()), None)
-        if first is not None:
-            return first.column_weight().max(axis=1, keepdims=True)
-        counts = next(iter([*self.hats.values(), *self.pairs.values()]))
-        return np.asarray(counts.reshape(len(counts), -1).sum(axis=1, keepdims=True))
+        """Return the weight of the observed cells by class and column (k, d)."""
+        return self.seen
+
+    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields: dict[str, Any] = {"seen": self.seen}
+        fields |= {f"hats{m}": counts for m, counts in self.hats.items()}
+        fields |= {f"pairs{b}": counts for b, counts in self.pairs.items()}
+        kept, plain = self.columns.arrays()
+        fields |= {f"columns_{name}": values for name, values in kept.items()}
+        saved: dict[str, Any] = {"columns": plain, "gaussian": {}, "hats": list(self.hats), "pairs": list(self.pairs)}
+        for kind, stats in self.gaussian.items():
+            own, saved["gaussian"][kind] = stats.arrays()
+            fields |= {f"{kind}_{name}": values for name, values in own.items()}
+        return fields, saved
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberStats:
+        """Return the statistics written by `arrays`; ValueError if the parts do not fit together."""
+
+        def under(prefix: str) -> dict[str, Any]:
+            return {name.removeprefix(prefix): v for name, v in fields.items() if name.startswith(prefix)}
+
+        columns, seen = FrozenColumns.from_arrays(under("columns_"), plain["columns"]), fields["seen"]
+        gaussian = {kind: PatternStats.from_arrays(under(f"{kind}_"), own) for kind, own in plain["gaussian"].items()}
+        hats, pairs = ({int(m): fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
+        k = len(seen)
+        right = set(gaussian) == set(columns.kinds) and all(own.k == k for own in gaussian.values())
+        right &= all(own.d == len(columns.used[kind]) for kind, own in gaussian.items())
+        right &= all(own.shape == (k, columns.hats[m].starts[-1]) for m, own in hats.items())
+        right &= all(own.shape == (k, *(columns.bin_starts(b)[-1],) * 2) for b, own in pairs.items())
+        if not right or any((counts < 0).any() for counts in (seen, *hats.values(), *pairs.values())):
+            raise ValueError("statistics of the members")
+        return cls(columns, gaussian, hats, pairs, seen)
 
 
 def _less(whole: Array, part: Array) -> Array:
     left = whole - part
-    gone = np.abs(left) <= DUST * np.maximum(np.abs(whole), 1.0)
-    if (left < 0).any() and not gone[left < 0].all():
-        code = int(np.nonzero(((left < 0) & ~gone).reshape(len(left), -1).any(axis=1))[0][0])
-        raise NotLearnedError("their cells were not counted", code)
-    return np.where(gone, 0.0, left)
+    dust = np.abs(left) <= DUST * np.maximum(np.abs(whole), 1.0)
+    strange = (left < 0) & ~dust
+    if strange.any():
+        code = int(np.nonzero(strange.reshape(len(left), -1).any(axis=1))[0][0])
+        raise NotLearnedError("some of their cells were not counted", code)
+    return np.asarray(np.where(dust, 0.0, left))
 
 
 def pair_bins(columns: FrozenColumns, k: int) -> tuple[int, ...]:

@@ -14,12 +14,23 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks, sparse
+from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._downdate import DUST
 from .counts import CodedColumns
-from .rows import Keys, compact, concat_rows, fingerprints, level_keys, mixed, priorities, take_rows
+from .rows import (
+    Keys,
+    compact,
+    concat_rows,
+    fingerprints,
+    level_keys,
+    mixed,
+    priorities,
+    rows_from_arrays,
+    rows_to_arrays,
+    take_rows,
+)
 
 BOUND = 2000
 RESERVED = 500  # shared out among the classes: so many rows stay even if all others have smaller hashes
@@ -182,24 +193,14 @@ class Reservoir:
         """Return the fields as named arrays and plain values."""
         names = ("codes", "copies", "weight", "priority", "identity", "limit")
         fields: dict[str, Any] = {name: getattr(self, name) for name in names}
-        levels: dict[str, Any] = {}
-        for number, part in enumerate(self.rows):
-            if isinstance(part, CodedColumns):
-                fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((len(self.codes), 0))
-                levels[str(number)] = [list(own) for own in part.levels]
-            elif is_sparse(part):
-                fields |= {f"s{number}{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
-                levels[str(number)] = part.shape[1]
-            else:
-                absent = np.isnan(part)
-                fields |= {f"x{number}": np.where(absent, 0.0, part), f"n{number}": absent}
-        return fields, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
+        cells, levels = rows_to_arrays(self.rows)
+        return fields | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:
         """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
         m, k = len(fields["codes"]), len(fields["limit"])
-        rows = tuple(_read_rows(number, fields, plain["levels"], m) for number in range(int(plain["blocks"])))
+        rows = rows_from_arrays(fields, plain["levels"], int(plain["blocks"]), m)
         own = [fields[name] for name in ("codes", "copies", "weight", "priority", "identity")]
         codes, copies, weight, priority, identity = own
         if any(values.shape != (m,) for values in own) or fields["limit"].shape != (k,):
@@ -235,25 +236,6 @@ def _cells(part: Any) -> int:
     if isinstance(part, CodedColumns):
         return part.rows * len(part.codes)
     return int(part.nnz if is_sparse(part) else part.size)
-
-
-def _read_rows(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
-    if f"c{number}" in fields:
-        codes, known = fields[f"c{number}"], tuple(tuple(own) for own in levels[str(number)])
-        if codes.shape != (m, len(known)) or (codes < -1).any():
-            raise ValueError("codes of the sample of rows")
-        if any((column >= len(own)).any() for column, own in zip(codes.T, known, strict=True)):
-            raise ValueError("levels of the sample of rows")
-        return CodedColumns(known, tuple(np.ascontiguousarray(column, dtype=np.int64) for column in codes.T))
-    if f"s{number}data" in fields:
-        data, indices, indptr = (fields[f"s{number}{name}"] for name in ("data", "indices", "indptr"))
-        part = sparse.csr_array((data, indices, indptr), shape=(m, int(levels[str(number)])))
-        part.check_format(full_check=True)
-        return part
-    values, absent = fields[f"x{number}"], fields[f"n{number}"].astype(bool)
-    if values.ndim != 2 or len(values) != m or absent.shape != values.shape:
-        raise ValueError("cells of the sample of rows")
-    return np.where(absent, np.nan, values)
 
 
 def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:

@@ -64,6 +64,50 @@ def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> C
     return np.asarray(table[codes])
 
 
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def rows_to_arrays(rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the rows of several blocks as named arrays without NaN, and plain values: levels, numbers of columns."""
+    fields: dict[str, Any] = {}
+    levels: dict[str, Any] = {}
+    for number, part in enumerate(rows):
+        if isinstance(part, CodedColumns):
+            fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((part.rows, 0))
+            levels[str(number)] = [list(own) for own in part.levels]
+        elif is_sparse(part):
+            fields |= {f"s{number}{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
+            levels[str(number)] = part.shape[1]
+        else:
+            absent = np.isnan(part)
+            fields |= {f"x{number}": np.where(absent, 0.0, part), f"n{number}": absent}
+    return fields, levels
+
+
+def rows_from_arrays(fields: dict[str, Any], levels: dict[str, Any], blocks: int, m: int) -> tuple[Any, ...]:
+    """Return the m rows of each block that `rows_to_arrays` wrote; ValueError if they do not fit together."""
+    return tuple(_rows_of_block(number, fields, levels, m) for number in range(blocks))
+
+
+def _rows_of_block(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
+    if f"c{number}" in fields:
+        codes, known = fields[f"c{number}"], tuple(tuple(own) for own in levels[str(number)])
+        if codes.shape != (m, len(known)) or (codes < -1).any():
+            raise ValueError("codes of the sample of rows")
+        if any((column >= len(own)).any() for column, own in zip(codes.T, known, strict=True)):
+            raise ValueError("levels of the sample of rows")
+        return CodedColumns(known, tuple(np.ascontiguousarray(column, dtype=np.int64) for column in codes.T))
+    if f"s{number}data" in fields:
+        data, indices, indptr = (fields[f"s{number}{name}"] for name in ("data", "indices", "indptr"))
+        part = sparse.csr_array((data, indices, indptr), shape=(m, int(levels[str(number)])))
+        part.check_format(full_check=True)
+        return part
+    values, absent = fields[f"x{number}"], fields[f"n{number}"].astype(bool)
+    if values.ndim != 2 or len(values) != m or absent.shape != values.shape:
+        raise ValueError("cells of the sample of rows")
+    return np.where(absent, np.nan, values)
+
+
 # --- hashes of contents --------------------------------------------------------------------------------------------
 
 

@@ -93,6 +93,13 @@ class WishartMember:
             scale = Full.factor((strength * base + self.stats.scatter.values) / df[:, None, None])
         return MultivariateT(self.stats.mean, scale, tuple(range(p)), df, 1.0 + 1.0 / weight)
 
+    def posterior_mean(self, strength: float, sphere: float) -> Array:
+        """Return (a B + S_k) / (a + n_k), (k, p, p), or B, (1, p, p), for a = ∞: covariances to use as if known."""
+        base = self._base(self.within, sphere, self.freedom)[None]
+        if np.isinf(strength):
+            return base
+        return np.asarray((strength * base + self.stats.scatter.values) / (strength + self.stats.weight)[:, None, None])
+
     def path(
         self,
         left: LeftOut,

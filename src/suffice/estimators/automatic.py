@@ -1,0 +1,285 @@
+"""The automatic classifier: no settings, members chosen and pooled by exact leave-one-out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+from sklearn.utils.validation import check_is_fitted
+
+from .._arrays import Array, Codes, np
+from ..densities import Full, Product
+from ..errors import DataError, SettingError
+from ..estimate import FAMILIES, Block, Note, Settings, class_log_prior
+from ..estimate.families import GaussianFamily
+from ..joint import JointModel
+from ..schema import Kind, Schema
+from ..selection.automatic import Automatic, Sample, choose
+from ..selection.columns import FrozenColumns
+from ..selection.joint import choose_joint
+from ..selection.pieces import MemberRows, MemberStats, TableRows
+from ..stats import ByClass, CategoricalStats, Reservoir
+from ..stats.counts import CodedColumns
+from ..table import Table
+from ._queries import GenerativeEstimator
+from ._unlabelled import Batch
+
+LEAST_ROWS = 50
+
+
+@dataclass(frozen=True)
+class MemberFamily:
+    """All columns, as the members of the automatic classifier need them; the numbers come first."""
+
+    numbers: int
+    name: ClassVar[str] = "members"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> TableRows:
+        """Return the rows of the block."""
+        numeric, labels = list(positions[: self.numbers]), list(positions[self.numbers :])
+        numbers = np.zeros((table.rows, 0))
+        if numeric:
+            numbers = np.asarray(FAMILIES["gaussian"].encode(table, numeric), dtype=np.float64)
+        coded = CodedColumns((), ())
+        if labels:
+            coded = FAMILIES["categorical"].encode(table, labels)
+        return TableRows(numbers, coded)
+
+    def recode(self, rows: TableRows, stats: Any) -> TableRows:
+        """Return the rows as they are: columns are frozen when a model is chosen."""
+        return rows
+
+    def zero(self, k: int, columns: int) -> MemberRows:
+        """Return the statistics of no rows."""
+        none = CodedColumns(((),) * (columns - self.numbers), (np.zeros(0, dtype=np.int64),) * (columns - self.numbers))
+        empty = np.zeros(0)
+        return MemberRows(TableRows(np.zeros((0, self.numbers)), none), np.zeros(0, dtype=np.int64), empty, empty, k)
+
+    def summarize(self, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
+        """Return the rows of a batch, held as they are until a model settles them."""
+        return MemberRows.summarize(rows, codes, k, weight)
+
+    def estimate(self, stats: Any, settings: Settings) -> tuple[Any, list[Note]]:
+        """Members are chosen together, by `selection.automatic.choose`, and not one block at a time."""
+        raise NotImplementedError
+
+
+class GenerativeClassifier(GenerativeEstimator):
+    """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
+
+    Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
+    one covariance per class to a shared one), naive Bayes with hat functions for numbers and with Dirichlet priors for
+    categories, averaged one-dependence estimators and, from 800 rows on, Gaussians on parts of each class. Every
+    setting is judged by exact leave-one-out on at most `keep_rows` rows, and a log-linear stack with non-negative
+    weights pools the members; nothing is held back from the densities.
+
+    Parameters
+    ----------
+    priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
+        Class priors; None takes the classes' shares of the weight (with half a row added to each).
+    keep_rows : int, at least 50
+        How many rows are kept to judge on. Up to so many distinct rows, the model is the same whether they came at
+        once, in batches, from merged models, or are what is left after others were forgotten. Beyond, knots, bins and
+        vocabularies stay as the rows kept at that time set them.
+
+    Missing cells are exact in every member: Gaussians integrate them out and fill them by EM at fit, in the others
+    they contribute nothing.
+
+    Attributes
+    ----------
+    members_ : list of dict, one per member: name, setting, loss and temperature (of its leave-one-out posteriors), and
+        its weight in the stack.
+    loss_ : mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats.
+    joint_ : the single joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask: a Gaussian block
+        for the numbers, shrunk as much as the leave-one-out log density asks for, times smoothed categories.
+    classes_, priors_, statistics_, model_, notes_ : as for `GaussianDiscriminant`; `model_` is `joint_`.
+
+    Examples
+    --------
+    >>> from suffice import GenerativeClassifier
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = GenerativeClassifier().fit(X, y)
+    >>> bool((model.predict(X) == y).mean() > 0.95)
+    True
+    """
+
+    def __init__(self, *, priors: Any = None, keep_rows: int = 2000) -> None:
+        self.priors = priors
+        self.keep_rows = keep_rows
+
+    def _validate_settings(self) -> None:
+        super()._validate_settings()
+        if self.keep_rows < LEAST_ROWS:
+            raise SettingError(
+                f"keep_rows={self.keep_rows}: the members are judged by the rows that are kept, and fewer than "
+                f"{LEAST_ROWS} say too little. Next: leave keep_rows=2000."
+            )
+
+    def _settings(self) -> Settings:
+        return Settings()
+
+    # --- learning ----------------------------------------------------------------------------------------------------
+
+    def _plan(self, schema: Schema) -> tuple[Block, ...]:
+        """Return the blocks of the joint model, the numbers together and the categories, and that of the members."""
+        empty = [column.name for column in schema.columns if column.kind is Kind.EMPTY]
+        if empty:
+            raise DataError(f"Column {empty[0]!r} has no value in any row, so its kind is unknown. Next: drop it.")
+        numeric = tuple(p for p, column in enumerate(schema.columns) if column.kind is Kind.NUMERIC)
+        labels = tuple(p for p, column in enumerate(schema.columns) if column.kind is not Kind.NUMERIC)
+        blocks = [Block(GaussianFamily(structure=Full), numeric)] if numeric else []
+        blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
+        return (*blocks, Block(MemberFamily(len(numeric)), (*numeric, *labels)))
+
+    def _sample(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
+        return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
+
+    def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
+        settled = statistics.blocks[-1].settled(int(self.keep_rows))
+        statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
+        self._chosen: Automatic | None = None
+        super()._remember(schema, plan, statistics, y)
+
+    def _join_unlabelled(self, *_: Any) -> Any:
+        raise DataError(
+            "Rows without a label cannot join a GenerativeClassifier: its members are judged by rows of known class. "
+            "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
+        )
+
+    def merge(self, other: Self) -> Self:
+        """Add everything another fitted model has learned.
+
+        The result equals one fit on the rows of both while these are no more than `keep_rows`, and where the columns of
+        one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Two models
+        that each froze their columns have different knots and bins: then the joint model and the sample of rows are
+        exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
+        says so.
+        """
+        check_is_fitted(self, "statistics_")
+        check_is_fitted(other, "statistics_")
+        mine, theirs = (model.statistics_.blocks[-1] for model in (self, other))
+        if not isinstance(mine, MemberStats) or not isinstance(theirs, MemberStats) or mine.columns == theirs.columns:
+            return super().merge(other)
+        stand_in = copy(other)
+        stand_in.statistics_ = replace(
+            other.statistics_, blocks=(*other.statistics_.blocks[:-1], _rows_of_sample(other.statistics_))
+        )
+        super().merge(stand_in)
+        self._apart = True
+        return self
+
+    # --- the choice --------------------------------------------------------------------------------------------------
+
+    @property
+    def _automatic(self) -> Automatic:
+        """The members and their stack, chosen when first asked for."""
+        check_is_fitted(self, "statistics_")
+        if self._chosen is None:
+            self._chosen = _choose(self.statistics_, self._blocks)
+        return self._chosen
+
+    def _estimate(
+        self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
+    ) -> tuple[JointModel, list[Note]]:
+        densities, notes = [], []
+        rows = statistics.blocks[-1]
+        rows = rows if isinstance(rows, MemberRows) else _rows_of_sample(statistics)
+        for block, stats in zip(plan[:-1], statistics.blocks, strict=False):
+            columns = tuple(schema.names[p] for p in block.positions)
+            settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
+            density, repairs = choose_joint(block.family, stats, settings, rows)
+            densities.append(density)
+            notes += repairs
+        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
+        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+
+    def _rows(self, X: Any) -> tuple[Any, ...]:
+        return super()._rows(X)[:-1]  # those of the joint model
+
+    def _log_posterior(self, X: Any, priors: Any) -> Array:
+        automatic, priors = self._automatic, self.priors if priors is None else priors
+        table = self._encode(X)[0][-1]
+        rows = automatic.frozen.read(table.numbers, table.coded)
+        log_prior = None
+        if priors is not None:
+            log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
+        return automatic.log_posterior(rows, log_prior)
+
+    @property
+    def joint_(self) -> JointModel:
+        """The joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask."""
+        return self.model_
+
+    @property
+    def members_(self) -> list[dict[str, Any]]:
+        """Each member: its name, setting, leave-one-out loss in nats, temperature, and weight in the stack."""
+        automatic = self._automatic
+        pairs = zip(automatic.members, automatic.stack.weight, strict=False)
+        return [
+            {
+                "name": member.name,
+                "setting": dict(member.setting),
+                "loss": member.loss,
+                "temperature": member.temperature,
+                "weight": float(weight),
+            }
+            for member, weight in pairs
+        ]
+
+    @property
+    def loss_(self) -> float:
+        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept."""
+        return self._automatic.loss
+
+    @property
+    def notes_(self) -> list[Note]:
+        """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
+        return [*super().notes_, *self._automatic.notes]
+
+
+def _rows_of_sample(statistics: ByClass) -> MemberRows:
+    """Return the rows that are kept, each with the weight it stands for."""
+    sample = statistics.sample
+    assert sample is not None
+    numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
+    for part in sample.rows:
+        if isinstance(part, CodedColumns):
+            coded = part
+        else:
+            numbers = part
+    weight = sample.represented(statistics.weight)
+    return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
+
+
+def _choose(statistics: ByClass, plan: Sequence[Block]) -> Automatic:
+    """Return the automatic classifier of these statistics."""
+    pieces = statistics.blocks[-1]
+    if isinstance(pieces, MemberRows):
+        rows, weight, raw = pieces, pieces.weight, pieces.weight
+        columns = FrozenColumns.freeze(rows.rows.numbers, rows.rows.coded, weight)
+        pieces = pieces.condensed(columns)
+    else:
+        rows, columns, sample = _rows_of_sample(statistics), pieces.columns, statistics.sample
+        assert sample is not None
+        raw = sample.weight
+        weight = rows.weight * (raw.sum() / statistics.total)
+    removed = raw / np.maximum(rows.copies, np.rint(raw))  # a copy of a row is what is left out
+    judged = Sample(columns.read(rows.rows.numbers, rows.rows.coded), rows.codes, removed, weight)
+    return choose(judged, pieces, _level_counts(statistics, columns), statistics.weight)
+
+
+def _level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
+    """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
+    counts = []
+    for stats in statistics.blocks:
+        if isinstance(stats, CategoricalStats):
+            for known, levels, table in zip(columns.vocabulary, stats.levels, stats.counts, strict=True):
+                position = {level: i for i, level in enumerate(levels)}
+                own = np.zeros((len(table), len(known)))
+                here = [i for i, level in enumerate(known) if level in position]
+                own[:, here] = table[:, [position[known[i]] for i in here]]
+                counts.append(own)
+    return counts
