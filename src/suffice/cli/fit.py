@@ -31,6 +31,7 @@ def fit(
     divisor: Literal["mle", "unbiased"] = "mle",
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
+    keep_rows: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0))] = 2000,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -61,6 +62,8 @@ def fit(
         For nb: added to the count of every category; 1 if not given.
     shrinkage
         For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
+    keep_rows
+        How many rows the model file holds as they are, for answers that need rows; 0 for none.
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
@@ -70,7 +73,7 @@ def fit(
     with progress(common, f"Learning from {data.name}"):
         training = read_training(data, target, drop=drop, weight=weight, common=common)
         used, left_out = usable_columns(model, training)
-        options = {"smoothing": smoothing, "shrinkage": shrinkage, "divisor": divisor}
+        options = {"smoothing": smoothing, "shrinkage": shrinkage, "divisor": divisor, "keep_rows": keep_rows}
         estimator = make_estimator(model, priors="uniform" if priors == "uniform" else None, **options)
         estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
         estimator.save(output)
