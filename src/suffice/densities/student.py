@@ -1,4 +1,4 @@
-"""One multivariate Student t per class over a block of columns: what a Gaussian becomes when its covariance is a guess."""
+"""One multivariate Student t per class over a block of columns: a Gaussian whose covariance is uncertain."""
 
 from __future__ import annotations
 

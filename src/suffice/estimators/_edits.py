@@ -26,6 +26,7 @@ class Edits:
     priors: Any
     statistics_: ByClass
     _schema: Schema
+    _holds_unlabelled: bool
     _blocks: tuple[Block, ...]
     _validate_settings: Callable[[], None]
     _align: Callable[[Table], Sequence[int]]
@@ -84,6 +85,7 @@ class Edits:
                     f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
                 )
         self._relearn(self.statistics_.merge(other.statistics_))
+        self._holds_unlabelled |= other._holds_unlabelled
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
