@@ -186,6 +186,14 @@ class MergeError(SufficeError):
         )
 
     @classmethod
+    def not_editable(cls, kind: str, verb: str) -> MergeError:
+        """Refuse an edit that the statistics of a family do not support."""
+        return cls(
+            f"The statistics {kind} have no {verb!r}, so this model cannot be edited in this way. Next: fit again on "
+            "the rows in question, or give the statistics that method (see `suffice.stats`)."
+        )
+
+    @classmethod
     def pooled(cls, k: int) -> MergeError:
         """Refuse to take a class out of a sum of scatters whose parts were not kept."""
         return cls(

@@ -12,6 +12,7 @@ import pytest
 from suffice import __version__
 from suffice.cli.app import COMMANDS, build
 
+NAMES = {command.__name__.replace("_", "-"): command for command in COMMANDS}
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "narwhals", "joblib")
 
 
@@ -19,20 +20,20 @@ def test_the_top_lists_every_command(cli) -> None:
     done = cli("--help")
     assert done.status == 0
     assert done.err == ""
-    for command in COMMANDS:
-        assert re.search(rf"│ {command.__name__} +\w", done.out), f"{command.__name__} has no help text"
+    for name in NAMES:
+        assert re.search(rf"│ {name} +\w", done.out), f"{name} has no help text"
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.__name__)
+@pytest.mark.parametrize("command", NAMES)
 def test_every_option_has_help_text(cli, command) -> None:
-    text = cli(command.__name__, "--help").out
-    assert plain(inspect.getdoc(command).splitlines()[0]) in plain(text)
-    arguments = build()[command.__name__].assemble_argument_collection(parse_docstring=True)
+    text = cli(command, "--help").out
+    assert plain(inspect.getdoc(NAMES[command]).splitlines()[0]) in plain(text)
+    arguments = build()[command].assemble_argument_collection(parse_docstring=True)
     arguments = [argument for argument in arguments if argument.name != "*"]  # the holder of the shared options
     assert len(arguments) > 2
     for argument in arguments:
         name = argument.name.strip("-")
-        assert argument.parameter.help, f"{name} of {command.__name__} has no help text"
+        assert argument.parameter.help, f"{name} of {command} has no help text"
         assert re.search(rf"(--)?{name}\b", text)
         assert plain(argument.parameter.help.split(".")[0])[:15] in plain(text)
 

@@ -167,14 +167,14 @@ def test_forget_in_a_table_wider_than_long(rng, shared, n):
     assert_same_model(model, again, X, 1e-9 if n == 60 else 1e-7)
 
 
-@pytest.mark.parametrize("name", ["full", "shared", "diagonal", "joint block"])
-def test_a_thousand_cycles_of_adding_and_forgetting(rng, name):
+@pytest.mark.parametrize(("name", "cycles"), [("full", 1000), ("shared", 100), ("diagonal", 100), ("laplace", 100)])
+def test_a_thousand_cycles_of_adding_and_forgetting(rng, name, cycles):
     """Each cycle leaves rounding of 1e-16 of the sums, a thousand at most 1e-13 times the growth of the sums."""
     X, y = numbers(rng)
     more, labels = numbers(rng)
-    model = clone(NUMBERS[name]).fit(X, y)
+    model = clone(NUMBERS[name]).set_params(keep_rows=0 if cycles == 1000 else 2000).fit(X, y)
     weight = rng.integers(1, 9, 90) / 8
-    for step in range(1000):
+    for step in range(cycles):
         own = slice(step % 80, step % 80 + 10)
         model.partial_fit(more[own] + 50.0, labels[own], sample_weight=weight[own])
         model.forget(more[own] + 50.0, labels[own], sample_weight=weight[own])
@@ -367,13 +367,13 @@ def test_rows_of_a_class_that_is_kept_whole_are_looked_up(rng, name):
     before = snapshot(model, X)
     row = X[y == "ash"].mean(axis=0, keepdims=True)
     for cells in (row, np.repeat(X[y == "ash"][:1], 2, axis=0)):
-        with pytest.raises(NotLearnedError, match=r"class 'oak'.*'?(not among the rows learned|never|value)"):
+        with pytest.raises(NotLearnedError, match="class 'oak' cannot be forgotten"):
             model.forget(cells, ["oak"] * len(cells))
         assert_untouched(model, before, X)
-    held = model.forget(X[:30], np.where(y == "ash", "oak", y)[:30]).statistics_.sample
-    assert sorted(held.identity) == sorted(
-        clone(NUMBERS[name]).fit(X[30:], np.where(y == "ash", "oak", y)[30:]).statistics_.sample.identity
-    )
+    labels = np.where(y == "ash", "oak", y)
+    again = clone(NUMBERS[name]).fit(X[30:], labels[30:]).statistics_.sample
+    held = model.forget(X[:30], labels[:30]).statistics_.sample
+    assert sorted(held.identity) == sorted(again.identity)
 
 
 def test_wide_rows_must_be_there_value_by_value(rng):

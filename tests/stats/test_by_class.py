@@ -59,3 +59,44 @@ def test_other_blocks_do_not_merge(rng):
     table = summary(X, y)
     with pytest.raises(MergeError, match="3 blocks of columns and the other 2"):
         table.merge(ByClass(table.classes, table.weight, table.blocks[:2]))
+
+
+def test_statistics_that_cannot_be_edited_are_refused(rng):
+    """A statistic made elsewhere may stop at what merging asks of it."""
+
+    class MergeOnly:
+        def merge(self, other):
+            return self
+
+        def place(self, index, k):
+            return self
+
+    table = ByClass(("a", "b"), np.ones(2), (MergeOnly(),), 2)
+    for verb, edit in {
+        "subtract": lambda: table.subtract(table),
+        "scale": lambda: table.scale(0.5),
+        "regroup": lambda: table.regroup({"a": None, "b": "b"}),
+    }.items():
+        with pytest.raises(MergeError, match=f"MergeOnly have no '{verb}'"):
+            edit()
+
+
+def test_subtracting_everything_leaves_no_class(rng):
+    X, y = rng.normal(size=(30, 3)), np.repeat(["a", "b", "c"], 10)
+    table = summary(X, y)
+    assert table.subtract(table).classes == ()
+    part = summary(X[:25], y[:25])
+    left = table.subtract(part)
+    assert left.classes == ("c",)
+    assert_equal_tables(left, summary(X[25:], y[25:]))
+    assert_equal_tables(left.merge(part), table)
+
+
+@pytest.mark.parametrize("factor", [1.0, 0.5, 1e-3])
+def test_regroup_and_scale_commute(rng, factor):
+    X, y = rng.normal(size=(30, 3)), np.repeat(["a", "b", "c"], 10)
+    names = {"a": "z", "b": None, "c": "z"}
+    table = summary(X, y)
+    assert_equal_tables(table.scale(factor).regroup(names), table.regroup(names).scale(factor))
+    kept = y != "b"
+    assert_equal_tables(table.regroup(names), summary(X[kept], np.where(y[kept] == "b", "b", "z")))

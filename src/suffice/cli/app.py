@@ -11,6 +11,7 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 from .. import __version__
 from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
+from .edit import drop_class, forget, merge, rename_class, update
 from .fit import fit
 from .predict import predict
 from .problems import UsageProblem, one_line
@@ -28,7 +29,7 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
 """
 
 
-COMMANDS = (fit, predict, show, compare)
+COMMANDS = (fit, predict, show, compare, update, forget, merge, drop_class, rename_class)
 
 
 def build() -> App:
@@ -69,7 +70,7 @@ def run(argv: Sequence[str]) -> int:
 
 def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
     """Return what is wrong with a command line, and where to read what would be right."""
-    command = [argv[0]] if argv and argv[0] in {known.__name__ for known in COMMANDS} else []
+    command = [argv[0]] if argv and argv[0] in {known.__name__.replace("_", "-") for known in COMMANDS} else []
     message = one_line(error)
     if isinstance(error, UnusedCliTokensError):
         message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."

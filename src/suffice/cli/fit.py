@@ -33,6 +33,7 @@ def fit(
     divisor: Literal["mle", "unbiased"] = "mle",
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
+    keep_rows: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0))] = 2000,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -71,6 +72,8 @@ def fit(
         For nb: added to the count of every category; 1 if not given.
     shrinkage
         For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
+    keep_rows
+        How many rows the model file holds as they are, for answers that need rows; 0 for none.
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
@@ -89,6 +92,7 @@ def fit(
             "shrinkage": shrinkage,
             "divisor": divisor,
             "n_components": components,
+            "keep_rows": keep_rows,
         }
         options["families"] = read_families(family, training, data)
         estimator = make_estimator(model, priors="uniform" if priors == "uniform" else None, **options)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number as Between
 
-from .files import check_writable, file_format, read_table, write_csv, write_table
-from .output import Common, print_json, progress
-from .problems import ColumnProblem, count, one_line
+from .answers import deliver, free_name, model_columns, open_model
+from .files import check_writable, file_format, read_table
+from .output import Common, progress
+from .problems import UsageProblem, one_line
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
@@ -23,6 +24,8 @@ def predict(
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
     keep: Annotated[bool, Parameter(show_default=False)] = False,
+    priors: Annotated[tuple[str, ...], Parameter(metavar="PRIOR", show_default=False)] = (),
+    reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Label the rows of a table, with the probability of each class.
@@ -41,34 +44,50 @@ def predict(
         File to write, in the format of its ending; CSV on stdout if not given.
     keep
         Copy the columns of DATA in front of the answers.
+    priors
+        Class priors in place of those learned: `uniform`; `adapt`, estimated from the rows of DATA, where classes come
+        in other proportions; or LABEL=NUMBER, once for each class.
+    reject
+        Give no label where the most probable class is wrong with a probability above this.
     """
-    from .. import load
-    from ..store import read_model
-    from .files import check_readable
-
     if output is not None:
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
-    check_readable(model)
-    estimator = load(model)
-    schema = read_model(model)[1]
+    estimator, schema = open_model(model)
     table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
-    rows = _model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
-    answers = _answer(estimator, rows, common)
+    rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
+    wanted = _priors(priors, estimator, rows)
+    if priors == ("adapt",):
+        found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), wanted, strict=True))
+        common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
+    answers = _answer(estimator, rows, wanted, reject, common)
     if keep:
         answers = _beside(table, answers, common)
-    _deliver(answers, estimator.classes_.tolist(), output, common)
+    deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
-def _model_columns(table: Any, names: list[str], path: Path) -> Any:
-    """Return the columns that the model uses, in its order."""
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise ColumnProblem.absent(missing, table.column_names, path, "which the model needs")
-    return table.select(names)
+def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:
+    """Return the priors that the command line asks for, as the library takes them."""
+    if not words:
+        return None
+    if words == ("uniform",):
+        return "uniform"
+    if words == ("adapt",):
+        return estimator.adapt_priors(rows)
+    known = {str(label): label for label in estimator.classes_.tolist()}
+    given = {}
+    for word in words:
+        label, mark, number = word.rpartition("=")
+        try:
+            given[known.get(label, label)] = float(number)
+        except ValueError:
+            mark = ""
+        if not mark:
+            raise UsageProblem(f"--priors {word!r} is neither uniform, adapt nor LABEL=NUMBER.")
+    return given
 
 
-def _answer(estimator: Any, rows: Any, common: Common) -> Any:
+def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, common: Common) -> Any:
     """Return the table of labels, posteriors and log densities, one row per row."""
     import pyarrow as pa
 
@@ -81,8 +100,9 @@ def _answer(estimator: Any, rows: Any, common: Common) -> Any:
         warnings.simplefilter("once")
         for start in range(0, rows.num_rows, CHUNK):
             part = rows.slice(start, CHUNK)
-            log_posterior = estimator.predict_log_proba(part)
-            columns = [labels.take(pa.array(classify.decide(log_posterior)))]
+            log_posterior = estimator.predict_log_proba(part, priors=priors)
+            choice = classify.decide(log_posterior, None, reject)
+            columns = [labels.take(pa.array(choice, mask=choice < 0))]
             columns += [pa.array(column) for column in np.exp(log_posterior).T]
             columns.append(pa.array(estimator.score_samples(part)))
             parts.append(pa.table(columns, names=_names(estimator)))
@@ -98,28 +118,6 @@ def _names(estimator: Any) -> list[str]:
 
 def _beside(table: Any, answers: Any, common: Common) -> Any:
     """Return the columns of the table and then the answers, renamed where the table has a column of that name."""
-    taken = set(table.column_names)
     for name, column in zip(answers.column_names, answers.columns, strict=True):
-        free = name
-        while free in taken:
-            free = f"predicted_{free}"
-        if free != name:
-            common.remark(f"The table has a column {name!r} already, so the answer is in {free!r}.")
-        taken.add(free)
-        table = table.append_column(free, column)
+        table = table.append_column(free_name(name, "predicted_", table.column_names, common), column)
     return table
-
-
-def _deliver(answers: Any, classes: list[Any], output: Path | None, common: Common) -> None:
-    if output is not None:
-        with progress(common, f"Writing {output.name}"):
-            write_table(answers, output)
-        common.remark(f"Wrote {output}: {count(answers.num_rows, 'row')}.")
-    if common.json:
-        summary: dict[str, Any] = {"rows": answers.num_rows, "classes": classes, "columns": answers.column_names}
-        found = {"output": str(output)} if output is not None else {"predictions": answers.to_pylist()}
-        print_json(summary | found)
-    elif output is None:
-        sys.stdout.flush()
-        write_csv(answers, sys.stdout.buffer)
-        sys.stdout.buffer.flush()

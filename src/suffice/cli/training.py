@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, SchemaError
+from .answers import model_columns
 from .files import read_table
 from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
@@ -65,6 +66,23 @@ def read_training(
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
     return Training(columns, labels, weights, unlabelled)
+
+
+def read_batch(path: Path, estimator: Any, schema: Any, target: str, weight: str | None, common: Common) -> Training:
+    """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
+    text = [str(column.name) for column in schema.columns if column.kind.is_label]
+    classes = estimator.classes_.tolist()
+    table = read_table(path, text=[*text, target] if isinstance(classes[0], str) else text)
+    for wanted, role in ((target, "for --target"), *([] if weight is None else [(weight, "for --weight")])):
+        if wanted not in table.column_names:
+            raise ColumnProblem.absent([wanted], table.column_names, path, role)
+    rows, unlabelled = _labelled_rows(table, target)
+    weights = None if weight is None else _weights(rows.column(weight), weight)
+    others = rows.drop_columns([target] if weight is None else [target, weight])
+    columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
+    if unlabelled:
+        common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
+    return Training(columns, rows.column(target), weights, unlabelled)
 
 
 def _labelled_rows(table: Any, target: str) -> tuple[Any, int]:

@@ -100,7 +100,8 @@ class Edits:
         scatter would not be positive semi-definite (to 1e-10 on the correlation scale), or a row is not among those
         kept of a class that is kept whole (see `keep_rows`). Of larger classes only sums are known: rows that were
         never learned but leave possible sums cannot be told from others. Rows without a label are refused: EM has
-        spread them over the classes in a way that depends on all rows.
+        spread them over the classes in a way that depends on all rows; where such rows have joined a model, they go on
+        counting in each class as they did.
         After any error nothing has changed.
 
         Examples

@@ -23,6 +23,13 @@ def _check_covered(stats: Any, weight: Array, touched: Any) -> None:
         raise NotLearnedError("they miss cells that were not missing", code, np.flatnonzero(over[code]).tolist())
 
 
+def _check_edits(blocks: Sequence[Any], verb: str) -> None:
+    """Raise MergeError for a statistic that cannot be edited in this way, as some made elsewhere."""
+    for block in blocks:
+        if not hasattr(block, verb):
+            raise MergeError.not_editable(type(block).__name__, verb)
+
+
 class Statistic(Protocol):
     """What `ByClass` asks of the statistic of a block."""
 
@@ -86,6 +93,7 @@ class ByClass:
         The sample of `other` must hold all its rows. NotLearnedError names the class whose rows cannot have been among
         these.
         """
+        _check_edits(self.blocks, "subtract")
         strange = [label for label in other.classes if label not in self.classes]
         if strange:
             raise NotLearnedError("there is no such class").placed(strange[0], 0)
@@ -106,6 +114,7 @@ class ByClass:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        _check_edits(self.blocks, "scale")
         blocks = tuple(block.scale(factor) for block in self.blocks)
         sample = None if self.sample is None else self.sample.scale(factor)
         return replace(self, weight=self.weight * factor, blocks=blocks, sample=sample)
@@ -115,6 +124,7 @@ class ByClass:
 
         Classes of one name become one class. `rows` is then the share of the remaining weight, rounded.
         """
+        _check_edits(self.blocks, "regroup")
         classes = sort_levels([name for name in names.values() if name is not None])
         position = {None: -1} | {label: i for i, label in enumerate(classes)}
         index = np.array([position[names[label]] for label in self.classes], dtype=np.int64)

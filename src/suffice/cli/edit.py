@@ -1,0 +1,230 @@
+"""`suffice update`, `forget`, `merge`, `drop-class` and `rename-class`: edit a saved model without its data.
+
+Each writes the new model at the end and in one step: whatever goes wrong, the old file stays as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number as Between
+
+from ..errors import DataError, quoted
+from .answers import open_model
+from .files import check_writable
+from .output import Common, print_json, progress
+from .problems import UsageProblem, count
+from .training import read_batch
+
+Column = Annotated[str, Parameter(metavar="COLUMN")]
+ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
+Output = Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="MODEL")]
+
+
+def update(
+    model: ModelPath,
+    data: Annotated[Path, Parameter(metavar="DATA")],
+    /,
+    *,
+    target: Column,
+    output: Output = None,
+    weight: Column | None = None,
+    decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Add the rows of a table to what a model has learned.
+
+    The model then equals one fitted on all rows at once; a class or category may be new. Rows without a label are left
+    out. On any error the model file stays as it was.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    data
+        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+    target
+        Column of class labels.
+    output
+        File to write the new model to; the old one is replaced if not given.
+    weight
+        Column of row weights: k means k copies of the row.
+    decay
+        First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
+    """
+    to = output or model
+    check_writable(to, [(data, "table")])
+    estimator, schema = open_model(model)
+    with progress(common, f"Learning from {data.name}"):
+        batch = read_batch(data, estimator, schema, target, weight, common)
+        estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
+        _save(estimator, to)
+    _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
+
+
+def forget(
+    model: ModelPath,
+    data: Annotated[Path, Parameter(metavar="DATA")],
+    /,
+    *,
+    target: Column,
+    output: Output = None,
+    weight: Column | None = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Remove the rows of a table from what a model has learned.
+
+    The model then equals one fitted without them. Rows that cannot have been learned are refused, by class; rows
+    without a label, which `suffice fit` leaves out, are left out here too. On any error the model file stays as it was.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    data
+        Table with the rows as they were learned: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+    target
+        Column of class labels.
+    output
+        File to write the new model to; the old one is replaced if not given.
+    weight
+        Column of row weights, as they were when the rows were learned.
+    """
+    to = output or model
+    check_writable(to, [(data, "table")])
+    estimator, schema = open_model(model)
+    with progress(common, f"Forgetting {data.name}"):
+        batch = read_batch(data, estimator, schema, target, weight, common)
+        estimator.forget(batch.columns, batch.labels, sample_weight=batch.weight)
+        _save(estimator, to)
+    _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")
+
+
+def merge(
+    *models: ModelPath,
+    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Make one model of several: the model of all their rows.
+
+    Sites that may not share rows each run `suffice fit`; the model files travel, and the result equals one fit on the
+    rows of all sites. Classes and categories may be known to one site only. Columns and --model must agree; settings
+    such as priors are those of the first file.
+
+    Parameters
+    ----------
+    models
+        Files that `suffice fit` wrote, at least two.
+    output
+        File to write the model to; it may be one of the others.
+    """
+    if len(models) < 2:
+        raise UsageProblem("merge takes at least two model files.")
+    check_writable(output)
+    with progress(common, "Merging", len(models)) as advance:
+        estimator = open_model(models[0])[0]
+        advance(1)
+        for path in models[1:]:
+            other = open_model(path)[0]
+            try:
+                estimator.merge(other)
+            except DataError:
+                raise
+            except ValueError as error:
+                raise type(error)(f"{str(path)!r} does not merge with {str(models[0])!r}: {error}") from error
+            advance(1)
+        _save(estimator, output)
+    _report(common, estimator, output, f"merged {count(len(models), 'model')}")
+
+
+def drop_class(
+    model: ModelPath,
+    /,
+    *labels: Annotated[str, Parameter(metavar="LABEL")],
+    output: Output = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Remove classes, with all their rows, from a model.
+
+    The model then equals one fitted without the rows of these classes. On any error the model file stays as it was.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    labels
+        The classes to remove, as `suffice show` names them.
+    output
+        File to write the new model to; the old one is replaced if not given.
+    """
+    if not labels:
+        raise UsageProblem("drop-class takes at least one class.")
+    to = output or model
+    check_writable(to)
+    estimator = open_model(model)[0]
+    for label in labels:
+        estimator.drop_class(_known(estimator, label))
+    _save(estimator, to)
+    _report(common, estimator, to, f"dropped {quoted(labels)}")
+
+
+def rename_class(
+    model: ModelPath,
+    /,
+    *names: Annotated[str, Parameter(metavar="OLD=NEW")],
+    output: Output = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Give classes of a model other labels; classes given one label become one class.
+
+    All are renamed at once, so two can change places. On any error the model file stays as it was.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    names
+        Pairs OLD=NEW: a class as `suffice show` names it, and its new label.
+    output
+        File to write the new model to; the old one is replaced if not given.
+    """
+    if not names:
+        raise UsageProblem("rename-class takes at least one pair OLD=NEW.")
+    to = output or model
+    check_writable(to)
+    estimator = open_model(model)[0]
+    integers = all(type(label) is int for label in estimator.classes_.tolist())
+    renamed = {}
+    for pair in names:
+        old, mark, new = pair.partition("=")
+        if not mark or not old or not new:
+            raise UsageProblem(f"{pair!r} is no pair OLD=NEW.")
+        renamed[_known(estimator, old)] = int(new) if integers and new.lstrip("-").isdigit() else new
+    estimator.rename_classes(renamed)
+    _save(estimator, to)
+    _report(common, estimator, to, "renamed " + ", ".join(names))
+
+
+def _known(estimator: Any, text: str) -> Any:
+    """Return the class that a word on the command line names, or the word itself where there is none."""
+    return next((label for label in estimator.classes_.tolist() if str(label) == text), text)
+
+
+def _save(estimator: Any, path: Path) -> None:
+    """Write a model that can be estimated; one that cannot raises its error here, and the old file stays."""
+    _ = estimator.model_
+    estimator.save(path)
+
+
+def _report(common: Common, estimator: Any, path: Path, done: str) -> None:
+    classes: Sequence[Any] = estimator.classes_.tolist()
+    rows = estimator.statistics_.rows
+    notes = [str(note) for note in estimator.notes_]
+    if common.json:
+        print_json({"output": str(path), "classes": classes, "rows": rows, "notes": notes})
+    for note in notes:
+        common.remark(f"Note: {note}.")
+    common.remark(f"Wrote {path}: {done}; it knows {count(len(classes), 'class')} from {count(rows, 'row')}.")
