@@ -13,6 +13,7 @@ from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
+from suffice.stats import ValueStats
 
 EXACT = 1e-10  # nats; sums of some hundred terms, taken in another order
 
@@ -228,9 +229,16 @@ def test_rows_that_cannot_have_been_learned(family, learned, foreign, why) -> No
         model.leave_one_out(np.array(learned, dtype=object), y, sample_weight=[5, 1, 1, 1])
 
 
-def test_refits_need_every_row(rng) -> None:
-    X, y = rng.normal(size=(10, 2)), np.arange(10) % 2
+def test_refits_by_subtraction_and_without(rng, monkeypatch) -> None:
+    """Statistics that subtract take any of the rows they were made from; others need all of them."""
+    X, y = rng.normal(size=(12, 2)).round(2), np.arange(12) % 2
     model = NaiveBayes("student_t").fit(X, y)
+    whole = model.leave_one_out(X, y)
+    np.testing.assert_allclose(model.leave_one_out(X[:5], y[:5]), whole[:5], rtol=0, atol=1e-12)
+    with pytest.raises(DataError, match="Row 0 of class 0 cannot be among the rows"):
+        model.leave_one_out([[0.123, 0.0]], [0])
+    monkeypatch.delattr(ValueStats, "subtract")
+    np.testing.assert_allclose(model.leave_one_out(X, y), whole, rtol=0, atol=1e-9)
     with pytest.raises(SettingError, match="'student_t' have no closed form"):
         model.leave_one_out(X[:5], y[:5])
 
