@@ -7,7 +7,7 @@ from typing import Any
 from .._arrays import Array, Codes, np
 from ..errors import SettingError, quoted
 from ..estimate import Family, Settings
-from ..estimate.families import take_rows
+from ..stats.rows import take_rows
 
 SLACK = 1e-9  # relative difference of weights that rounding explains
 

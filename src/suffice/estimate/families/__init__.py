@@ -28,7 +28,7 @@ Everything subjective (smoothing, floors) enters at `estimate`: statistics hold 
 
 from __future__ import annotations
 
-from ._contract import Block, Family, Settings, take_rows
+from ._contract import Block, Family, Settings
 from .bernoulli import BernoulliFamily
 from .categorical import CategoricalFamily
 from .gaussian import GaussianFamily
@@ -59,5 +59,4 @@ __all__ = [
     "PoissonFamily",
     "Settings",
     "StudentTFamily",
-    "take_rows",
 ]

@@ -59,10 +59,3 @@ class Block:
 
     family: Family
     positions: tuple[int, ...]
-
-
-def take_rows(rows: Any, index: Codes) -> Any:
-    """Return some rows of a block as it was encoded."""
-    if isinstance(rows, tuple):  # CodedColumns
-        return type(rows)(rows.levels, tuple(codes[index] for codes in rows.codes))  # type: ignore[attr-defined, call-arg]
-    return rows[index]
