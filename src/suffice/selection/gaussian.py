@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
@@ -40,8 +42,8 @@ def gaussian_leave_one_out(
     Fukunaga & Hummels (1989), doi:10.1109/34.31448; Sherman & Morrison (1950), doi:10.1214/aoms/1177729893.
     """
     w = np.ones(len(rows)) if weight is None else weight
-    density, _ = family.estimate(stats, settings)
-    moments = _moments(stats, family.shared)
+    density: Any = family.estimate(stats, settings)[0]
+    moments = _moments(stats, family.shared) if isinstance(density, Gaussian) else None  # else a predictive density
     if moments is None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:
