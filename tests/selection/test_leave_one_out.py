@@ -13,6 +13,8 @@ from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
+from suffice.estimators._validation import _learned
+from suffice.selection.refit import refit_leave_one_out
 from suffice.stats import ValueStats
 
 EXACT = 1e-10  # nats; sums of some hundred terms, taken in another order
@@ -227,6 +229,23 @@ def test_rows_that_cannot_have_been_learned(family, learned, foreign, why) -> No
         model.leave_one_out(np.array([learned[0], foreign], dtype=object), ["a", "b"])
     with pytest.raises(DataError, match=r"Row 0 of class 'a'.*its weight is 5, and that of the whole class 2"):
         model.leave_one_out(np.array(learned, dtype=object), y, sample_weight=[5, 1, 1, 1])
+
+
+@pytest.mark.parametrize("family", ["categorical", "bernoulli", "poisson", "multinomial"])
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_closed_forms_equal_refits_from_statistics(rng, family, smoothing) -> None:
+    """The way of families without a closed form, by subtraction, for those that have one; zeros have their order."""
+    X, y = cells(rng, family, 30, 3), np.arange(30) % 3
+    model = NaiveBayes(family, smoothing=smoothing).fit(X, y)
+    learned = _learned(model)
+    block, told, stats = learned.blocks[0], learned.settings[0], learned.statistics.blocks[0]
+    rows = model._encode(X)[0][0]
+    found = refit_leave_one_out(block.family, rows, stats, y, None, told)
+    expected = block.family.leave_one_out_limit(block.family.recode(rows, stats), stats, y, None, told)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=EXACT)
+    density = block.family.leave_one_out(block.family.recode(rows, stats), stats, y, None, told)
+    np.testing.assert_array_equal(np.isneginf(density), expected[0] > 0)
 
 
 def test_refits_by_subtraction_and_without(rng, monkeypatch) -> None:

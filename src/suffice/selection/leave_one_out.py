@@ -119,14 +119,16 @@ def _block(
 ) -> tuple[Array | None, Array]:
     """Return (order or None, log density or coefficient) of the rows of one block without themselves."""
     family: Any = block.family
-    if isinstance(family, GaussianFamily):
+    told: Any = settings
+    plain = isinstance(told.smoothing, int | float | np.number)  # the closed forms know no other smoothing
+    if isinstance(family, GaussianFamily) and getattr(told, "prior", None) is None:
         return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)
-    if hasattr(family, "leave_one_out_limit"):
+    if plain and hasattr(family, "leave_one_out_limit"):
         order, score = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
         return order, score
-    if hasattr(family, "leave_one_out"):
+    if hasattr(family, "leave_one_out") and (plain or not hasattr(family, "leave_one_out_limit")):
         return None, family.leave_one_out(family.recode(rows, stats), stats, codes, weight, settings)
-    return None, refit_leave_one_out(family, rows, stats, codes, weight, settings)
+    return refit_leave_one_out(family, rows, stats, codes, weight, settings)
 
 
 def refits_needed(blocks: Sequence[Any], repaired: bool) -> float:

@@ -14,8 +14,11 @@ SLACK = 1e-9  # relative difference of weights that rounding explains
 
 def refit_leave_one_out(
     family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
-) -> Array:
-    """Return the log density of each row under every class of an estimate from all other rows, (n, k) in nats.
+) -> tuple[Array, Array]:
+    """Return (order, log coefficient) of each row under every class of an estimate from all other rows, (n, k) each.
+
+    Orders are 0, and coefficients log densities in nats, but where a density gives a row probability zero, see
+    `densities.Categorical.limit`.
 
     Statistics that can `subtract` lose the row, so `rows` may be some of those they were made from. Others are summed
     up again, which takes all of these rows: SettingError if the weights of their cells do not add up to those of the
@@ -25,7 +28,7 @@ def refit_leave_one_out(
     if not hasattr(stats, "subtract"):
         _check_complete(family, rows, stats, codes, weight, settings)
     w = np.ones(len(codes)) if weight is None else weight
-    score = np.empty((len(codes), k))
+    order, score = np.zeros((len(codes), k)), np.empty((len(codes), k))
     for alike in alike_rows(rows, codes, w):
         first = alike[:1]
         if hasattr(stats, "subtract"):
@@ -33,14 +36,18 @@ def refit_leave_one_out(
             try:
                 rest = stats.subtract(one)
             except NotLearnedError as error:
-                row = int(first[0])
-                raise DataError.not_learned(row, settings.classes[int(codes[row])], error.why) from error
+                i = int(first[0])
+                raise DataError.not_learned(i, settings.classes[int(codes[i])], error.why) from error
         else:
             others = np.delete(np.arange(len(codes)), first)
             rest = family.summarize(take_rows(rows, others), codes[others], k, w[others])
         density = family.estimate(rest, settings)[0]
-        score[alike] = density.log_density(family.recode(take_rows(rows, first), rest))
-    return score
+        row = family.recode(take_rows(rows, first), rest)
+        if hasattr(density, "limit"):
+            order[alike], score[alike] = density.limit(row)
+        else:
+            score[alike] = density.log_density(row)
+    return order, score
 
 
 def _check_complete(
