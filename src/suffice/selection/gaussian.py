@@ -56,7 +56,7 @@ def gaussian_leave_one_out(
     for i in again.tolist():
         assert refits is not None
         scores[i] = refits.log_density(i)
-    return scores
+    return np.asarray(scores)
 
 
 def _moments(stats: GaussianStats | PatternStats | FourthMomentStats, shared: bool) -> GaussianStats | None:
