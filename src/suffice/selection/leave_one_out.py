@@ -18,7 +18,7 @@ from ..estimate.families import GaussianFamily
 from ..stats import ByClass, FourthMomentStats, GaussianStats, PatternStats
 from ..tasks import classify
 from .gaussian import gaussian_leave_one_out
-from .refit import refit_leave_one_out
+from .refit import refit_limit
 
 SLACK = 1e-9  # by which a row may outweigh its class: rounding of long sums
 
@@ -119,16 +119,14 @@ def _block(
 ) -> tuple[Array | None, Array]:
     """Return (order or None, log density or coefficient) of the rows of one block without themselves."""
     family: Any = block.family
-    told: Any = settings
-    plain = isinstance(told.smoothing, int | float | np.number)  # the closed forms know no other smoothing
-    if isinstance(family, GaussianFamily) and getattr(told, "prior", None) is None:
+    if isinstance(family, GaussianFamily):
         return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)
-    if plain and hasattr(family, "leave_one_out_limit"):
+    if hasattr(family, "leave_one_out_limit"):
         order, score = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
         return order, score
-    if hasattr(family, "leave_one_out") and (plain or not hasattr(family, "leave_one_out_limit")):
+    if hasattr(family, "leave_one_out"):
         return None, family.leave_one_out(family.recode(rows, stats), stats, codes, weight, settings)
-    return refit_leave_one_out(family, rows, stats, codes, weight, settings)
+    return refit_limit(family, rows, stats, codes, weight, settings)
 
 
 def refits_needed(blocks: Sequence[Any], repaired: bool) -> float:

@@ -12,7 +12,7 @@ from ..stats.rows import take_rows
 SLACK = 1e-9  # relative difference of weights that rounding explains
 
 
-def refit_leave_one_out(
+def refit_limit(
     family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
 ) -> tuple[Array, Array]:
     """Return (order, log coefficient) of each row under every class of an estimate from all other rows, (n, k) each.
@@ -48,6 +48,14 @@ def refit_leave_one_out(
         else:
             score[alike] = density.log_density(row)
     return order, score
+
+
+def refit_leave_one_out(
+    family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+) -> Array:
+    """Return the log density of each row under every class of an estimate from all other rows, (n, k) in nats."""
+    order, score = refit_limit(family, rows, stats, codes, weight, settings)
+    return np.where(order > 0, -np.inf, score)
 
 
 def _check_complete(
