@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .._arrays import (
     Array,
@@ -82,7 +83,8 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
     used = list(family.estimate(stats, told)[0].used)
     if not used:
         return RDA()
-    moments = (complete(stats) if isinstance(stats, PatternStats) else stats).dense()
+    filled: Any = complete(stats) if isinstance(stats, PatternStats) else getattr(stats, "complete", stats)
+    moments: GaussianStats = filled.dense()
     problem = _Problem.of(moments, judges, used, family.shared, settings.divisor)
     with single_blas_thread():
         share, amount = _search(problem, family.shared)
