@@ -90,7 +90,7 @@ class MemberStats:
         """Return the weight of the rows by class (k, 1)."""
         first = next(iter(self.gaussian.values()), None)
         if first is not None:
-            return first.column_weight().max(axis=1, keepdims=True)
+            return np.asarray(first.column_weight().max(axis=1, keepdims=True))
         counts = next(iter([*self.hats.values(), *self.pairs.values()]))
         return np.asarray(counts.reshape(len(counts), -1).sum(axis=1, keepdims=True))
 
