@@ -100,6 +100,17 @@ def categorical_cases(quick: bool) -> Iterator[list[Case]]:
     ]
 
 
+def leave_one_out_cases(quick: bool) -> Iterator[list[Case]]:
+    """Row 7: exact leave-one-out of every row, against one fit and one pass of scoring."""
+    n, d, k = 20_000, 50, 5
+    X, y = gaussian_table(n, d, k)
+    for name, shared in (("full", False), ("full", True), ("diagonal", False), ("diagonal", True)):
+        model = GaussianDiscriminant(name, shared=shared)
+        what = f"exact LOO {name}{' shared' if shared else ''}, n={n:,} d={d} k={k}"
+        left_out = LeaveOneOut(GaussianDiscriminant(name, shared=shared).fit(X, y), X, y)
+        yield [Case(7, what, "fit + predict_log_proba", left_out, FitAndScore(model, X, y), 3.0)]
+
+
 @dataclass(frozen=True)
 class Fit:
     """A call that fits a model."""
@@ -124,6 +135,30 @@ class Posteriors:
 
 
 @dataclass(frozen=True)
+class LeaveOneOut:
+    """A call that scores every row by the model of all others."""
+
+    model: Any
+    X: Any
+    y: Any
+
+    def __call__(self) -> Any:
+        return self.model.leave_one_out(self.X, self.y)
+
+
+@dataclass(frozen=True)
+class FitAndScore:
+    """A call that fits a model and scores its own rows."""
+
+    model: Any
+    X: Any
+    y: Any
+
+    def __call__(self) -> Any:
+        return self.model.fit(self.X, self.y).predict_log_proba(self.X)
+
+
+@dataclass(frozen=True)
 class Product:
     """A call that multiplies a table by itself, with as many BLAS threads as the BLAS takes by default."""
 
@@ -138,4 +173,5 @@ GROUPS: dict[Callable[[bool], Iterator[list[Case]]], set[int]] = {
     full_cases: {4},
     diagonal_cases: {5},
     categorical_cases: {6},
+    leave_one_out_cases: {7},
 }

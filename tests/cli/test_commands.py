@@ -122,6 +122,47 @@ def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
         )
 
 
+def test_families_and_components_reach_the_estimator(cli, tmp_path, penguins) -> None:
+    numbers = penguins.select(NUMBERS)
+    for options, estimator, rows in (
+        (
+            ["--family", "laplace", "--family", "year=poisson"],
+            NaiveBayes({**dict.fromkeys(NUMBERS[:-1], "laplace"), "year": "poisson"}),
+            penguins.drop_columns(["species"]),
+        ),
+        (["--family", "year=categorical"], NaiveBayes({"year": "categorical"}), penguins.drop_columns(["species"])),
+        (["--model", "mixture", "--components", "2"], MixtureDiscriminant(2, random_state=0), numbers),
+        (["--model", "mixture"], MixtureDiscriminant("bic", random_state=0), numbers),
+    ):
+        done = cli("fit", penguins_path(), "--target", "species", *options, "-o", tmp_path / "m")
+        assert done.status == 0, done.err
+        expected = estimator.fit(rows, penguins["species"]).predict_proba(rows)
+        np.testing.assert_allclose(load(tmp_path / "m").predict_proba(rows), expected, atol=1e-12)
+    assert "mixtures of Gaussians" in done.err
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (["--components", "2"], 2, "--components is for --model mixture"),
+        (["--model", "mixture", "--components", "0"], 2, "at least 1"),
+        (["--model", "mixture", "--components", "many"], 2, "--components"),
+        (["--model", "mixture", "--components", "400"], 1, "152 different rows"),
+        (["--model", "full", "--family", "laplace"], 2, "--family is for --model nb"),
+        (["--family", "year=poison"], 2, "'poison' is not one of gaussian"),
+        (["--family", "yeer=poisson"], 1, "no column 'yeer' for --family; the closest is 'year'"),
+        (["--family", "year=poisson", "--family", "year=laplace"], 2, "gives 'year' two families"),
+        (["--family", "island=laplace"], 1, "'island' holds categories"),
+        (["--family", "multinomial"], 1, "misses a count"),
+    ],
+)
+def test_families_and_components_that_cannot_be(cli, tmp_path, options, status, words) -> None:
+    done = cli("fit", penguins_path(), "--target", "species", *options, "-o", tmp_path / "m")
+    assert done.status == status
+    assert words in done.complaint
+    assert not (tmp_path / "m").exists()
+
+
 def test_gaussian_models_take_numbers_and_truth_values(cli, write, tmp_path) -> None:
     table = pa.table({"y": ["a", "b"] * 10, "n": range(20), "t": [True, False, False, True] * 5, "s": ["u", "v"] * 10})
     done = cli("fit", write("t.parquet", table), "--target", "y", "--model", "full", "-o", tmp_path / "m")

@@ -63,6 +63,59 @@ def test_scores_are_those_of_scikit_learns_cross_validation(cli, frame, folds, s
         assert found[name]["fit_seconds"] > 0
 
 
+def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
+    """Every row judged by a model fitted to all other rows, with missing cells and text columns."""
+    part = frame.iloc[::8].reset_index(drop=True)
+    data = write("part.csv", part.to_csv(index=False))
+    done = cli("compare", data, "--target", "species", "--json", "--drop", "year")
+    document = json.loads(done.out)
+    found = {model["model"]: model for model in document["models"]}
+    assert document["by"] == "loo"
+    assert {name: model["judged_by"] for name, model in found.items()} == dict.fromkeys(ORDER[:-1], "loo") | {
+        "logistic": "folds"
+    }
+    y, mixed, numbers = part["species"], part.drop(columns=["species", "year"]), part[NUMBERS[:-1]]
+    classes = np.unique(y)
+    for name, estimator, rows in (
+        ("full", GaussianDiscriminant(), numbers),
+        ("shared", GaussianDiscriminant(shared=True), numbers),
+        ("spherical", GaussianDiscriminant("spherical"), numbers),
+        ("nb", NaiveBayes(), mixed),
+    ):
+        others = [np.arange(len(y)) != i for i in range(len(y))]
+        posterior = np.concatenate([estimator.fit(rows[keep], y[keep]).predict_proba(rows[~keep]) for keep in others])
+        own = posterior[np.arange(len(y)), np.searchsorted(classes, y)]
+        right = classes[posterior.argmax(axis=1)] == y
+        assert found[name]["accuracy"] == right.mean()
+        assert found[name]["log_loss"] == pytest.approx(-np.log(np.maximum(own, 1e-15)).mean(), rel=1e-8), name
+        assert found[name]["calibration_error"] == pytest.approx(binned_gap(posterior.max(axis=1), right), abs=1e-9)
+
+
+def test_models_that_would_take_many_refits_are_judged_by_folds(cli, write) -> None:
+    """Missing cells in many patterns under a full covariance; columns by themselves need no refits."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(2000, 6))
+    X[rng.random(X.shape) < 0.1] = np.nan
+    table = pa.table({"y": np.arange(2000) % 2, **{f"x{j}": pa.array(x, from_pandas=True) for j, x in enumerate(X.T)}})
+    data = write("t.parquet", table)
+    done = cli("compare", data, "--target", "y", "--by", "loo", "--folds", "2", "--json")
+    judged = {model["model"]: (model["judged_by"], model["notes"]) for model in json.loads(done.out)["models"]}
+    assert {name: by for name, (by, _) in judged.items()} == {
+        **dict.fromkeys(["full", "shared", "logistic"], "folds"),
+        **dict.fromkeys(["diagonal", "spherical", "nb"], "loo"),
+    }
+    assert "judged by folds" in judged["full"][1][0]
+
+
+def test_folds_given_judge_every_model(cli) -> None:
+    words = ("compare", penguins_path(), "--target", "species", "--json")
+    for options in (["--folds", "2"], ["--by", "folds"]):
+        document = json.loads(cli(*words, *options).out)
+        assert document["by"] == "folds"
+        assert {model["judged_by"] for model in document["models"]} == {"folds"}
+    assert cli(*words, "--by", "guess").status == 2
+
+
 def binned_gap(confidence, right) -> float:
     """Expected calibration error with 15 equally wide bins, written as it is defined."""
     total = 0.0

@@ -19,6 +19,7 @@ CHECKED = [
     GaussianDiscriminant("diagonal", divisor="unbiased"),
     GaussianDiscriminant("spherical", shared=True, priors="uniform"),
     GaussianDiscriminant(shrinkage=0.1, missing="error"),
+    GaussianDiscriminant(shrinkage="loo"),
     NaiveBayes(),
     NaiveBayes("categorical", smoothing=0.0),
 ]

@@ -40,7 +40,8 @@ def refits(rows, stats, codes, weight, family, told):
 
 
 def gap(found, expected):
-    return (np.abs(found - expected) / (1.0 + np.abs(expected))).max()
+    """Return the largest difference relative to the row's largest log density: distances are differences of those."""
+    return (np.abs(found - expected) / (1.0 + np.abs(expected).max(axis=-1, keepdims=True))).max()
 
 
 def table(rng, n, d, k, least=1):
@@ -55,11 +56,11 @@ def settings_of(covariance, shared):
 
 
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), unbiased=st.booleans(), weighted=st.booleans())
 def test_equals_refits(covariance, shared, data, seed, unbiased, weighted):
     rng = np.random.default_rng(seed)
-    n, d, k = data.draw(st.integers(6, 30)), data.draw(st.integers(1, 5)), data.draw(st.integers(2, 4))
+    n, d, k = data.draw(st.integers(6, 24)), data.draw(st.integers(1, 5)), data.draw(st.integers(2, 4))
     X, y = table(rng, n, d, k, least=data.draw(st.integers(1, 4)))
     if covariance != "full" and data.draw(st.booleans()):
         X[1:][rng.random(X[1:].shape) < 0.15] = np.nan
@@ -77,7 +78,7 @@ def test_equals_refits(covariance, shared, data, seed, unbiased, weighted):
 
 @pytest.mark.parametrize(("covariance", "shared"), STRUCTURES)
 def test_needs_no_refits_on_ordinary_rows(covariance, shared, blobs, monkeypatch):
-    X, y = blobs
+    X, y = blobs[0][:45], blobs[1][:45]
 
     def fail(self, i):
         raise AssertionError(f"row {i} was left out by a refit")
@@ -104,16 +105,19 @@ HARD = {
 @pytest.mark.parametrize("shrinkage", [None, 0.1, "oas", "ledoit-wolf"])
 def test_repairs_are_those_of_refits(kind, shared, shrinkage, blobs):
     X, y = blobs
-    pick = np.concatenate([np.flatnonzero(y == label)[:14] for label in ("ash", "birch", "cedar")])
+    pick = np.concatenate([np.flatnonzero(y == label)[:8] for label in ("ash", "birch", "cedar")])
     X, y = HARD[kind](X[pick], y[pick]), y[pick]
     told = block(GaussianDiscriminant(shared=shared, shrinkage=shrinkage), X, y)
     assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
 
 
 def test_missing_cells_under_full_covariances(holed):
-    X, y = holed[0][:25], holed[1][:25]
-    told = block(GaussianDiscriminant(shared=True), X, y)
-    assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
+    X, y = holed[0][:12, :3], holed[1][:12]
+    rows, stats, codes, _, family, settings_ = block(GaussianDiscriminant(shared=True), X, y)
+    expected = refits(rows, stats, codes, None, family, settings_)
+    assert gap(gaussian_leave_one_out(rows, stats, codes, None, family, settings_), expected) < EXACT
+    some = gaussian_leave_one_out(rows[:4], stats, codes[:4], None, family, settings_)
+    assert gap(some, expected[:4]) < 1e-9  # one row is subtracted from the statistics of all
 
 
 def test_a_weight_of_two_is_two_rows_that_leave_together(blobs):

@@ -13,6 +13,9 @@ from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
+from suffice.estimators._validation import _learned
+from suffice.selection.refit import refit_leave_one_out, refit_limit
+from suffice.stats import ValueStats
 
 EXACT = 1e-10  # nats; sums of some hundred terms, taken in another order
 
@@ -228,9 +231,35 @@ def test_rows_that_cannot_have_been_learned(family, learned, foreign, why) -> No
         model.leave_one_out(np.array(learned, dtype=object), y, sample_weight=[5, 1, 1, 1])
 
 
-def test_refits_need_every_row(rng) -> None:
-    X, y = rng.normal(size=(10, 2)), np.arange(10) % 2
+@pytest.mark.parametrize("family", ["categorical", "bernoulli", "poisson", "multinomial"])
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_closed_forms_equal_refits_from_statistics(rng, family, smoothing) -> None:
+    """The way of families without a closed form, by subtraction, for those that have one; zeros have their order."""
+    X, y = cells(rng, family, 30, 3), np.arange(30) % 3
+    model = NaiveBayes(family, smoothing=smoothing).fit(X, y)
+    learned = _learned(model)
+    block, told, stats = learned.blocks[0], learned.settings[0], learned.statistics.blocks[0]
+    rows = model._encode(X)[0][0]
+    found = refit_limit(block.family, rows, stats, y, None, told)
+    expected = block.family.leave_one_out_limit(block.family.recode(rows, stats), stats, y, None, told)
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=EXACT)
+    density = block.family.leave_one_out(block.family.recode(rows, stats), stats, y, None, told)
+    np.testing.assert_array_equal(np.isneginf(density), expected[0] > 0)
+    again = refit_leave_one_out(block.family, rows, stats, y, None, told)
+    np.testing.assert_allclose(np.exp(again), np.exp(density), rtol=0, atol=EXACT)
+
+
+def test_refits_by_subtraction_and_without(rng, monkeypatch) -> None:
+    """Statistics that subtract take any of the rows they were made from; others need all of them."""
+    X, y = rng.normal(size=(12, 2)).round(2), np.arange(12) % 2
     model = NaiveBayes("student_t").fit(X, y)
+    whole = model.leave_one_out(X, y)
+    np.testing.assert_allclose(model.leave_one_out(X[:5], y[:5]), whole[:5], rtol=0, atol=1e-12)
+    with pytest.raises(DataError, match="Row 0 of class 0 cannot be among the rows"):
+        model.leave_one_out([[0.123, 0.0]], [0])
+    monkeypatch.delattr(ValueStats, "subtract")
+    np.testing.assert_allclose(model.leave_one_out(X, y), whole, rtol=0, atol=1e-9)
     with pytest.raises(SettingError, match="'student_t' have no closed form"):
         model.leave_one_out(X[:5], y[:5])
 

@@ -44,8 +44,9 @@ RULES = ("ledoit-wolf", "oas")
 
 def _check_share(name: str, value: Any) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
+        given = f"{name}={value!r}" + (")" if "(" in name else "")
         raise SettingError(
-            f"{name}={value!r} is no number from 0 to 1. Next: give one, from 0 (none) to 1 (columns uncorrelated), "
+            f"{given} is no number from 0 to 1. Next: give one, from 0 (none) to 1 (columns uncorrelated), "
             "or None for the least that works."
         )
 

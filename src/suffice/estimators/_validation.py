@@ -46,7 +46,7 @@ class LeaveOneOut:
             a model that rows without a label have joined: EM would have to be run again.
         SettingError
             A mixture of several components, whose EM would have to be run again: use scikit-learn's
-            `cross_val_predict`. Or a family without a closed form (Student t), and not all of its rows.
+            `cross_val_predict`.
 
         Notes
         -----

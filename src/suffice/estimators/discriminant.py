@@ -44,8 +44,8 @@ class GaussianDiscriminant(
         least that makes Σ usable (usually 0), recorded in `notes_`. 0.0: none, and SingularCovarianceError if singular.
         "ledoit-wolf" and "oas" estimate s on the correlation scale: the amounts scikit-learn finds on standardised
         columns, per class or, when shared, about the class means. `suffice.RDA` also draws the class covariances
-        towards the shared one. "loo" finds its amounts by exact leave-one-out over the kept rows (covariance="full"
-        only): anew whenever the model has learned or forgotten rows.
+        towards the shared one. "loo" finds its amounts by leave-one-out over the kept rows (covariance="full" only),
+        anew whenever the model has learned or forgotten rows; `leave_one_out` then holds them fixed.
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight. Priors never change a covariance.
     divisor : {"mle", "unbiased"}

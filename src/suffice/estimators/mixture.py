@@ -140,7 +140,9 @@ class MixtureDiscriminant(GenerativeEstimator):
                 raise SettingError.choice(name, getattr(self, name), allowed)
         for name in ("max_components", "n_init", "max_iter"):
             if not _is_count(getattr(self, name)):
-                raise SettingError(f"{name}={getattr(self, name)!r} must be a whole number of at least 1.")
+                raise SettingError(
+                    f"{name}={getattr(self, name)!r} must be a whole number of at least 1. Next: correct it."
+                )
         tol: object = self.tol
         if not isinstance(tol, int | float | np.number) or not 0.0 <= float(tol) < np.inf:
             raise SettingError(f"tol={self.tol!r} must be a number of at least 0. Next: 1e-5 is the default.")
@@ -149,7 +151,7 @@ class MixtureDiscriminant(GenerativeEstimator):
             if not _is_count(number) and number != BIC:
                 raise SettingError(
                     f"n_components={self.n_components!r} must be a whole number of at least 1, 'bic', or one of these "
-                    "for every class in a dict by label."
+                    "for every class in a dict by label. Next: 'bic' chooses class by class."
                 )
         setting = self._settings().shrinkage
         if setting.rule == "ledoit-wolf":

@@ -48,7 +48,7 @@ class Refits:
 
     def _is_minor(self, i: int) -> bool:
         """Return whether no sum of squares loses more than the share DOMINANT with row i."""
-        if not isinstance(self._whole, GaussianStats) and self._whole.incomplete:
+        if not isinstance(self._whole, GaussianStats) and getattr(self._whole, "incomplete", True):
             return False
         whole = self._whole if isinstance(self._whole, GaussianStats) else self._whole.complete
         c = int(self.codes[i])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, Codes, np
+from typing import Any
+
+from .._arrays import Array, Codes, np, parallel_map
 from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
@@ -40,8 +42,8 @@ def gaussian_leave_one_out(
     Fukunaga & Hummels (1989), doi:10.1109/34.31448; Sherman & Morrison (1950), doi:10.1214/aoms/1177729893.
     """
     w = np.ones(len(rows)) if weight is None else weight
-    density, _ = family.estimate(stats, settings)
-    moments = _moments(stats, family.shared)
+    density: Any = family.estimate(stats, settings)[0]
+    moments = _moments(stats) if isinstance(density, Gaussian) else None  # else a predictive density
     if moments is None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:
@@ -50,22 +52,18 @@ def gaussian_leave_one_out(
     again = np.flatnonzero(~sure & ~leaves_nothing)
     if leaves_nothing.any():
         scores[leaves_nothing] = density.log_density(rows[leaves_nothing])
-    refits = Refits(rows, stats, codes, w, family, settings) if len(again) else None
-    for i in again.tolist():
-        assert refits is not None
-        scores[i] = refits.log_density(i)
-    return scores
+    if len(again):
+        refits = Refits(rows, stats, codes, w, family, settings)
+        for i, found in zip(again, parallel_map(refits.log_density, again.tolist()), strict=True):
+            scores[i] = found
+    return np.asarray(scores)
 
 
-def _moments(stats: GaussianStats | PatternStats | FourthMomentStats, shared: bool) -> GaussianStats | None:
+def _moments(stats: Any) -> GaussianStats | None:
     """Return the statistics that estimates are made from, or None where there is more to it than division."""
-    if isinstance(stats, FourthMomentStats):
-        return None
-    if isinstance(stats, PatternStats):
-        if stats.incomplete:
-            return None
+    if isinstance(stats, PatternStats) and not stats.incomplete:
         stats = stats.complete
-    return None if isinstance(stats.scatter, ThinScatter) else stats
+    return stats if isinstance(stats, GaussianStats) and not isinstance(stats.scatter, ThinScatter) else None
 
 
 def _without_each(

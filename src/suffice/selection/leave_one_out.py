@@ -18,7 +18,7 @@ from ..estimate.families import GaussianFamily
 from ..stats import ByClass, FourthMomentStats, GaussianStats, PatternStats
 from ..tasks import classify
 from .gaussian import gaussian_leave_one_out
-from .refit import refit_leave_one_out
+from .refit import refit_limit
 
 SLACK = 1e-9  # by which a row may outweigh its class: rounding of long sums
 
@@ -126,7 +126,7 @@ def _block(
         return order, score
     if hasattr(family, "leave_one_out"):
         return None, family.leave_one_out(family.recode(rows, stats), stats, codes, weight, settings)
-    return None, refit_leave_one_out(family, rows, stats, codes, weight, settings)
+    return refit_limit(family, rows, stats, codes, weight, settings)
 
 
 def refits_needed(blocks: Sequence[Any], repaired: bool) -> float:

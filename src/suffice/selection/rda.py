@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 from .._arrays import (
     Array,
@@ -27,7 +28,7 @@ from ..errors import SettingError
 from ..estimate import RDA, Note, Settings, Shrinkage
 from ..estimate.em import complete
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import Pool, mixed_divisors
+from ..estimate.pooling import Pool, mixed_divisors, total_variance
 from ..estimate.shrinkage import FLOOR, correlations, least_amount
 from ..stats import GaussianStats, PatternStats
 
@@ -82,7 +83,8 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
     used = list(family.estimate(stats, told)[0].used)
     if not used:
         return RDA()
-    moments = (complete(stats) if isinstance(stats, PatternStats) else stats).dense()
+    filled: Any = complete(stats) if isinstance(stats, PatternStats) else getattr(stats, "complete", stats)
+    moments: GaussianStats = filled.dense()
     problem = _Problem.of(moments, judges, used, family.shared, settings.divisor)
     with single_blas_thread():
         share, amount = _search(problem, family.shared)
@@ -141,6 +143,7 @@ class _Problem:
     scatter: Array  # (k, d, d), or (1, d, d) when shared
     pooled: Array  # (d, d)
     typical: Array  # (k,) weight of a row
+    least: Array  # (d,) variance
     rule: str
     shared: bool
 
@@ -158,18 +161,13 @@ class _Problem:
         total = np.bincount(codes, weights=weight, minlength=len(count))
         typical = np.where(rows_of > 0, total / np.where(rows_of > 0, rows_of, 1), weight.mean())
         rows, mean = judges.rows[mine][:, used], stats.mean[known][:, used]
+        pooled = scatter.sum(axis=0)
+        squares = np.diagonal(scatter, axis1=1, axis2=2)
+        overall = total_variance(mean, np.repeat(count[:, None], len(used), axis=1), squares)
+        within = np.diagonal(pooled) / count.sum()
+        least = FLOOR * np.where(within > FLOOR**2 * overall, within, overall)
         return cls(
-            rows,
-            codes,
-            weight,
-            judges.counts_for[mine],
-            count,
-            mean,
-            scatter,
-            scatter.sum(axis=0),
-            typical,
-            rule,
-            shared,
+            rows, codes, weight, judges.counts_for[mine], count, mean, scatter, pooled, typical, least, rule, shared
         )
 
     def loss(self, share: float, amount: float) -> float:
@@ -249,8 +247,7 @@ class _Problem:
         own = self.scatter[0 if self.shared else k]
         mixed = own if self.shared else (1.0 - share) * own + share * self.pooled
         weight = self.count.sum() if self.shared else (1.0 - share) * self.count[k] + share * self.count.sum()
-        floor = FLOOR * np.diagonal(self.pooled) / self.count.sum() * weight
-        variance = np.maximum(np.diagonal(mixed), np.maximum(floor, np.finfo(np.float64).tiny))
+        variance = np.maximum(np.diagonal(mixed), self.least * weight)
         correlation = correlations(mixed, variance)
         drawn = max(amount, least_amount(correlation)) if amount < 1e-3 else amount
         correlation *= 1.0 - drawn

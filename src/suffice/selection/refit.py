@@ -5,37 +5,70 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..errors import SettingError, quoted
+from ..errors import DataError, NotLearnedError, SettingError, quoted
 from ..estimate import Family, Settings
 from ..stats.rows import take_rows
 
 SLACK = 1e-9  # relative difference of weights that rounding explains
 
 
+def refit_limit(
+    family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+) -> tuple[Array, Array]:
+    """Return (order, log coefficient) of each row under every class of an estimate from all other rows, (n, k) each.
+
+    Orders are 0, and coefficients log densities in nats, but where a density gives a row probability zero, see
+    `densities.Categorical.limit`.
+
+    Statistics that can `subtract` lose the row, so `rows` may be some of those they were made from. Others are summed
+    up again, which takes all of these rows: SettingError if the weights of their cells do not add up to those of the
+    statistics. DataError for a row that was not learned. Rows alike in cells, class and weight share a refit.
+    """
+    k = len(stats.column_weight())
+    if not hasattr(stats, "subtract"):
+        _check_complete(family, rows, stats, codes, weight, settings)
+    w = np.ones(len(codes)) if weight is None else weight
+    order, score = np.zeros((len(codes), k)), np.empty((len(codes), k))
+    for alike in alike_rows(rows, codes, w):
+        first = alike[:1]
+        if hasattr(stats, "subtract"):
+            one = family.summarize(take_rows(rows, first), codes[first], k, w[first])
+            try:
+                rest = stats.subtract(one)
+            except NotLearnedError as error:
+                i = int(first[0])
+                raise DataError.not_learned(i, settings.classes[int(codes[i])], error.why) from error
+        else:
+            others = np.delete(np.arange(len(codes)), first)
+            rest = family.summarize(take_rows(rows, others), codes[others], k, w[others])
+        density = family.estimate(rest, settings)[0]
+        row = family.recode(take_rows(rows, first), rest)
+        if hasattr(density, "limit"):
+            order[alike], score[alike] = density.limit(row)
+        else:
+            score[alike] = density.log_density(row)
+    return order, score
+
+
 def refit_leave_one_out(
     family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
 ) -> Array:
-    """Return the log density of each row under every class of an estimate from all other rows, (n, k) in nats.
+    """Return the log density of each row under every class of an estimate from all other rows, (n, k) in nats."""
+    order, score = refit_limit(family, rows, stats, codes, weight, settings)
+    return np.where(order > 0, -np.inf, score)
 
-    `rows` are those `stats` were made from, all of them: SettingError if the weights of their cells do not add up to
-    those of the statistics. Rows that are alike in cells, class and weight share a refit.
-    """
-    k = len(stats.column_weight())
-    whole = family.summarize(rows, codes, k, weight).column_weight()
+
+def _check_complete(
+    family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+) -> None:
+    """Raise SettingError unless the statistics are those of these rows and no others."""
+    whole = family.summarize(rows, codes, len(stats.column_weight()), weight).column_weight()
     if not np.allclose(whole, stats.column_weight(), rtol=SLACK, atol=0.0):
         raise SettingError(
             f"Columns {quoted(settings.columns)} of the family {family.name!r} have no closed form for leave-one-out, "
             "and refits need every row the model has learned. Next: pass all of them, with the labels and weights "
             "given to fit; or use cross-validation."
         )
-    w = np.ones(len(codes)) if weight is None else weight
-    score = np.empty((len(codes), k))
-    for alike in alike_rows(rows, codes, w):
-        others = np.delete(np.arange(len(codes)), alike[0])
-        rest = family.summarize(take_rows(rows, others), codes[others], k, w[others])
-        density = family.estimate(rest, settings)[0]
-        score[alike] = density.log_density(family.recode(take_rows(rows, alike[:1]), rest))
-    return score
 
 
 def alike_rows(rows: Any, codes: Codes, weight: Array) -> list[Codes]:

@@ -53,6 +53,17 @@ def refuse(settings: Settings, row: int, code: int, column: int | None, why: str
     return DataError.not_learned(row, settings.classes[code], f"{why}{where}")
 
 
+def _is_below(rows: Array, stats: Any, codes: Codes, weight: Array) -> bool:
+    """Return whether no row of any class exceeds the class's sums, by the largest of its cells."""
+    for c in np.unique(codes):
+        mine = codes == c
+        own = rows[mine] if (weight == 1.0).all() else rows[mine] * weight[mine, None]
+        most, limit = np.fmax.reduce(own, axis=0), stats.total[c] * (1.0 + SLACK)
+        if (most > limit).any() or weight[mine].max() > stats.weight[c].min() * (1.0 + SLACK):
+            return False
+    return True
+
+
 class Entries(NamedTuple):
     """The cells of a run of rows that hold amounts above 0, and which cells are observed (None: all)."""
 
@@ -89,6 +100,8 @@ def entries(rows: Any) -> Iterator[Entries]:
 def check_counts(rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings) -> None:
     """Raise DataError naming a row whose counts or weight exceed what `SumStats` hold for its class."""
     w, least = row_weights(codes, weight), stats.weight.min(axis=1, keepdims=True)
+    if not is_sparse(rows) and _is_below(rows, stats, codes, w):
+        return
     for own in entries(rows):
         code, weighs = codes[own.part], w[own.part]
         known = stats.total[code[own.row], own.column]

@@ -49,19 +49,30 @@ class CategoricalFamily:
         In the row's own class a level keeps (count − w + α) / (n − w + α L). A level that no other row has would be
         unknown to a refit, which scores it as one more: L is the same, and so is the answer.
         """
-        order, score = self.estimate(stats, settings)[0].limit(rows)
-        w, place = row_weights(codes, weight), (np.arange(len(codes)), codes)
-        order[place] = score[place] = 0.0
+        density, w = self.estimate(stats, settings)[0], row_weights(codes, weight)
         for j, (level, counts) in enumerate(zip(rows, stats.counts, strict=True)):
             _check_levels(level, counts, codes, w, settings, j)
-            present = np.flatnonzero(level >= 0)
-            code, amount = codes[present], w[present]
-            count = without(counts[code, level[present]], amount)
-            p, limit = level_shares(
-                count, without(counts.sum(axis=1)[code], amount), settings.smoothing, counts.shape[1]
-            )
-            order[present, code] += p == 0
-            score[present, code] += np.log(limit)
+        if settings.smoothing > 0:  # no probability is zero
+            score = density.log_density(rows)
+            order = np.zeros_like(score)
+        else:
+            order, score = density.limit(rows)
+        alike = bool((w == w[:1]).all())
+        own_order, own_score = np.zeros(len(codes)), np.zeros(len(codes))
+        for level, counts in zip(rows, stats.counts, strict=True):
+            present = slice(None) if level.min(initial=0) >= 0 else np.flatnonzero(level >= 0)
+            code, level = codes[present], level[present]
+            if alike:  # one table for all rows
+                count, seen = without(counts, w[0]), without(counts.sum(axis=1, keepdims=True), w[0])
+            else:
+                count = without(counts[code, level], w[present])
+                seen = without(counts.sum(axis=1)[code], w[present])
+            p, limit = level_shares(count, seen, settings.smoothing, counts.shape[1])
+            zero, term = p == 0, np.log(limit)
+            own_order[present] += zero[code, level] if alike else zero
+            own_score[present] += term[code, level] if alike else term
+        place = np.arange(len(codes)), codes
+        order[place], score[place] = own_order, own_score
         return order, score
 
     def leave_one_out(
