@@ -111,6 +111,17 @@ def test_repairs_are_those_of_refits(kind, shared, shrinkage, blobs):
     assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
 
 
+@pytest.mark.parametrize(("covariance", "shared"), [s for s in STRUCTURES if s[0] != "full"])
+@pytest.mark.parametrize("kind", [kind for kind in HARD if kind != "wide"])
+@pytest.mark.parametrize("shrinkage", [None, RDA(0.0, 0.2, "identity")])
+def test_repairs_of_columns_and_spheres(kind, covariance, shared, shrinkage, blobs):
+    X, y = blobs
+    X, y = HARD[kind](X, y)[::7], y[::7]
+    X[0] += np.where(np.arange(X.shape[1]) == 1, 1.0, 0.0)  # a column may vary in this row alone
+    told = block(GaussianDiscriminant(covariance, shared=shared, shrinkage=shrinkage), X, y)
+    assert gap(gaussian_leave_one_out(*told), refits(*told)) < EXACT
+
+
 def test_missing_cells_under_full_covariances(holed):
     X, y = holed[0][:12, :3], holed[1][:12]
     rows, stats, codes, _, family, settings_ = block(GaussianDiscriminant(shared=True), X, y)

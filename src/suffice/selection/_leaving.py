@@ -107,10 +107,12 @@ def comfortable(stats: GaussianStats, density: Gaussian, settings: Settings, sha
         return False
     if not (weight > 0).all():
         return False
-    squares, weight, pooled, total, rounding = (part[..., used] for part in (squares, weight, pooled, total, rounding))
+    squares, weight, pooled, rounding = (part[..., used] for part in (squares, weight, pooled, rounding))
     sums, counts = squares, weight
     if isinstance(density.covariance, Spherical):
-        pooled = np.where(pooled > rounding / FLOOR, pooled, total).mean(keepdims=True)
+        if (pooled <= rounding / FLOOR).any():
+            return False
+        pooled = pooled.mean(keepdims=True)
         sums, counts, rounding = squares.sum(axis=1)[:, None], weight.sum(axis=1)[:, None], np.zeros(1)
     if shared:
         sums, counts = sums.sum(axis=0), counts.sum(axis=0)

@@ -23,8 +23,20 @@ def without_row(job: Leaving, covariance: Spherical) -> tuple[Array, Flags]:
         factor = count / np.where(left > 0, left, 1.0)
         lengths[np.arange(len(lengths)), job.codes] = own * factor**2
         scores, right = _scores(job, lengths, w * factor * own, w * job.d, np.full(len(w), job.d))
-        return scores, right & (left > 0)
-    return _by_cell(job, seen)
+        right &= left > 0
+    else:
+        scores, right = _by_cell(job, seen)
+    return scores, right & _varies_without(job)
+
+
+def _varies_without(job: Leaving) -> Flags:
+    """Return for which rows every column still varies within classes without them: else it would be left out."""
+    away = job.rows - job.mean[job.codes]
+    away *= away
+    count, w = job.count[job.codes], job.weight[:, None]
+    left = count - w
+    away *= w * count / np.where(left > 0, left, 1.0)
+    return np.asarray((np.nan_to_num(away, copy=False) <= (1.0 - LEAST_KEPT) * job.scatter.sum(axis=0)).all(axis=1))
 
 
 def _by_cell(job: Leaving, seen: Flags) -> tuple[Array, Flags]:
