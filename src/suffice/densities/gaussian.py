@@ -45,9 +45,7 @@ class Gaussian:
         return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
 
 
-def integrate_missing(
-    rows: Array, used: Sequence[int], score: Callable[[Array, Sequence[int] | None], Array]
-) -> Array:
+def integrate_missing(rows: Array, used: Sequence[int], score: Callable[[Array, Sequence[int] | None], Array]) -> Array:
     """Return log densities (n, k) of rows (n, d), those that miss the same cells (NaN) computed together.
 
     `score(cells, columns)` gives those of complete cells of the `used` columns, or of some of them by position among

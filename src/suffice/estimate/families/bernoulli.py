@@ -11,8 +11,8 @@ from ...densities import Bernoulli
 from ...errors import SchemaError
 from ...stats import SumStats
 from ...table import Table
-from ..likelihood import check_smoothing
 from ..notes import Note
+from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_binary, encode_counts
 
@@ -53,11 +53,15 @@ class BernoulliFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Bernoulli, list[Note]]:
         check_smoothing(settings.smoothing)
-        alpha, seen = settings.smoothing, stats.weight
+        seen = stats.weight
         ones = np.clip(stats.total, 0.0, seen)
-        informed = seen + alpha > 0
-        below = np.where(informed, seen + 2.0 * alpha, 2.0)
-        p = np.where(informed, ones + alpha, 1.0) / below
-        q = np.where(informed, seen - ones + alpha, 1.0) / below
-        vanishing = 1.0 / np.where(seen > 0, seen, 2.0)  # coefficient of α in α / (n + 2 α) as α → 0
-        return Bernoulli(p, q, np.where(p > 0, p, vanishing), np.where(q > 0, q, vanishing)), []
+        pooled = (ones.sum(axis=0) + 0.5) / (seen.sum(axis=0) + 1.0)
+        alpha, one = pseudo_counts(settings.smoothing, settings.columns, pooled)
+        _, zero = pseudo_counts(settings.smoothing, settings.columns, 1.0 - pooled)
+        informed, both = seen + alpha > 0, one + zero
+        below = np.where(informed, seen + alpha * both, both)
+        p = np.where(informed, ones + alpha * one, one) / below
+        q = np.where(informed, seen - ones + alpha * zero, zero) / below
+        rows = np.where(seen > 0, seen, both)  # one / n is the coefficient of α in p as α → 0
+        limits = np.where(p > 0, p, one / rows), np.where(q > 0, q, zero / rows)
+        return Bernoulli(p, q, *limits, np.stack([alpha * one, alpha * zero])), []

@@ -38,4 +38,4 @@ class CategoricalFamily:
         return CategoricalStats.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: CategoricalStats, settings: Settings) -> tuple[Categorical, list[Note]]:
-        return estimate_categorical(stats, settings.smoothing), []
+        return estimate_categorical(stats, settings.smoothing, settings.columns), []

@@ -11,8 +11,8 @@ from ...densities import Multinomial
 from ...errors import DataError
 from ...stats import SumStats
 from ...table import Table
-from ..likelihood import check_smoothing
 from ..notes import Note
+from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import encode_counts
 
@@ -55,9 +55,11 @@ class MultinomialFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Multinomial, list[Note]]:
         check_smoothing(settings.smoothing)
-        alpha, d = settings.smoothing, stats.total.shape[1]
-        total = stats.total.sum(axis=1, keepdims=True)
-        informed = total + alpha > 0
-        p = np.where(informed, stats.total + alpha, 1.0) / np.where(informed, total + alpha * d, float(d))
-        vanishing = 1.0 / np.where(total > 0, total, float(d))  # coefficient of α in α / (total + α d) as α → 0
-        return Multinomial(p, np.where(p > 0, p, vanishing)), []
+        total, overall = stats.total.sum(axis=1, keepdims=True), stats.total.sum(axis=0)
+        pooled = (overall + 0.5) / (overall.sum() + 0.5 * len(overall))
+        alpha, share = pseudo_counts(settings.smoothing, settings.columns, pooled)
+        added, shares = alpha * share, float(share.sum())
+        informed = total + float(added.sum()) > 0
+        p = np.where(informed, stats.total + added, share) / np.where(informed, total + added.sum(), shares)
+        vanishing = share / np.where(total > 0, total, shares)  # coefficient of α in p as α → 0
+        return Multinomial(p, np.where(p > 0, p, vanishing), added), []

@@ -10,8 +10,8 @@ from ..._arrays import Array, Codes, np
 from ...densities import Poisson
 from ...stats import SumStats
 from ...table import Table
-from ..likelihood import check_smoothing
 from ..notes import Note
+from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_whole, encode_counts
 
@@ -45,9 +45,10 @@ class PoissonFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Poisson, list[Note]]:
         check_smoothing(settings.smoothing)
-        alpha, seen = settings.smoothing, stats.weight
+        seen = stats.weight
         rows = seen.sum(axis=0)
         overall = (stats.total.sum(axis=0) + 0.5) / np.where(rows > 0, rows, 1.0)
+        alpha, _ = pseudo_counts(settings.smoothing, settings.columns, overall)
         informed = seen + alpha > 0
         rate = np.where(informed, stats.total + alpha * overall, overall) / np.where(informed, seen + alpha, 1.0)
         vanishing = overall / np.where(seen > 0, seen, 1.0)  # coefficient of α in α m / (n + α) as α → 0
