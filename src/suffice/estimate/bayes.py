@@ -89,7 +89,7 @@ def plug_in(density: Predictive, weight: Array, prior: NormalInverseWishart) -> 
     `weight` (k, d) is that of the observed cells by class and column.
     """
     df = density.df[:, list(density.used)] if isinstance(density, StudentT) else density.df
-    lift = np.where(np.isinf(df), 1.0, np.where(df > 2.0, df / np.where(df > 2.0, df - 2.0, 1.0), np.inf))
+    lift = np.where(df > 2.0, 1.0 / (1.0 - 2.0 / np.where(df > 2.0, df, 4.0)), np.inf)  # ν / (ν − 2)
     kappa = posterior_weight(prior, weight[:, density.used])
     if isinstance(density, StudentT):
         variance = density.scale[:, list(density.used)] ** 2 * lift / (1.0 + 1.0 / kappa)
@@ -133,6 +133,12 @@ def complete_under(
     pulled = apart * np.sqrt(weight * rows / np.where(weight > 0, weight + rows, 1.0))[:, None]
     drift = pulled.T @ pulled if pooled else pulled[:, :, None] * pulled[:, None, :]
     return GaussianStats(weight, first.mean + apart, form(both.scatter.values - values - drift), form)
+
+
+def matrices(covariance: Covariance) -> Array:
+    """Return covariances (g, d, d) of `plug_in`, infinite where there is no posterior mean."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.nan_to_num(covariance.dense(), nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 # --- statistics ------------------------------------------------------------------------------------------------------

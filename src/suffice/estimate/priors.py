@@ -132,7 +132,7 @@ class Dirichlet:
     >>> from suffice import Dirichlet, NaiveBayes
     >>> X, y = [["red"], ["red"], ["blue"], ["red"]], ["warm", "warm", "cold", "cold"]
     >>> model = NaiveBayes(smoothing=Dirichlet(2.0, base="pooled"), priors=Dirichlet(0.5)).fit(X, y)
-    >>> model.probabilities_["x0"]["red"].round(4).tolist()
+    >>> model.probabilities_[0]["red"].round(4).tolist()
     [0.5682, 0.8182]
     """
 

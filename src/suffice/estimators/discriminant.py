@@ -12,7 +12,7 @@ from .._arrays import Array, np
 from ..densities import STRUCTURES, Gaussian, MultivariateT, StudentT
 from ..errors import DataError, SchemaError, SettingError, quoted
 from ..estimate import Block, Settings, Shrinkage
-from ..estimate.bayes import plug_in
+from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior
 from ..schema import Schema
@@ -172,7 +172,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         """
         gaussian = self._gaussian
         k, d = gaussian.means.shape
-        inner = gaussian.covariance.dense()
+        inner = matrices(gaussian.covariance)
         outer = np.zeros((1 if self._fitted_shared else k, d, d))
         outer[np.ix_(range(len(outer)), gaussian.used, gaussian.used)] = inner[: len(outer)]
         return outer[0] if self._fitted_shared else outer

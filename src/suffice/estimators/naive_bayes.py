@@ -11,7 +11,7 @@ from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Family, Note, Settings, Shrinkage
-from ..estimate.bayes import plug_in
+from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior, check_smoothing
 from ..joint import JointModel
@@ -158,7 +158,7 @@ class NaiveBayes(GenerativeEstimator):
             inner = self._gaussian(block, density)
             if inner is not None:
                 cells = [block.positions[j] for j in inner.used]
-                covariances[np.ix_(range(k), cells, cells)] = inner.covariance.dense()
+                covariances[np.ix_(range(k), cells, cells)] = matrices(inner.covariance)
         return covariances
 
     def _gaussian(self, block: Block, density: Any) -> Gaussian | None:
