@@ -63,7 +63,7 @@ class NormalInverseWishart:
     """
 
     strength: Any = 10.0
-    pooled: float = 0.99
+    pooled: float = 0.9
     mean_strength: float = 0.0
     target: str = "total"
     mean: Any = None
