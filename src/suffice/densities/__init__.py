@@ -34,6 +34,7 @@ __all__ = [
     "Laplace",
     "LowRank",
     "Mixture",
+    "MultivariateT",
     "Multinomial",
     "MultivariateT",
     "Poisson",
