@@ -338,7 +338,7 @@ def test_more_columns_than_rows(shared: bool, strength: float, kappa: float, rng
     model = fit(X, y, prior, shared=shared)
     B, own, m0 = prior_scale(X, y, 0.9), parts(X, y), X.mean(axis=0)
     new = rng.normal(size=(4, 140))
-    for c, (n, m, S) in enumerate(own):
+    for c, (n, m, _) in enumerate(own):
         every = range(3) if shared else [c]
         A, df, k = 2.0 * B, 4.0, kappa + n
         for g in every:

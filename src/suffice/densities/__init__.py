@@ -34,7 +34,6 @@ __all__ = [
     "Laplace",
     "LowRank",
     "Mixture",
-    "MultivariateT",
     "Multinomial",
     "MultivariateT",
     "Poisson",
