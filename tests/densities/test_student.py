@@ -126,3 +126,11 @@ def test_columns_by_themselves_have_the_gaussian_limit() -> None:
     np.testing.assert_allclose(
         StudentT(LOCATION, scale, EVERY, mixed).log_density(ROWS), gaussian.sum(axis=2).T, rtol=1e-12
     )
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_parameters_of_a_column_are_those_of_its_own_t(name: str) -> None:
+    density = MultivariateT(LOCATION, SCALES[name], EVERY, DF, INFLATION)
+    own = density.parameters(2)
+    expected = stats.t(own["df"], own["location"], own["scale"]).logpdf(ROWS[:, [2]])
+    np.testing.assert_allclose(density.marginal([2]).log_density(ROWS[:, [2]]), expected, rtol=1e-11)
