@@ -223,3 +223,26 @@ def test_few_rows_of_wine() -> None:
     prior = loss(GaussianDiscriminant(prior=NormalInverseWishart(10.0, 0.5)))
     assert 4.0 * prior < loss(GaussianDiscriminant(shared=True)) < loss(GaussianDiscriminant())
     assert cross_val_score(GaussianDiscriminant(prior=NormalInverseWishart()), X, y, cv=3).mean() > 0.97
+
+
+@pytest.mark.parametrize("name", ["flat", "shared"])
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_leave_one_out_is_that_of_refits(blobs: Any, name: str, covariance: str) -> None:
+    X, y = blobs
+    X, y = X[:25], y[:25]
+    found = model(name, covariance=covariance).fit(X, y).leave_one_out(X, y)
+    for i in range(0, 25, 6):
+        rest = np.arange(25) != i
+        other = model(name, covariance=covariance).fit(X[rest], y[rest])
+        np.testing.assert_allclose(found[i], other.predict_log_proba(X[[i]])[0], rtol=1e-8, atol=1e-10)
+
+
+def test_leave_one_out_under_any_smoothing() -> None:
+    table = pd.DataFrame({"c": list("uvuuvvuv"), "t": [True, False, True, True, False, True, False, False]})
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    for smoothing in (Dirichlet(2.0, base="pooled"), {"c": 0.5}, Dirichlet(0.7), 0.7):
+        found = NaiveBayes(smoothing=smoothing).fit(table, labels).leave_one_out(table, labels)
+        for i in range(8):
+            rest = np.arange(8) != i
+            other = NaiveBayes(smoothing=smoothing).fit(table[rest], labels[rest])
+            np.testing.assert_allclose(found[i], other.predict_log_proba(table[i : i + 1])[0], rtol=1e-10)

@@ -150,11 +150,13 @@ class Bernoulli(CountDensity):
 class Poisson(CountDensity):
     """Independent columns of counts with mean `rate` (k, d).
 
-    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!.
+    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!. `pseudo` (2, d) are the counts and the rows that
+    smoothing added to each class.
     """
 
     rate: Array
     limit_rate: Array
+    pseudo: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Poisson:
         """Return the density of some of the columns."""
@@ -163,6 +165,15 @@ class Poisson(CountDensity):
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class."""
         return {"rate": self.rate[:, j]}
+
+    def log_prior(self) -> float:
+        """Return Σ (s log rate − α rate), the log Gamma(1 + s, α) density of which the rate is the mode.
+
+        Up to a constant, and with s and α the counts and rows in `pseudo`, as many as smoothing adds.
+        """
+        if self.pseudo is None:
+            return 0.0
+        return _log_dirichlet(self.rate, self.pseudo[0]) - float((self.rate @ self.pseudo[1]).sum())
 
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_rate)), -self.rate, _zeros(self.rate))
@@ -174,7 +185,7 @@ class Poisson(CountDensity):
 
 
 def _log_dirichlet(p: Array, pseudo: Array | None) -> float:
-    """Return Σ α log p over classes and the columns with a pseudo-count α."""
+    """Return Σ α log p over classes and the columns with a pseudo-count α, or of rates in place of p."""
     if pseudo is None or not pseudo.any():
         return 0.0
     return float((np.log(p[:, pseudo > 0]) @ pseudo[pseudo > 0]).sum())

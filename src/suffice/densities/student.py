@@ -75,7 +75,6 @@ class MultivariateT:
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return MultivariateT(self.location[:, list(columns)], self.scale.marginal(inner), used, self.df, self.inflation)
 
-
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by itself by class; one that never varies has a location only."""
         own = {"location": self.location[:, j]}

@@ -13,7 +13,7 @@ from ..schema import Level, Name
 from ..stats import CategoricalStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from .em import complete
 from .notes import Note
-from .pooling import pooled_variance, total_variance
+from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .priors import Dirichlet, check_smoothing, smoothing_of
 from .shrinkage import (
     FLOOR,
@@ -82,23 +82,21 @@ def estimate_categorical(stats: CategoricalStats, smoothing: Any, columns: Seque
     log_p, limits, pseudo = [], [], []
     for j, counts in enumerate(stats.counts):
         rule = smoothing_of(smoothing, columns[j] if columns else None)
-        own, vanishing, added = _smooth_pooled(counts, rule) if rule.base == "pooled" else _smooth(counts, rule)
+        own, limit, added = _smooth_pooled(counts, rule) if rule.base == "pooled" else _smooth(counts, rule)
         with np.errstate(divide="ignore"):
             log_p.append(np.log(own))
-        limits.append(np.log(np.where(own > 0, own, vanishing)))
+        limits.append(np.log(limit))
         pseudo.append(added)
     return Categorical(stats.levels, tuple(log_p), tuple(limits), tuple(pseudo))
 
 
 def _smooth(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
-    """Return p (k, levels + 1), the coefficients of α in it as α → 0, and the pseudo-counts (levels + 1,)."""
-    levels, alpha = counts.shape[1], rule.strength
-    seen = counts.sum(axis=1, keepdims=True)
-    informed = seen + alpha > 0
-    known = np.where(informed, counts + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
-    spare = np.where(informed, alpha, 1.0) / np.where(informed, seen + alpha * (levels + 1), levels + 1)
-    vanishing = 1.0 / np.where(seen > 0, seen, levels + 1.0)  # coefficient of α in α / (n + α L) as α → 0
-    return np.concatenate([known, spare], axis=1), vanishing, np.append(np.full(levels, alpha), 0.0)
+    """Return p (k, levels + 1), with 0 replaced by the coefficient of α as α → 0, and pseudo-counts (levels + 1,)."""
+    levels, seen = counts.shape[1], counts.sum(axis=1, keepdims=True)
+    known, limit = level_shares(counts, seen, rule.strength, levels)
+    spare, spare_limit = level_shares(np.zeros_like(seen), seen, rule.strength, levels + 1)
+    pseudo = np.append(np.full(levels, rule.strength), 0.0)
+    return np.concatenate([known, spare], axis=1), np.concatenate([limit, spare_limit], axis=1), pseudo
 
 
 def _smooth_pooled(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
@@ -108,7 +106,14 @@ def _smooth_pooled(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]
     seen = own.sum(axis=1, keepdims=True)
     informed = seen + rule.strength > 0
     p = np.where(informed, own + rule.strength * share, share) / np.where(informed, seen + rule.strength, 1.0)
-    return p, share / np.where(seen > 0, seen, 1.0), rule.strength * share
+    return p, np.where(p > 0, p, share / np.where(seen > 0, seen, 1.0)), rule.strength * share
+
+
+def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[Array, Array]:
+    """Return (count + α) / (n + α L), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = seen + alpha > 0
+    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
+    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, levels + 1.0))
 
 
 @dataclass(slots=True)
@@ -164,26 +169,17 @@ class GaussianEstimate:
 
     def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
         """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
-        less = weight - classes if self.divisor == "unbiased" else weight
-        return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))
+        return divisors(weight, classes, self.divisor)
 
     def _divisors(self, weight: Array) -> Array:
         """Return the divisor of each class's own, partly pooled, sum of squares; `weight` is (k,) or (k, d)."""
-        share = self.shrinkage.pooling
-        if share == 0.0:
-            return self._divide(weight)
-        less, total = (1, (weight > 0).sum(axis=0)) if self.divisor == "unbiased" else (0, 0)
-        mixed = (1.0 - share) * np.maximum(weight - less, 0.0) + share * (weight.sum(axis=0) - total)
-        return np.where(mixed > 0, mixed, np.where(weight > 0, weight, 1.0))
+        pool = Pool(weight.sum(axis=0), (weight > 0).sum(axis=0), self.shrinkage.pooling)
+        return mixed_divisors(weight, pool, self.divisor)
 
     def _cell_divisors(self, cells: Array, means: Array) -> Array:
         """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
-        share = self.shrinkage.pooling
-        if share == 0.0:
-            return self._divide(cells, means)
-        free = np.maximum(cells - means, 0.0) if self.divisor == "unbiased" else cells
-        mixed = (1.0 - share) * free + share * free.sum()
-        return np.where(mixed > 0, mixed, 1.0)
+        pool = Pool(cells.sum(), means.sum(), self.shrinkage.pooling)
+        return mixed_divisors(cells, pool, self.divisor, means)
 
     def _mixed(self, sums: Array) -> Array:
         """Return each class's sums (k, …) with its share of the pooled ones."""

@@ -167,6 +167,14 @@ def smoothing_of(smoothing: Any, column: Any = None) -> Dirichlet:
     return Dirichlet(float(smoothing))
 
 
+def plain_smoothing(smoothing: Any) -> float | None:
+    """Return the pseudo-count α that every level of every column gets, or None where they differ."""
+    if isinstance(smoothing, Mapping):
+        return None
+    rule = smoothing_of(smoothing)
+    return float(rule.strength) if rule.base == "uniform" else None
+
+
 def check_smoothing(smoothing: Any) -> None:
     """Raise SettingError unless `smoothing` is a finite number of at least 0, a Dirichlet, or a dict of these."""
     for value in smoothing.values() if isinstance(smoothing, Mapping) else [smoothing]:

@@ -11,11 +11,12 @@ from sklearn.utils.metaestimators import available_if
 from .._arrays import Array, np
 from ..densities import STRUCTURES, Gaussian, MultivariateT, StudentT
 from ..errors import DataError, SchemaError, SettingError, quoted
-from ..estimate import Block, Settings, Shrinkage
+from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior
 from ..schema import Schema
+from ._chosen import ShrinkageByLeaveOneOut
 from ._queries import GenerativeEstimator
 
 
@@ -28,7 +29,9 @@ def _is_shared(estimator: Any) -> bool:
     return True
 
 
-class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
+class GaussianDiscriminant(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShrinkageByLeaveOneOut, GenerativeEstimator
+):
     """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
 
     Parameters
@@ -38,12 +41,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Bayes; spherical is the isotropic case, whose boundary between two classes of equal prior bisects the means.
     shared : bool
         One Σ for all classes: linear discriminant analysis, with `coef_`, `intercept_` and `transform`.
-    shrinkage : None, float from 0 to 1, "ledoit-wolf", "oas" or RDA
+    shrinkage : None, float from 0 to 1, "ledoit-wolf", "oas", "loo" or RDA
         Σ_s = (1 − s) Σ + s diag(Σ), which scales every correlation by 1 − s and does not depend on units. None: the
         least that makes Σ usable (usually 0), recorded in `notes_`. 0.0: none, and SingularCovarianceError if singular.
         "ledoit-wolf" and "oas" estimate s on the correlation scale: the amounts scikit-learn finds on standardised
         columns, per class or, when shared, about the class means. `suffice.RDA` also draws the class covariances
-        towards the shared one.
+        towards the shared one. "loo" finds its amounts by exact leave-one-out over the kept rows (covariance="full"
+        only): anew whenever the model has learned or forgotten rows.
     priors : None, "uniform", array (k,) in the order of `classes_`, dict by label, or Dirichlet
         Class priors; None takes the classes' shares of the weight, `suffice.Dirichlet(α)` adds α to the weight of
         each. Priors never change a covariance.
@@ -65,6 +69,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     classes_ : (k,) labels; priors_ : (k,) class priors π; means_ : (k, d) class means μ.
     covariances_ : (k, d, d), or (d, d) when shared. A column that never varies has zeros.
     statistics_ : the sufficient statistics; model_ : the joint model; notes_ : what was repaired.
+    shrinkage_ : only when shrinkage="loo": the RDA it chose.
     coef_, intercept_ : only when shared, without a prior: (k, d) and (k,), or (1, d) and (1,) for two classes, with
         posterior = softmax(X @ coef_.T + intercept_), or the sigmoid for two classes.
 
@@ -110,6 +115,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
         if self.missing not in ("em", "error"):
             raise SettingError.choice("missing", self.missing, ("em", "error"))
+        if self._by_loo:
+            self._check_loo()
         setting = self._settings().shrinkage
         check_prior(self.prior)
         if self.prior is not None and self.shrinkage is not None:
@@ -124,7 +131,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             )
 
     def _settings(self) -> Settings:
-        return Settings(divisor=self.divisor, shrinkage=Shrinkage(self.shrinkage), prior=self.prior)
+        rule = Shrinkage(RDA() if self._by_loo else self.shrinkage)
+        return Settings(divisor=self.divisor, shrinkage=rule, prior=self.prior)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         labels = [column.name for column in schema.columns if column.kind.is_label]

@@ -10,13 +10,11 @@ from sklearn.utils.validation import check_is_fitted
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
-from ..estimate import FAMILIES, Block, Family, Note, Settings, Shrinkage
+from ..estimate import FAMILIES, Block, Family, Settings, Shrinkage
 from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior, check_smoothing
-from ..joint import JointModel
 from ..schema import Kind, Level, Name, Schema
-from ..stats import ByClass
 from ._queries import GenerativeEstimator
 
 AUTOMATIC = {
@@ -109,16 +107,11 @@ class NaiveBayes(GenerativeEstimator):
     def _settings(self) -> Settings:
         return Settings(divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=self.smoothing, prior=self.prior)
 
-    def _estimate(
-        self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
-    ) -> tuple[JointModel, list[Note]]:
-        if isinstance(self.smoothing, Mapping):  # by column name or position; from here on by name
-            named = {schema.names[schema.positions((key,))[0]]: own for key, own in self.smoothing.items()}
-            told["smoothing"] = named
-        return super()._estimate(statistics, plan, schema, **told)
-
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return one block per family for the single columns, and one per tuple of columns."""
+        for key in self.smoothing if isinstance(self.smoothing, Mapping) else ():
+            if key not in schema.names:
+                raise SettingError(f"smoothing names the column {key!r}. Next: name columns of the table.")
         if not isinstance(self.families, Mapping) and self.families != "auto":
             blocks = [Block(_family(self.families), tuple(range(len(schema))))]
             _check_numbers(blocks, schema)

@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...densities import Bernoulli
-from ...errors import SchemaError
+from ...errors import NotLearnedError, SchemaError
 from ...stats import SumStats
+from ...stats._downdate import DUST
 from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_binary, encode_counts
+from ._removal import Limit, check_counts, collapse, weight_groups, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,13 @@ class BernoulliFamily:
     def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> SumStats:
         return SumStats.summarize(rows, codes, k, weight)
 
+    def check_possible(self, stats: SumStats) -> None:
+        """Raise NotLearnedError where there are more ones than cells."""
+        over = stats.total > stats.weight * (1.0 + DUST)
+        if over.any():
+            code = int(over.any(axis=1).argmax())
+            raise NotLearnedError("fewer zeros than that were learned", code, over[code].nonzero()[0].tolist())
+
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Bernoulli, list[Note]]:
         check_smoothing(settings.smoothing)
         seen = stats.weight
@@ -58,10 +67,42 @@ class BernoulliFamily:
         pooled = (ones.sum(axis=0) + 0.5) / (seen.sum(axis=0) + 1.0)
         alpha, one = pseudo_counts(settings.smoothing, settings.columns, pooled)
         _, zero = pseudo_counts(settings.smoothing, settings.columns, 1.0 - pooled)
-        informed, both = seen + alpha > 0, one + zero
-        below = np.where(informed, seen + alpha * both, both)
-        p = np.where(informed, ones + alpha * one, one) / below
-        q = np.where(informed, seen - ones + alpha * zero, zero) / below
-        rows = np.where(seen > 0, seen, both)  # one / n is the coefficient of α in p as α → 0
-        limits = np.where(p > 0, p, one / rows), np.where(q > 0, q, zero / rows)
-        return Bernoulli(p, q, *limits, np.stack([alpha * one, alpha * zero])), []
+        p, limit_p = _share(ones, seen, alpha, one, one + zero)
+        q, limit_q = _share(seen - ones, seen, alpha, zero, one + zero)
+        return Bernoulli(p, q, limit_p, limit_q, np.stack([alpha * one, alpha * zero])), []
+
+    def leave_one_out_limit(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Limit:
+        """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
+
+        A cell of the row's own class takes (count of its own value − w + α) / (n_k − w + 2 α). That depends on the row
+        by its weight w alone, so the rows of one weight share a table and their sums stay sparse products.
+        """
+        check_counts(rows, stats, codes, weight, settings)
+        order, score = (part.copy() for part in self.estimate(stats, settings)[0].limit(rows))
+        ones = np.clip(stats.total, 0.0, stats.weight)
+        for w, index in weight_groups(codes, weight):
+            seen = without(stats.weight, w)
+            p, limit_p = _share(without(ones, w), seen, settings.smoothing)
+            q, limit_q = _share(without(stats.weight - ones, w), seen, settings.smoothing)
+            for c in np.unique(codes[index]):
+                mine, one = index[codes[index] == c], slice(c, c + 1)
+                own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
+                order[mine, c], score[mine, c] = own[0][:, 0], own[1][:, 0]
+        return order, score
+
+    def leave_one_out(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array:
+        """Return the log density of every row under every class without that row, (n, k) in nats."""
+        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
+
+
+def _share(
+    count: Array, seen: Array, alpha: Array | float, own: Array | float = 1.0, both: Array | float = 2.0
+) -> tuple[Array, Array]:
+    """Return (count + α own) / (n + α both), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = seen + alpha > 0
+    p = np.where(informed, count + alpha * own, own) / np.where(informed, seen + alpha * both, both)
+    return p, np.where(p > 0, p, own / np.where(seen > 0, seen, both))
