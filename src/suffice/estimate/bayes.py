@@ -11,7 +11,7 @@ from ..errors import SettingError, SingularCovarianceError
 from ..schema import Level, Name
 from ..stats import FourthMomentStats, GaussianStats, PatternStats, PooledScatter, ThinScatter
 from .em import complete
-from .likelihood import GaussianEstimate
+from .likelihood import GaussianEstimate, _fill_means, _part
 from .notes import Note
 from .pooling import total_variance
 from .priors import NormalInverseWishart
@@ -399,18 +399,9 @@ class BayesEstimate(GaussianEstimate):
         return shrink(correlation, variance, amount)
 
 
-def _part(matrix: Array, keep: Codes) -> Array:
-    return matrix if len(keep) == len(matrix) else matrix[np.ix_(keep, keep)]
-
-
 def _overall(mean: Array, weight: Array) -> Array:
     """Return the mean of all rows (d,), relative to that of the heaviest class so that nothing cancels."""
     total = weight.sum(axis=0)
     heaviest = mean[weight.argmax(axis=0), np.arange(mean.shape[1])]
     offset = np.where(weight > 0, mean - heaviest, 0.0)
     return np.asarray(heaviest + (weight * offset).sum(axis=0) / np.where(total > 0, total, 1.0))
-
-
-def _fill_means(mean: Array, weight: Array) -> Array:
-    """Return class means, with the mean of all rows where a class has no observed cell."""
-    return np.where(weight > 0, mean, _overall(mean, weight))
