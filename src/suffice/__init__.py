@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .estimate import RDA as RDA
+    from .estimate import Dirichlet as Dirichlet
+    from .estimate import NormalInverseWishart as NormalInverseWishart
     from .estimators import GaussianDiscriminant as GaussianDiscriminant
     from .estimators import MixtureDiscriminant as MixtureDiscriminant
     from .estimators import NaiveBayes as NaiveBayes
@@ -18,9 +20,18 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ESTIMATORS = ("GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load")
-_HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), "RDA": ".estimate"}
+_SETTINGS = ("RDA", "Dirichlet", "NormalInverseWishart")
+_HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), **dict.fromkeys(_SETTINGS, ".estimate")}
 
-__all__ = ["RDA", "GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load"]
+__all__ = [
+    "RDA",
+    "Dirichlet",
+    "GaussianDiscriminant",
+    "MixtureDiscriminant",
+    "NaiveBayes",
+    "NormalInverseWishart",
+    "load",
+]
 
 
 def __getattr__(name: str) -> Any:

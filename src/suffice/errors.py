@@ -172,6 +172,27 @@ class SingularCovarianceError(SufficeError):
             "shrinkage=None for the smallest that works."
         )
 
+    @classmethod
+    def vague_prior(
+        cls, label: object | None, columns: Sequence[object], rank: int, need: int
+    ) -> SingularCovarianceError:
+        """Name the class (None: all) whose rows leave a covariance singular that a vague prior adds nothing to."""
+        who = "The covariance of all classes" if label is None else f"Class {label!r}: the covariance"
+        return cls(
+            f"{who} has rank {rank} of {need} and the prior adds nothing to it; the columns involved are "
+            f"{quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, such as "
+            "NormalInverseWishart(strength=1.0)."
+        )
+
+    @classmethod
+    def too_few_rows(cls, label: object | None, rows: float, columns: int) -> SingularCovarianceError:
+        """Name the class (None: all) that has too few rows for Jeffreys' prior to leave a density."""
+        who = "All classes together have" if label is None else f"Class {label!r} has"
+        return cls(
+            f"{who} {rows:g} rows, too few for a covariance of {columns} columns under Jeffreys' prior. "
+            "Next: give the prior a strength, such as NormalInverseWishart(strength=1.0), or fit with shared=True."
+        )
+
 
 class MergeError(SufficeError):
     """Two sets of statistics or two models do not describe the same columns."""

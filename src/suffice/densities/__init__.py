@@ -7,7 +7,7 @@ must provide
 may provide
     limit(rows)              order and coefficient of a density that is zero, see `discrete.Categorical`
     marginal(columns)        the density of some of the columns
-    log_prior(smoothing)     log of the prior on the parameters that smoothing stands for, up to a constant, in nats:
+    log_prior()              log of the prior on the parameters that smoothing stands for, up to a constant, in nats:
                              EM with missing labels climbs the likelihood times this
     parameters(j)            the parameters of column j by class, {name: (k,)}, for families of independent columns
 """

@@ -79,7 +79,7 @@ class CountDensity:
 
 @dataclass(frozen=True, slots=True)
 class Multinomial(CountDensity):
-    """Shares of a total: `p` (k, d), each row summing to one.
+    """Shares of a total: `p` (k, d), each row summing to one, smoothed by the pseudo-counts `pseudo` (d,).
 
     log p(x | k) = Σ_j x_j log p_kj, without the coefficient log (N! / Π x_j!), which is the same for every class and
     cancels in each posterior. It is the log probability of the words of a text in their order.
@@ -87,6 +87,7 @@ class Multinomial(CountDensity):
 
     p: Array
     limit_p: Array
+    pseudo: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Multinomial:
         """Return the density of the counts of some of the columns, given their sum."""
@@ -98,9 +99,9 @@ class Multinomial(CountDensity):
         """Return the parameters of column j by class."""
         return {"share": self.p[:, j]}
 
-    def log_prior(self, smoothing: float) -> float:
-        """Return α Σ log p, the log Dirichlet(α + 1) density of which p is the mode, up to a constant."""
-        return smoothing * float(np.log(self.p).sum()) if smoothing > 0 else 0.0
+    def log_prior(self) -> float:
+        """Return Σ α log p, the log Dirichlet(α + 1) density of which p is the mode, up to a constant."""
+        return _log_dirichlet(self.p, self.pseudo)
 
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_p)), zero_per_count=_zeros(self.p))
@@ -110,6 +111,8 @@ class Multinomial(CountDensity):
 class Bernoulli(CountDensity):
     """Independent columns of 0 and 1: `p` (k, d) the probability of 1 and `q` (k, d) that of 0.
 
+    `pseudo` (2, d) are the pseudo-counts of 1 and of 0 that smoothed each class.
+
     log p(x | k) = Σ_j x_j log p_kj + (1 − x_j) log q_kj.
     """
 
@@ -117,6 +120,7 @@ class Bernoulli(CountDensity):
     q: Array
     limit_p: Array
     limit_q: Array
+    pseudo: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Bernoulli:
         """Return the density of some of the columns."""
@@ -127,9 +131,11 @@ class Bernoulli(CountDensity):
         """Return the parameters of column j by class."""
         return {"probability": self.p[:, j]}
 
-    def log_prior(self, smoothing: float) -> float:
-        """Return α Σ (log p + log q), the log Beta(α + 1, α + 1) density of which p is the mode, up to a constant."""
-        return smoothing * float(np.log(self.p).sum() + np.log(self.q).sum()) if smoothing > 0 else 0.0
+    def log_prior(self) -> float:
+        """Return Σ (α log p + β log q), the log Beta(α + 1, β + 1) density of which p is the mode, up to a constant."""
+        if self.pseudo is None:
+            return 0.0
+        return _log_dirichlet(self.p, self.pseudo[0]) + _log_dirichlet(self.q, self.pseudo[1])
 
     def _linear(self) -> Linear:
         zeros = np.log(self.limit_q)
@@ -144,32 +150,30 @@ class Bernoulli(CountDensity):
 class Poisson(CountDensity):
     """Independent columns of counts with mean `rate` (k, d).
 
-    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!. `overall` (d,) is the rate that smoothing draws them to,
-    None where nothing was smoothed.
+    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!. `pseudo` (2, d) are the counts and the rows that
+    smoothing added to each class.
     """
 
     rate: Array
     limit_rate: Array
-    overall: Array | None = None
+    pseudo: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Poisson:
         """Return the density of some of the columns."""
-        kept = list(columns)
-        overall = None if self.overall is None else self.overall[kept]
-        return Poisson(self.rate[:, kept], self.limit_rate[:, kept], overall)
+        return Poisson(self.rate[:, list(columns)], self.limit_rate[:, list(columns)])
 
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class."""
         return {"rate": self.rate[:, j]}
 
-    def log_prior(self, smoothing: float) -> float:
-        """Return α Σ (m log rate − rate), the log Gamma(1 + α m, α) density of which the rate is the mode.
+    def log_prior(self) -> float:
+        """Return Σ (s log rate − α rate), the log Gamma(1 + s, α) density of which the rate is the mode.
 
-        Up to a constant, and with m = `overall`: α rows of m counts each, as many as smoothing adds.
+        Up to a constant, and with s and α the counts and rows in `pseudo`, as many as smoothing adds.
         """
-        if self.overall is None or smoothing == 0:
+        if self.pseudo is None:
             return 0.0
-        return smoothing * float((self.overall * np.log(self.rate) - self.rate).sum())
+        return _log_dirichlet(self.rate, self.pseudo[0]) - float((self.rate @ self.pseudo[1]).sum())
 
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_rate)), -self.rate, _zeros(self.rate))
@@ -178,6 +182,13 @@ class Poisson(CountDensity):
         order, score = CountDensity._part(self, x, observed)
         score -= _log_factorials(x)[:, None]
         return order, score
+
+
+def _log_dirichlet(p: Array, pseudo: Array | None) -> float:
+    """Return Σ α log p over classes and the columns with a pseudo-count α, or of rates in place of p."""
+    if pseudo is None or not pseudo.any():
+        return 0.0
+    return float((np.log(p[:, pseudo > 0]) @ pseudo[pseudo > 0]).sum())
 
 
 def _by_column(table: Array) -> Array:

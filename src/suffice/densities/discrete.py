@@ -18,12 +18,14 @@ class Categorical:
 
     `levels[j]` names the levels of column j; `log_p[j]` is (k, levels + 1) in nats, the last entry being a category
     never seen. `limit_log_p` holds the same numbers with each zero probability (−∞) replaced by the logarithm of its
-    coefficient c in p ≈ c·α as the smoothing α goes to 0; see `limit`.
+    coefficient c in p ≈ c·α as the smoothing α goes to 0; see `limit`. `pseudo[j]` (levels + 1,) are the pseudo-counts
+    that smoothed each class.
     """
 
     levels: tuple[tuple[Level, ...], ...]
     log_p: tuple[Array, ...]
     limit_log_p: tuple[Array, ...]
+    pseudo: tuple[Array, ...] = ()
     _tables: dict[str, list[tuple[list[int], list[int], Array]]] = field(
         default_factory=dict, compare=False, repr=False
     )
@@ -68,9 +70,10 @@ class Categorical:
             self._tables["sum"] = groups
         return self._tables["sum"]
 
-    def log_prior(self, smoothing: float) -> float:
-        """Return α Σ log p(level | class), up to a constant the log Dirichlet(α + 1) density of which p is the mode."""
-        return smoothing * sum(float(log_p[:, :-1].sum()) for log_p in self.log_p) if smoothing > 0 else 0.0
+    def log_prior(self) -> float:
+        """Return Σ α log p(level | class), up to a constant the log Dirichlet(α + 1) density of which p is the mode."""
+        pairs = zip(self.log_p, self.pseudo, strict=True)
+        return sum(float((log_p[:, added > 0] @ added[added > 0]).sum()) for log_p, added in pairs)
 
     def limit(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
         """Return (order, log coefficient), each (n, k): the density is coefficient · α^order as smoothing α → 0.

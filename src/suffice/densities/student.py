@@ -75,6 +75,14 @@ class MultivariateT:
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return MultivariateT(self.location[:, list(columns)], self.scale.marginal(inner), used, self.df, self.inflation)
 
+    def parameters(self, j: int) -> dict[str, Array]:
+        """Return the parameters of column j by itself by class; one that never varies has a location only."""
+        own = {"location": self.location[:, j]}
+        if j not in self.used:
+            return own
+        variance = self.scale.marginal([self.used.index(j)]).dense()[:, 0, 0] * self.inflation
+        return {**own, "scale": np.sqrt(variance), "df": self.df}
+
 
 def log_t_constant(df: Array, d: int) -> Array:
     """Return log Γ((ν + d) / 2) − log Γ(ν / 2) − (d / 2) log(ν / 2), which goes to 0 as ν → ∞.

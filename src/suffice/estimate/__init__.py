@@ -3,13 +3,16 @@
 from .families import FAMILIES, Block, Family, Settings
 from .likelihood import class_log_prior, estimate_categorical
 from .notes import Note
+from .priors import Dirichlet, NormalInverseWishart
 from .shrinkage import RDA, Shrinkage
 
 __all__ = [
     "FAMILIES",
     "RDA",
     "Block",
+    "Dirichlet",
     "Family",
+    "NormalInverseWishart",
     "Note",
     "Settings",
     "Shrinkage",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..densities import Full, Mixture
+from ..densities import Full, Gaussian, Mixture
 from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats, PatternStats
 from ..table import Table
@@ -49,6 +49,7 @@ class MixtureFamily:
         classes = settings.classes or tuple(range(stats.k))
         inner = _pool_within(stats) if self.within and not stats.is_single else stats.inner
         gaussian, notes = self.inner.estimate(inner, replace(settings, classes=component_labels(classes, stats)))
+        assert isinstance(gaussian, Gaussian)
         total = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k)[stats.owner]
         alone = 1.0 / stats.counts[stats.owner]
         with np.errstate(divide="ignore"):

@@ -10,12 +10,14 @@ from typing import Any
 from .._arrays import np
 from ..densities import STRUCTURES
 from ..errors import SettingError
-from ..estimate import FAMILIES, RDA, Block, Family
+from ..estimate import FAMILIES, RDA, Block, Dirichlet, Family, NormalInverseWishart
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..schema import Schema
 from ..stats import ByClass
 from ..store import write_model
+
+SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 
 
 def save_fitted(
@@ -46,8 +48,9 @@ def plain(value: Any) -> Any:
         return {"mixture": [plain(value.inner), value.within]}
     if isinstance(value, np.random.RandomState):
         return None  # a generator has no value to write down; the fitted model does not need it
-    if isinstance(value, RDA):
-        return {"rda": [value.shared, value.amount, value.target]}
+    for tag, kind in SETTINGS.items():
+        if type(value) is kind:
+            return {tag: [plain(getattr(value, f.name)) for f in fields(value)]}
     if isinstance(value, np.ndarray | list):
         return {"list": [plain(item) for item in np.asarray(value).tolist()]}
     if isinstance(value, tuple):
@@ -57,7 +60,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if value is None or isinstance(value, str | int | float | bool):
-        return value
+        return {"number": "inf"} if value == np.inf else value  # JSON has no word for it
     known: Any = FAMILIES.get(str(getattr(value, "name", None)))
     if known is not None and type(known) is type(value):
         changed = {
@@ -78,8 +81,10 @@ def unplain(plain: Any) -> Any:
         return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
     if tag == "mixture":
         return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]))
-    if tag == "rda":
-        return RDA(*content)
+    if tag in SETTINGS:
+        return SETTINGS[tag](*(unplain(item) for item in content))
+    if tag == "number":
+        return float(content)
     if tag == "list":
         return [unplain(item) for item in content]
     if tag == "tuple":

@@ -120,7 +120,7 @@ class GenerativeEstimator(Edits, Decisions, LeaveOneOut, ClassifierMixin, BaseEs
         def estimate(statistics: ByClass) -> JointModel:
             return self._estimate(statistics, plan, schema, divisor="mle")[0]
 
-        return join_unlabelled(labelled, batch, plan, estimate, self._settings().smoothing)
+        return join_unlabelled(labelled, batch, plan, estimate)
 
     def _set_steps(self, joined: Joined | None) -> None:
         """Keep the number of EM steps as `n_iter_`, which only rows without a label give rise to."""

@@ -66,7 +66,6 @@ def join_unlabelled(
     batch: Batch,
     plan: Sequence[Block],
     estimate: Callable[[ByClass], JointModel],
-    smoothing: float,
 ) -> Joined:
     """Return the statistics at which the likelihood of labelled and unlabelled rows together no longer rises.
 
@@ -81,7 +80,7 @@ def join_unlabelled(
     before = labelled
     for step in range(1, MAX_STEPS + 1):
         model = estimate(statistics)
-        objective, posterior = _expect(model, statistics, known, unknown, weight, plan, smoothing)
+        objective, posterior = _expect(model, statistics, known, unknown, weight, plan)
         if trace and objective < trace[-1]:
             if step > 2:
                 return Joined(before, step, True, tuple(trace))
@@ -101,7 +100,6 @@ def _expect(
     unknown: Batch,
     weight: Array,
     plan: Sequence[Block],
-    smoothing: float,
 ) -> tuple[float, Array]:
     """Return the objective in nats and the posteriors (u, k) of the unlabelled rows."""
     own = model.log_joint(_recode(known, statistics, plan))[np.arange(len(known.codes)), known.codes]
@@ -109,7 +107,7 @@ def _expect(
     rows = _recode(unknown, statistics, plan)
     posterior = np.exp(classify.log_posterior(model, rows))
     objective += float(weight @ np.asarray(logsumexp(model.log_joint(rows), axis=1)))
-    priors = [density.log_prior(smoothing) for density in model.density.blocks if hasattr(density, "log_prior")]
+    priors = [density.log_prior() for density in model.density.blocks if hasattr(density, "log_prior")]
     return objective + sum(priors), posterior
 
 

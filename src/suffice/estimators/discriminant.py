@@ -9,10 +9,12 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from .._arrays import Array, np
-from ..densities import STRUCTURES, Gaussian
+from ..densities import STRUCTURES, Gaussian, MultivariateT, StudentT
 from ..errors import DataError, SchemaError, SettingError, quoted
 from ..estimate import RDA, Block, Settings, Shrinkage
+from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
+from ..estimate.priors import check_prior
 from ..schema import Schema
 from ._chosen import ShrinkageByLeaveOneOut
 from ._queries import GenerativeEstimator
@@ -46,10 +48,15 @@ class GaussianDiscriminant(
         columns, per class or, when shared, about the class means. `suffice.RDA` also draws the class covariances
         towards the shared one. "loo" finds its amounts by leave-one-out over the kept rows (covariance="full" only),
         anew whenever the model has learned or forgotten rows; `leave_one_out` then holds them fixed.
-    priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
-        Class priors; None takes the classes' shares of the weight. Priors never change a covariance.
+    priors : None, "uniform", array (k,) in the order of `classes_`, dict by label, or Dirichlet
+        Class priors; None takes the classes' shares of the weight, `suffice.Dirichlet(α)` adds α to the weight of
+        each. Priors never change a covariance.
     divisor : {"mle", "unbiased"}
         Divide scatters by n_k (shared: n), the maximum-likelihood estimate, or by n_k − 1 (shared: n − K).
+    prior : None or NormalInverseWishart
+        A conjugate prior on the mean and covariance of each class. Rows are then scored by the posterior predictive, a
+        Student t, and classes of few rows, or none, have a density; see `suffice.NormalInverseWishart`. It takes the
+        place of `shrinkage`, and `divisor` plays no part.
     missing : {"em", "error"}
         Missing cells (NaN, null): maximum likelihood given the observed cells, by EM, taking them to be missing at
         random; or a DataError.
@@ -63,7 +70,7 @@ class GaussianDiscriminant(
     covariances_ : (k, d, d), or (d, d) when shared. A column that never varies has zeros.
     statistics_ : the sufficient statistics; model_ : the joint model; notes_ : what was repaired.
     shrinkage_ : only when shrinkage="loo": the RDA it chose.
-    coef_, intercept_ : only when shared: (k, d) and (k,), or (1, d) and (1,) for two classes, with
+    coef_, intercept_ : only when shared, without a prior: (k, d) and (k,), or (1, d) and (1,) for two classes, with
         posterior = softmax(X @ coef_.T + intercept_), or the sigmoid for two classes.
 
     Notes
@@ -88,6 +95,7 @@ class GaussianDiscriminant(
         priors: Any = None,
         divisor: str = "mle",
         missing: str = "em",
+        prior: Any = None,
         keep_rows: int = 2000,
     ) -> None:
         self.covariance = covariance
@@ -96,6 +104,7 @@ class GaussianDiscriminant(
         self.priors = priors
         self.divisor = divisor
         self.missing = missing
+        self.prior = prior
         self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
@@ -109,6 +118,12 @@ class GaussianDiscriminant(
         if self._by_loo:
             self._check_loo()
         setting = self._settings().shrinkage
+        check_prior(self.prior)
+        if self.prior is not None and self.shrinkage is not None:
+            raise SettingError(
+                f"shrinkage={self.shrinkage!r} and prior={self.prior!r} both say how to estimate the covariances. "
+                "Next: give one of them."
+            )
         if self.shared and setting.pooling > 0:
             raise SettingError(
                 f"shared=True and shrinkage={self.shrinkage!r} both pool the covariances. Next: leave shared=False; "
@@ -116,7 +131,8 @@ class GaussianDiscriminant(
             )
 
     def _settings(self) -> Settings:
-        return Settings(divisor=self.divisor, shrinkage=Shrinkage(RDA() if self._by_loo else self.shrinkage))
+        rule = Shrinkage(RDA() if self._by_loo else self.shrinkage)
+        return Settings(divisor=self.divisor, shrinkage=rule, prior=self.prior)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         labels = [column.name for column in schema.columns if column.kind.is_label]
@@ -150,28 +166,39 @@ class GaussianDiscriminant(
 
     @property
     def _gaussian(self) -> Gaussian:
+        """The class densities; under a prior, those of the posterior means of μ and Σ."""
         density = self.model_.density.blocks[0]
-        assert isinstance(density, Gaussian)
-        return density
+        if isinstance(density, Gaussian):
+            return density
+        assert isinstance(density, MultivariateT | StudentT)
+        return plug_in(density, self.statistics_.blocks[0].column_weight(), self.prior)
 
     @property
     def means_(self) -> Array:
-        """Class means (k, d)."""
+        """Class means (k, d); under a prior, their posterior means."""
         return self._gaussian.means
 
     @property
     def covariances_(self) -> Array:
-        """Class covariances (k, d, d), or the shared one (d, d), as used: after any shrinkage."""
+        """Class covariances (k, d, d), or the shared one (d, d), as used: after any shrinkage.
+
+        Under a prior these are posterior means, E[Σ_k] = A_k / (ν_k − 2), infinite where ν_k is 2 or less.
+        """
         gaussian = self._gaussian
-        inner = gaussian.covariance.dense()
-        d = gaussian.means.shape[1]
-        outer = np.zeros((len(inner), d, d))
-        outer[np.ix_(range(len(inner)), gaussian.used, gaussian.used)] = inner
+        k, d = gaussian.means.shape
+        inner = matrices(gaussian.covariance)
+        outer = np.zeros((1 if self._fitted_shared else k, d, d))
+        outer[np.ix_(range(len(outer)), gaussian.used, gaussian.used)] = inner[: len(outer)]
         return outer[0] if self._fitted_shared else outer
 
     def _linear(self) -> tuple[Array, Array]:
         """Return scores x·w_k + b_k (k, d), (k,) whose softmax is the posterior, about the mean of the class means."""
         _is_shared(self)
+        if self.prior is not None:
+            raise AttributeError(
+                "Under a prior the densities are Student t, whose log odds are not linear in x, so that there is no "
+                "coef_ or intercept_. Next: fit with prior=None for linear discriminant analysis."
+            )
         gaussian = self._gaussian
         used = list(gaussian.used)
         center = gaussian.means[:, used].mean(axis=0)

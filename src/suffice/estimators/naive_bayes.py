@@ -11,8 +11,9 @@ from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Family, Settings, Shrinkage
+from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
-from ..estimate.likelihood import check_smoothing
+from ..estimate.priors import check_prior, check_smoothing
 from ..schema import Kind, Level, Name, Schema
 from ._queries import GenerativeEstimator
 
@@ -36,14 +37,19 @@ class NaiveBayes(GenerativeEstimator):
         as `StudentTFamily(df=None)`. A tuple of columns is one block: a joint Gaussian with a full covariance per
         class, or a multinomial of its own. SciPy sparse matrices are read, and never made dense, where every column
         is "multinomial", "bernoulli" or "poisson".
-    smoothing : float, at least 0
+    smoothing : float of at least 0, Dirichlet, or a dict of these by column
         Added to the count of every level: p(level | k) = (count + α) / (n_k + α L). 1 is Laplace's rule, 0 maximum
         likelihood. A category never seen gets α / (n_k + α (L + 1)). Multinomial columns share the total T_k of their
         counts: (count + α) / (T_k + α d). Poisson rates are (Σ x + α m) / (n_k + α): α rows at the overall mean m.
+        `suffice.Dirichlet(t, base="pooled")` spreads a total t as the levels occur in all classes together. Columns
+        that a dict leaves out have α = 1.
+    prior : None or NormalInverseWishart
+        A conjugate prior on the parameters of Gaussian columns, which are then scored by posterior predictives: a
+        Student t for each column by itself, a multivariate one for a tuple of columns. `divisor` plays no part there.
     divisor : {"mle", "unbiased"}
         Divide the sums of squares of Gaussian columns by n_k or by n_k − 1, counting the class's observed cells.
-    priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
-        Class priors; None takes the classes' shares of the weight.
+    priors : None, "uniform", array (k,) in the order of `classes_`, dict by label, or Dirichlet
+        Class priors; None takes the classes' shares of the weight, `suffice.Dirichlet(α)` adds α to the weight of each.
     keep_rows : int
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
@@ -78,15 +84,17 @@ class NaiveBayes(GenerativeEstimator):
         self,
         families: Any = "auto",
         *,
-        smoothing: float = 1.0,
+        smoothing: Any = 1.0,
         divisor: str = "mle",
         priors: Any = None,
+        prior: Any = None,
         keep_rows: int = 2000,
     ) -> None:
         self.families = families
         self.smoothing = smoothing
         self.divisor = divisor
         self.priors = priors
+        self.prior = prior
         self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
@@ -94,12 +102,16 @@ class NaiveBayes(GenerativeEstimator):
         if self.divisor not in ("mle", "unbiased"):
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
         check_smoothing(self.smoothing)
+        check_prior(self.prior)
 
     def _settings(self) -> Settings:
-        return Settings(divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=float(self.smoothing))
+        return Settings(divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=self.smoothing, prior=self.prior)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return one block per family for the single columns, and one per tuple of columns."""
+        for key in self.smoothing if isinstance(self.smoothing, Mapping) else ():
+            if key not in schema.names:
+                raise SettingError(f"smoothing names the column {key!r}. Next: name columns of the table.")
         if not isinstance(self.families, Mapping) and self.families != "auto":
             blocks = [Block(_family(self.families), tuple(range(len(schema))))]
             _check_numbers(blocks, schema)
@@ -117,17 +129,20 @@ class NaiveBayes(GenerativeEstimator):
 
     @property
     def means_(self) -> Array:
-        """Class means (k, d); NaN for columns that are not Gaussian."""
+        """Class means (k, d), posterior means under a prior; NaN for columns that are not Gaussian."""
         check_is_fitted(self, "statistics_")
         means = np.full((len(self.statistics_.classes), len(self._schema)), np.nan)
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
-            if isinstance(density, Gaussian):
-                means[:, list(block.positions)] = density.means
+            gaussian = self._gaussian(block, density)
+            if gaussian is not None:
+                means[:, list(block.positions)] = gaussian.means
         return means
 
     @property
     def covariances_(self) -> Array:
         """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian.
+
+        Under a prior these are posterior means, see `GaussianDiscriminant.covariances_`.
 
         AttributeError where no column is: tables of counts may have very many columns.
         """
@@ -139,10 +154,18 @@ class NaiveBayes(GenerativeEstimator):
         covariances = np.full((k, d, d), np.nan)
         covariances[np.ix_(range(k), gaussian, gaussian)] = 0.0
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
-            if isinstance(density, Gaussian):
-                cells = [block.positions[j] for j in density.used]
-                covariances[np.ix_(range(k), cells, cells)] = density.covariance.dense()
+            inner = self._gaussian(block, density)
+            if inner is not None:
+                cells = [block.positions[j] for j in inner.used]
+                covariances[np.ix_(range(k), cells, cells)] = matrices(inner.covariance)
         return covariances
+
+    def _gaussian(self, block: Block, density: Any) -> Gaussian | None:
+        """Return the Gaussian of a block of Gaussian columns; under a prior, that of the posterior means."""
+        if isinstance(density, Gaussian) or not isinstance(block.family, GaussianFamily):
+            return density if isinstance(density, Gaussian) else None
+        stats = self.statistics_.blocks[self._blocks.index(block)]
+        return plug_in(density, stats.column_weight(), self.prior)
 
     @property
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:

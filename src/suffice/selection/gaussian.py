@@ -36,8 +36,8 @@ def gaussian_leave_one_out(
     - a fixed amount, RDA with an amount, "oas": a d × d factor for each row, k times that if classes pool;
     - a refit from the statistics without the row: for "ledoit-wolf"; where cells are missing and covariances are full
       (EM, started afresh); for tables wider than long; for rows without which a class has no row, or what is left of
-      its scatter is nearly singular; and for all rows where a column has (next to) no variation within a class, whose
-      repair refers to the variance within all classes.
+      its scatter is nearly singular; and for all rows under a conjugate prior, or where a column has (next to) no
+      variation within a class, whose repair refers to the variance within all classes.
 
     Fukunaga & Hummels (1989), doi:10.1109/34.31448; Sherman & Morrison (1950), doi:10.1214/aoms/1177729893.
     """

@@ -8,13 +8,14 @@ estimated again without each row. The class prior loses the row as well, and not
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np
 from ..errors import DataError
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
+from ..estimate.priors import plain_smoothing
 from ..stats import ByClass, FourthMomentStats, GaussianStats, PatternStats
 from ..tasks import classify
 from .gaussian import gaussian_leave_one_out
@@ -121,6 +122,10 @@ def _block(
     family: Any = block.family
     if isinstance(family, GaussianFamily):
         return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)
+    alpha = plain_smoothing(settings.smoothing)
+    if alpha is None:  # pseudo-counts by column, or by the shares of all rows, which lose the row as well
+        return None, refit_leave_one_out(family, rows, stats, codes, weight, settings)
+    settings = replace(settings, smoothing=alpha)
     if hasattr(family, "leave_one_out_limit"):
         order, score = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
         return order, score

@@ -10,6 +10,7 @@ from ..._arrays import Array, Codes
 from ...schema import Level, Name
 from ...table import Table
 from ..notes import Note
+from ..priors import NormalInverseWishart
 from ..shrinkage import Shrinkage
 
 
@@ -19,7 +20,8 @@ class Settings:
 
     divisor: str = "mle"
     shrinkage: Shrinkage = field(default_factory=Shrinkage)
-    smoothing: float = 1.0
+    smoothing: Any = 1.0  # a number, a Dirichlet, or a dict of these by column name, see `priors.smoothing_of`
+    prior: NormalInverseWishart | None = None
     classes: tuple[Level, ...] = ()
     columns: tuple[Name, ...] = ()
 

@@ -12,8 +12,8 @@ from ...errors import NotLearnedError, SchemaError
 from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import Table
-from ..likelihood import check_smoothing
 from ..notes import Note
+from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_binary, encode_counts
 from ._removal import Limit, check_counts, collapse, weight_groups, without
@@ -62,10 +62,14 @@ class BernoulliFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Bernoulli, list[Note]]:
         check_smoothing(settings.smoothing)
-        ones = np.clip(stats.total, 0.0, stats.weight)
-        p, limit_p = _share(ones, stats.weight, settings.smoothing)
-        q, limit_q = _share(stats.weight - ones, stats.weight, settings.smoothing)
-        return Bernoulli(p, q, limit_p, limit_q), []
+        seen = stats.weight
+        ones = np.clip(stats.total, 0.0, seen)
+        pooled = (ones.sum(axis=0) + 0.5) / (seen.sum(axis=0) + 1.0)
+        alpha, one = pseudo_counts(settings.smoothing, settings.columns, pooled)
+        _, zero = pseudo_counts(settings.smoothing, settings.columns, 1.0 - pooled)
+        p, limit_p = _share(ones, seen, alpha, one, one + zero)
+        q, limit_q = _share(seen - ones, seen, alpha, zero, one + zero)
+        return Bernoulli(p, q, limit_p, limit_q, np.stack([alpha * one, alpha * zero])), []
 
     def leave_one_out_limit(
         self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
@@ -95,8 +99,10 @@ class BernoulliFamily:
         return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
-def _share(count: Array, seen: Array, alpha: float) -> tuple[Array, Array]:
-    """Return (count + α) / (n + 2 α), and the same with each 0 replaced by the coefficient of α as α → 0."""
+def _share(
+    count: Array, seen: Array, alpha: Array | float, own: Array | float = 1.0, both: Array | float = 2.0
+) -> tuple[Array, Array]:
+    """Return (count + α own) / (n + α both), and the same with each 0 replaced by the coefficient of α as α → 0."""
     informed = seen + alpha > 0
-    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + 2.0 * alpha, 2.0)
-    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, 2.0))
+    p = np.where(informed, count + alpha * own, own) / np.where(informed, seen + alpha * both, both)
+    return p, np.where(p > 0, p, own / np.where(seen > 0, seen, both))

@@ -39,7 +39,7 @@ class CategoricalFamily:
         return CategoricalStats.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: CategoricalStats, settings: Settings) -> tuple[Categorical, list[Note]]:
-        return estimate_categorical(stats, settings.smoothing), []
+        return estimate_categorical(stats, settings.smoothing, settings.columns), []
 
     def leave_one_out_limit(
         self, rows: tuple[Codes, ...], stats: CategoricalStats, codes: Codes, weight: Array | None, settings: Settings

@@ -10,8 +10,10 @@ from ..._arrays import Array, Codes
 from ...densities import Covariance, Diagonal, Full, Gaussian
 from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ...table import Table
+from ..bayes import BayesEstimate, Predictive
 from ..likelihood import GaussianEstimate
 from ..notes import Note
+from ..shrinkage import Shrinkage
 from ._contract import Settings
 
 
@@ -52,7 +54,19 @@ class GaussianFamily:
             return FourthMomentStats.summarize(rows, codes, k, weight)
         return self._type.summarize(rows, codes, k, weight, self._form)
 
-    def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian, list[Note]]:
+    def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
+        if settings.prior is not None:
+            posterior = BayesEstimate(
+                stats,
+                self.structure,
+                self.shared,
+                "unbiased",
+                Shrinkage(None),
+                settings.classes,
+                settings.columns,
+                prior=settings.prior,
+            )
+            return posterior.predictive(), posterior.notes
         job = GaussianEstimate(
             stats,
             self.structure,

@@ -11,8 +11,8 @@ from ...densities import Multinomial
 from ...errors import DataError
 from ...stats import SumStats
 from ...table import Table
-from ..likelihood import check_smoothing
 from ..notes import Note
+from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import encode_counts
 from ._removal import Limit, check_counts, collapse, entries, row_weights, without
@@ -56,8 +56,15 @@ class MultinomialFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Multinomial, list[Note]]:
         check_smoothing(settings.smoothing)
-        p, limit = _share(stats.total, stats.total.sum(axis=1, keepdims=True), settings.smoothing, stats.total.shape[1])
-        return Multinomial(p, limit), []
+        total, overall = stats.total.sum(axis=1, keepdims=True), stats.total.sum(axis=0)
+        pooled = (overall + 0.5) / (overall.sum() + 0.5 * len(overall))
+        alpha, share = pseudo_counts(settings.smoothing, settings.columns, pooled)
+        added, shares = alpha * share, float(share.sum())
+        mean = float(added.sum()) / shares  # the strength, where all columns have the same
+        informed = total + mean > 0
+        p = np.where(informed, stats.total + added, share) / np.where(informed, total + mean * shares, shares)
+        limit = np.where(p > 0, p, share / np.where(total > 0, total, shares))
+        return Multinomial(p, limit, added), []
 
     def leave_one_out_limit(
         self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings

@@ -10,8 +10,8 @@ from ..._arrays import Array, Codes, gammaln, np
 from ...densities import Poisson
 from ...stats import SumStats
 from ...table import Table
-from ..likelihood import check_smoothing
 from ..notes import Note
+from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_whole, encode_counts
 from ._removal import Entries, Limit, check_counts, collapse, entries, weight_groups, without
@@ -47,8 +47,9 @@ class PoissonFamily:
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Poisson, list[Note]]:
         check_smoothing(settings.smoothing)
         overall = _overall(stats.total.sum(axis=0), stats.weight.sum(axis=0))
-        rate, limit = _rate(stats.total, stats.weight, overall, settings.smoothing)
-        return Poisson(rate, limit, overall), []
+        alpha, _ = pseudo_counts(settings.smoothing, settings.columns, overall)
+        rate, limit = _rate(stats.total, stats.weight, overall, alpha)
+        return Poisson(rate, limit, np.stack([alpha * overall, alpha])), []
 
     def leave_one_out_limit(
         self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
@@ -110,7 +111,7 @@ def _overall(total: Array, rows: Array) -> Array:
     return np.asarray((total + 0.5) / np.where(rows > 0, rows, 1.0))
 
 
-def _rate(total: Array, seen: Array, overall: Array, alpha: float) -> tuple[Array, Array]:
+def _rate(total: Array, seen: Array, overall: Array, alpha: Array | float) -> tuple[Array, Array]:
     """Return (Σ x + α m) / (n + α), and the same with each 0 replaced by the coefficient of α as α → 0."""
     informed = seen + alpha > 0
     rate = np.where(informed, total + alpha * overall, overall) / np.where(informed, seen + alpha, 1.0)

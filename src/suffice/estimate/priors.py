@@ -1,0 +1,243 @@
+"""Conjugate priors as users state them: on the parameters of Gaussians, and on probabilities of levels and classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._arrays import Array, np
+from ..errors import SettingError
+from ..schema import Name
+
+TARGETS = ("total", "within")
+BASES = ("uniform", "pooled")
+
+
+@dataclass(frozen=True, slots=True)
+class NormalInverseWishart:
+    """A prior on the mean and covariance of each class; rows are scored by their posterior predictive, a Student t.
+
+    Σ_k ~ IW(a B, a + d + 1), whose mean is B, and μ_k | Σ_k ~ N(m, Σ_k / κ), or flat where κ = 0. With n_k rows of
+    mean x̄_k and scatter S_k the posterior has κ_k = κ + n_k, m_k = (κ m + n_k x̄_k) / κ_k and the scale matrix
+    A_k = a B + S_k + (κ n_k / κ_k) (x̄_k − m)(x̄_k − m)ᵀ, and a new row follows
+
+        t_ν(m_k, A_k (1 + 1 / κ_k) / ν)  with  ν = a + n_k + 1 for a flat mean, ν = a + n_k + 2 for κ > 0.
+
+    Small classes lean on B, large ones on their own rows, and the heavier tails say how little is known.
+
+    Parameters
+    ----------
+    strength : float of at least 0, or "jeffreys"
+        a, in rows: what the prior covariance B counts for. 0 adds nothing to S_k. inf makes all classes share B, which
+        leaves ν = N − K + 1 and A = (N − K) B (with a `scale` given: Σ is known to be B, and ν = ∞).
+        "jeffreys" is the density ∝ |Σ|^(−(d + 1) / 2): A_k = S_k and ν = n_k − d, or N − K − d + 1 when shared
+        (Geisser 1964, doi:10.1111/j.2517-6161.1964.tb00540.x). It and 0 need more rows than columns in each class.
+    pooled : float from 0 to 1
+        B = pooled · W / (N − K) + (1 − pooled) · T, W the scatter within all K classes of N rows together, T diagonal.
+    mean_strength : float of at least 0
+        κ, in rows: what the prior mean counts for. Above 0 a class without any row has a density: the prior predictive.
+    target : {"total", "within"}
+        T. "total": τ times the variances of all rows, τ the mean over columns of their share within classes.
+        "within": the diagonal of W / (N − K). Neither depends on the columns' units.
+    mean : array (d,), optional
+        m, in the order of the columns; None is the mean of all rows.
+    scale : array (d, d), or (d,) for a diagonal one, optional
+        B itself, which the rows then have no part in; `pooled` and `target` do not matter.
+
+    SettingError where a number is out of its range or a matrix is not symmetric and positive definite.
+
+    Notes
+    -----
+    Gelman et al., Bayesian Data Analysis (3rd ed.), section 3.6. B is estimated from the same rows (empirical Bayes),
+    unless `scale` is given. Diagonal covariances have one such prior per column (normal-inverse-gamma, d = 1), and
+    spherical ones a single variance whose prior counts a rows of d cells.
+
+    Examples
+    --------
+    >>> from suffice import GaussianDiscriminant, NormalInverseWishart
+    >>> X, y = [[0.0], [1.0], [2.0], [9.0]], ["low", "low", "low", "high"]
+    >>> model = GaussianDiscriminant(prior=NormalInverseWishart(strength=3.0)).fit(X, y)
+    >>> model.predict([[1.5], [7.0]]).tolist()
+    ['low', 'high']
+    """
+
+    strength: Any = 10.0
+    pooled: float = 0.9
+    mean_strength: float = 0.0
+    target: str = "total"
+    mean: Any = None
+    scale: Any = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.strength, str):
+            if self.strength != "jeffreys":
+                raise SettingError.choice(_name("strength"), self.strength, ["a number of at least 0", "jeffreys"])
+        else:
+            _check_strength(_name("strength"), self.strength, endless=True)
+        if not _is_number(self.pooled) or not 0.0 <= self.pooled <= 1.0:
+            raise SettingError(
+                f"{_name('pooled')}={self.pooled!r} is no number from 0 to 1. Next: 0.99 is the default."
+            )
+        _check_strength(_name("mean_strength"), self.mean_strength)
+        if self.target not in TARGETS:
+            raise SettingError.choice(_name("target"), self.target, TARGETS)
+        if self.mean is not None:
+            object.__setattr__(self, "mean", _frozen(_numbers("mean", self.mean, (1,))))
+            if self.mean_strength == 0:
+                raise SettingError(
+                    f"{_name('mean')}=...) has no effect with mean_strength=0. Next: say how many rows it counts for, "
+                    "such as mean_strength=1."
+                )
+        if self.scale is not None:
+            object.__setattr__(self, "scale", _frozen(_positive_definite(_numbers("scale", self.scale, (1, 2)))))
+            if self.strength == "jeffreys":
+                raise SettingError(
+                    f'{_name("scale")}=...) has no part in strength="jeffreys". Next: give the strength as a number.'
+                )
+
+    @property
+    def is_vague(self) -> bool:
+        """Whether the prior adds nothing to a class's scatter, so that too few rows leave it singular."""
+        return self.strength in ("jeffreys", 0)
+
+    def check_columns(self, d: int) -> None:
+        """Raise SettingError unless `mean` and `scale`, where given, have d columns."""
+        for name in ("mean", "scale"):
+            value = getattr(self, name)
+            if value is not None and len(value) != d:
+                raise SettingError(
+                    f"{_name(name)}=...) has {len(value)} columns and the prior is asked about {d}. "
+                    "Next: give one entry per Gaussian column, in the order of the table."
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Dirichlet:
+    """A Dirichlet prior on the probabilities of levels (`smoothing=`) or of classes (`priors=`).
+
+    Parameters
+    ----------
+    strength : float of at least 0
+        The weight of the prior: in pseudo-counts per level with base "uniform", in all with base "pooled".
+    base : {"uniform", "pooled"}
+        "uniform": p(l | k) = (n_kl + α) / (n_k + α L), α the strength and L the number of levels.
+        "pooled": p(l | k) = (n_kl + t π_l) / (n_k + t), t the strength and π_l = (n_l + ½) / (N + ½ L) the share of
+        level l in all classes together, L counting one spare level, which is what a category never seen gets.
+
+    As `priors=Dirichlet(α)` class k of K has the prior (n_k + α) / (N + α K); α = ½ is Jeffreys' rule.
+
+    Examples
+    --------
+    >>> from suffice import Dirichlet, NaiveBayes
+    >>> X, y = [["red"], ["red"], ["blue"], ["red"]], ["warm", "warm", "cold", "cold"]
+    >>> model = NaiveBayes(smoothing=Dirichlet(2.0, base="pooled"), priors=Dirichlet(0.5)).fit(X, y)
+    >>> model.probabilities_[0]["red"].round(4).tolist()
+    [0.5682, 0.8182]
+    """
+
+    strength: float = 1.0
+    base: str = "uniform"
+
+    def __post_init__(self) -> None:
+        _check_strength("Dirichlet(strength", self.strength)
+        if self.base not in BASES:
+            raise SettingError.choice("Dirichlet(base", self.base, BASES)
+
+
+def check_prior(prior: Any) -> None:
+    """Raise SettingError unless `prior` is None or a NormalInverseWishart."""
+    if prior is not None and not isinstance(prior, NormalInverseWishart):
+        raise SettingError(f"prior={prior!r} is neither None nor a NormalInverseWishart. Next: import it from suffice.")
+
+
+def smoothing_of(smoothing: Any, column: Any = None) -> Dirichlet:
+    """Return the smoothing of a column as a Dirichlet: of a number α per level, a Dirichlet, or a dict by column.
+
+    A dict names columns; those it leaves out are smoothed by 1. SettingError for anything else.
+    """
+    smoothing = smoothing.get(column, 1.0) if isinstance(smoothing, Mapping) else smoothing
+    if isinstance(smoothing, Dirichlet):
+        return smoothing
+    if not _is_number(smoothing) or not 0.0 <= float(smoothing) < np.inf:
+        raise SettingError(
+            f"smoothing={smoothing!r} must be a number of at least 0, a Dirichlet, or a dict of these by column. "
+            "Next: 1.0 is Laplace's rule."
+        )
+    return Dirichlet(float(smoothing))
+
+
+def plain_smoothing(smoothing: Any) -> float | None:
+    """Return the pseudo-count α that every level of every column gets, or None where they differ."""
+    if isinstance(smoothing, Mapping):
+        return None
+    rule = smoothing_of(smoothing)
+    return float(rule.strength) if rule.base == "uniform" else None
+
+
+def check_smoothing(smoothing: Any) -> None:
+    """Raise SettingError unless `smoothing` is a finite number of at least 0, a Dirichlet, or a dict of these."""
+    for value in smoothing.values() if isinstance(smoothing, Mapping) else [smoothing]:
+        smoothing_of(value)
+
+
+def pseudo_counts(smoothing: Any, columns: Sequence[Name], pooled: Array) -> tuple[Array, Array]:
+    """Return (strength, share), (d,) each, of columns that count one thing each; their product are pseudo-counts.
+
+    `pooled` (d,) are the shares in all classes together; with the base "uniform" every share is 1.
+    """
+    if not isinstance(smoothing, Mapping):
+        rule = smoothing_of(smoothing)
+        return np.full(len(pooled), rule.strength), pooled if rule.base == "pooled" else np.ones(len(pooled))
+    rules = [smoothing_of(smoothing, column) for column in columns]
+    strength = np.array([rule.strength for rule in rules])
+    return strength, np.where([rule.base == "pooled" for rule in rules], pooled, 1.0)
+
+
+def _name(argument: str) -> str:
+    return f"NormalInverseWishart({argument}"
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def _check_strength(name: str, value: Any, *, endless: bool = False) -> None:
+    if not _is_number(value) or not value >= 0.0 or (value == np.inf and not endless):
+        raise SettingError(
+            f"{name}={value!r} must be a number of at least 0{'' if endless else ', and finite'}. "
+            "Next: it counts rows, so 1 is weak and 100 is strong."
+        )
+
+
+def _numbers(name: str, value: Any, dimensions: tuple[int, ...]) -> Array:
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros(())
+    if array.ndim not in dimensions or not array.size or not np.isfinite(array).all():
+        shape = "one finite number per column" + (", or a square matrix of them" if 2 in dimensions else "")
+        raise SettingError(f"{_name(name)}={value!r} must be {shape}. Next: correct it.")
+    return array
+
+
+def _positive_definite(scale: Array) -> Array:
+    square = np.diag(scale) if scale.ndim == 1 else scale
+    if square.shape[0] != square.shape[1]:
+        raise SettingError(f"{_name('scale')}=...) has the shape {square.shape}. Next: give a square matrix.")
+    sd = np.sqrt(np.maximum(np.diagonal(square), 0.0))
+    if (sd == 0).any():
+        raise SettingError(f"{_name('scale')}=...) needs variances above 0. Next: correct its diagonal.")
+    correlation = square / sd[:, None] / sd
+    if np.abs(correlation - correlation.T).max() > 1e-8:
+        raise SettingError(f"{_name('scale')}=...) is not symmetric. Next: give a covariance matrix.")
+    if np.linalg.eigvalsh(correlation)[0] <= len(sd) * np.finfo(np.float64).eps:
+        raise SettingError(
+            f"{_name('scale')}=...) is not positive definite. Next: give one without exact collinearity."
+        )
+    return scale
+
+
+def _frozen(array: Array) -> Any:
+    """Return an array as nested tuples, so that priors compare and hash."""
+    return tuple(_frozen(part) for part in array) if array.ndim > 1 else tuple(array.tolist())

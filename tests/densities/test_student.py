@@ -1,0 +1,136 @@
+"""The multivariate Student t against SciPy, and its Gaussian limit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from suffice.densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical, StudentT
+from suffice.densities.student import log_t_constant
+
+D, K = 5, 3
+RNG = np.random.default_rng(4)
+ROWS = RNG.normal(size=(40, D)) * 3.0
+LOCATION = RNG.normal(size=(K, D))
+DF = np.array([1.0, 4.5, 130.0])
+INFLATION = np.array([1.0, 1.25, 2.0])
+
+
+def positive_definite(g: int) -> np.ndarray:
+    roots = RNG.normal(size=(g, D, D + 2))
+    return roots @ roots.transpose(0, 2, 1) / D + 0.1 * np.eye(D)
+
+
+def low_rank(g: int) -> LowRank:
+    return LowRank.factor([RNG.normal(size=(2, D)) for _ in range(g)], RNG.random((g, D)) + 0.5, np.full(g, 0.3))
+
+
+SCALES = {
+    "full": Full.factor(positive_definite(K)),
+    "full shared": Full.factor(positive_definite(1)),
+    "full divided": Full.factor(positive_definite(K), np.array([2.0, 0.5, 3.0])),
+    "diagonal": Diagonal(RNG.random((K, D)) + 0.2),
+    "diagonal shared": Diagonal(RNG.random((1, D)) + 0.2),
+    "spherical": Spherical(RNG.random(K) + 0.2, D),
+    "low rank": low_rank(K),
+    "low rank shared": low_rank(1),
+}
+EVERY = tuple(range(D))
+
+
+def expected(scale, rows, columns):
+    matrices = np.broadcast_to(scale.dense(), (K, D, D))
+    part = np.ix_(columns, columns)
+    return np.stack(
+        [
+            stats.multivariate_t(LOCATION[c][columns], INFLATION[c] * matrices[c][part], df=DF[c]).logpdf(
+                rows[:, columns]
+            )
+            for c in range(K)
+        ],
+        axis=-1,
+    ).reshape(len(rows), K)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_equals_scipy(name: str) -> None:
+    density = MultivariateT(LOCATION, SCALES[name], EVERY, DF, INFLATION)
+    np.testing.assert_allclose(density.log_density(ROWS), expected(SCALES[name], ROWS, list(EVERY)), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_missing_cells_are_integrated_out(name: str) -> None:
+    density = MultivariateT(LOCATION, SCALES[name], EVERY, DF, INFLATION)
+    holed = ROWS.copy()
+    holed[:10, 0], holed[5:20, 3], holed[20] = np.nan, np.nan, np.nan
+    found = density.log_density(holed)
+    for columns, rows in (([1, 2, 3, 4], slice(0, 5)), ([1, 2, 4], slice(5, 10)), ([0, 1, 2, 4], slice(10, 20))):
+        np.testing.assert_allclose(found[rows], expected(SCALES[name], ROWS[rows], columns), rtol=1e-11)
+    assert not found[20].any()
+    some = [4, 1]
+    np.testing.assert_allclose(
+        density.marginal(some).log_density(ROWS[:, some]), expected(SCALES[name], ROWS, some), rtol=1e-11
+    )
+
+
+def test_columns_not_used_contribute_nothing() -> None:
+    used = (0, 2, 3)
+    inner = Full.factor(positive_definite(K)[:, :3, :3])
+    density = MultivariateT(LOCATION, inner, used, DF, INFLATION)
+    alone = MultivariateT(LOCATION[:, used], inner, (0, 1, 2), DF, INFLATION)
+    np.testing.assert_array_equal(density.log_density(ROWS), alone.log_density(ROWS[:, used]))
+    part = density.marginal([1, 3, 2])
+    assert part.used == (1, 2)
+    np.testing.assert_allclose(
+        part.log_density(ROWS[:, [1, 3, 2]]), alone.marginal([2, 1]).log_density(ROWS[:, [3, 2]]), rtol=1e-12
+    )
+    none = MultivariateT(LOCATION, Spherical(np.ones(1), 0), (), DF, INFLATION)
+    assert not none.log_density(ROWS).any()
+
+
+@pytest.mark.parametrize("df", [1e12, 1e18, 1e300, np.inf])
+@pytest.mark.parametrize("name", SCALES)
+def test_many_degrees_of_freedom_are_a_gaussian(name: str, df: float) -> None:
+    t = MultivariateT(LOCATION, SCALES[name], EVERY, np.full(K, df), np.ones(K))
+    gaussian = Gaussian(LOCATION, SCALES[name], EVERY)
+    np.testing.assert_allclose(t.log_density(ROWS), gaussian.log_density(ROWS), rtol=1e-8)
+
+
+def test_classes_of_finite_and_infinite_freedom_stand_side_by_side() -> None:
+    mixed = MultivariateT(LOCATION, SCALES["full"], EVERY, np.array([3.0, np.inf, np.inf]), np.ones(K))
+    finite = MultivariateT(LOCATION, SCALES["full"], EVERY, np.full(K, 3.0), np.ones(K))
+    gaussian = Gaussian(LOCATION, SCALES["full"], EVERY)
+    np.testing.assert_allclose(mixed.log_density(ROWS)[:, :1], finite.log_density(ROWS)[:, :1], rtol=1e-13)
+    np.testing.assert_allclose(mixed.log_density(ROWS)[:, 1:], gaussian.log_density(ROWS)[:, 1:], rtol=1e-13)
+
+
+@pytest.mark.parametrize("df", [0.5, 3.0, 39.9, 40.0, 41.0, 200.0, 1e4, 1e8, 1e12, 1e16])
+@pytest.mark.parametrize("d", [2, 10, 400])
+def test_constant(df: float, d: int) -> None:
+    """For even d, Γ((ν + d) / 2) / (Γ(ν / 2) (ν / 2)^(d / 2)) is the product of 1 + 2 j / ν over j < d / 2."""
+    product = math.fsum(np.log1p(2.0 * np.arange(d // 2) / df))
+    assert log_t_constant(np.array([df]), d)[0] == pytest.approx(product, rel=1e-13, abs=4e-15 * d)
+
+
+def test_columns_by_themselves_have_the_gaussian_limit() -> None:
+    scale = np.full((K, D), 0.7)
+    finite = StudentT(LOCATION, scale, EVERY, np.full((K, D), 1e12)).log_density(ROWS)
+    mixed = np.full((K, D), np.inf)
+    mixed[:, 1] = 6.0
+    gaussian = stats.norm(LOCATION[:, None], 0.7).logpdf(ROWS)
+    np.testing.assert_allclose(finite, gaussian.sum(axis=2).T, rtol=1e-8)
+    gaussian[:, :, 1] = stats.t(6.0, LOCATION[:, 1, None], 0.7).logpdf(ROWS[:, 1])
+    np.testing.assert_allclose(
+        StudentT(LOCATION, scale, EVERY, mixed).log_density(ROWS), gaussian.sum(axis=2).T, rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_parameters_of_a_column_are_those_of_its_own_t(name: str) -> None:
+    density = MultivariateT(LOCATION, SCALES[name], EVERY, DF, INFLATION)
+    own = density.parameters(2)
+    expected = stats.t(own["df"], own["location"], own["scale"]).logpdf(ROWS[:, [2]])
+    np.testing.assert_allclose(density.marginal([2]).log_density(ROWS[:, [2]]), expected, rtol=1e-11)

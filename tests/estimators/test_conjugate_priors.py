@@ -1,0 +1,248 @@
+"""Estimators with a prior on their parameters: merging, weights, units, few rows, none, files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.model_selection import cross_val_score
+
+from suffice import Dirichlet, GaussianDiscriminant, NaiveBayes, NormalInverseWishart, load
+from suffice.errors import ModelFileError
+
+COVARIANCES = ("full", "diagonal", "spherical")
+PRIORS = {
+    "flat": NormalInverseWishart(3.0),
+    "within": NormalInverseWishart(3.0, 0.5, target="within"),
+    "proper": NormalInverseWishart(3.0, mean_strength=0.5),
+    "shared": NormalInverseWishart(np.inf, mean_strength=0.1),
+    "jeffreys": NormalInverseWishart("jeffreys"),
+    "given": NormalInverseWishart(2.0, mean_strength=1.0, mean=np.zeros(4), scale=np.eye(4) + 0.2),
+}
+
+
+def model(name: str, **settings: Any) -> GaussianDiscriminant:
+    return GaussianDiscriminant(prior=PRIORS[name], **settings)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_parts_merge_and_weights_count_rows(blobs: Any, name: str, shared: bool, covariance: str) -> None:
+    X, y = blobs
+    settings: dict[str, Any] = {"covariance": covariance, "shared": shared}
+    whole = model(name, **settings).fit(X, y)
+    parts = model(name, **settings).partial_fit(X[:30], y[:30]).partial_fit(X[30:], y[30:])
+    np.testing.assert_allclose(parts.predict_joint_log_proba(X), whole.predict_joint_log_proba(X), rtol=1e-10)
+    weight = np.arange(len(y)) % 3
+    weighted = model(name, **settings).fit(X, y, sample_weight=weight)
+    twice = model(name, **settings).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    np.testing.assert_allclose(weighted.predict_joint_log_proba(X), twice.predict_joint_log_proba(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", [name for name in PRIORS if name != "given"])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+@pytest.mark.parametrize("holes", [False, True])
+def test_units_and_orders_do_not_matter(
+    blobs: Any, holed: Any, name: str, shared: bool, covariance: str, holes: bool
+) -> None:
+    X, y = holed if holes else blobs
+    unit, shift, order = np.array([1e-6, 1.0, 400.0, 1e7]), np.array([0.0, -3.0, 1e4, 0.0]), [2, 0, 3, 1]
+    plain = model(name, covariance=covariance, shared=shared).fit(X, y)
+    moved = model(name, covariance=covariance, shared=shared).fit((X * unit + shift)[::-1, order], y[::-1])
+    # EM stops at steps of 1e-10 standard deviations
+    np.testing.assert_allclose(
+        moved.predict_proba((X * unit + shift)[:, order]), plain.predict_proba(X), atol=1e-7 if holes else 1e-9
+    )
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_a_class_declared_without_rows_has_a_density(blobs: Any, name: str, shared: bool, covariance: str) -> None:
+    X, y = blobs
+    found = model(name, covariance=covariance, shared=shared, priors=Dirichlet(1.0))
+    found.partial_fit(X, y, classes=["ash", "birch", "cedar", "yew"])
+    joint, posterior = found.predict_joint_log_proba(X), found.predict_proba(X)
+    assert np.isfinite(joint).all()
+    np.testing.assert_allclose(posterior.sum(axis=1), 1.0, rtol=1e-12)
+    assert found.priors_[3] == pytest.approx(1 / 84)
+    proper = PRIORS[name].mean_strength > 0
+    assert any(note.label == "yew" for note in found.notes_) == (not proper)  # a proper prior needs no repair
+    assert np.isfinite(found.means_).all()
+    # the three classes with rows are as they would be without it
+    alone = model(name, covariance=covariance, shared=shared, priors=[40 / 80, 25 / 80, 15 / 80]).fit(X, y)
+    rows = found.priors_[:3] * 80 / np.array([40, 25, 15])
+    np.testing.assert_allclose(joint[:, :3], alone.predict_joint_log_proba(X) + np.log(rows), rtol=1e-10)
+
+
+def test_no_rows_at_all_under_a_proper_prior_is_the_prior_predictive(blobs: Any) -> None:
+    from scipy import stats
+
+    X, y = blobs
+    found = model("given", priors="uniform").partial_fit(X, y, classes=["ash", "birch", "cedar", "yew"])
+    # ν = a + 2 degrees of freedom, scale a B (1 + 1 / κ) / ν
+    t = stats.multivariate_t(np.zeros(4), 2.0 * (np.eye(4) + 0.2) * 2.0 / 4.0, df=4.0)
+    np.testing.assert_allclose(found.predict_joint_log_proba(X)[:, 3], t.logpdf(X) - np.log(4), rtol=1e-11)
+
+
+@pytest.mark.parametrize("name", ["flat", "within", "proper", "shared", "given"])
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_one_row_in_each_class(name: str, covariance: str) -> None:
+    X, y = np.eye(4) + np.arange(4), ["a", "b", "c", "d"]
+    found = model(name, covariance=covariance).fit(X, y)
+    assert found.predict(X).tolist() == y
+    assert np.isfinite(found.predict_joint_log_proba(X)).all()
+
+
+def test_without_a_prior_a_class_without_rows_is_as_before(blobs: Any) -> None:
+    X, y = blobs
+    found = GaussianDiscriminant().partial_fit(X, y, classes=["ash", "birch", "cedar", "yew"])
+    assert found.priors_[3] == 0
+    assert (found.predict_proba(X)[:, 3] == 0).all()
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("covariance", COVARIANCES)
+def test_model_files(blobs: Any, tmp_path: Path, name: str, covariance: str) -> None:
+    X, y = blobs
+    found = model(name, covariance=covariance, priors=Dirichlet(0.5)).fit(X, y)
+    found.save(tmp_path / "m.suffice")
+    again = load(tmp_path / "m.suffice")
+    assert again.prior == PRIORS[name]
+    assert again.priors == Dirichlet(0.5)
+    np.testing.assert_array_equal(again.predict_joint_log_proba(X), found.predict_joint_log_proba(X))
+
+
+def test_model_files_of_naive_bayes(tmp_path: Path) -> None:
+    table = pd.DataFrame({"x": [1.0, 2.0, 4.0, None], "c": ["u", "v", "u", "u"]})
+    smoothing = {"c": Dirichlet(2.0, base="pooled")}
+    found = NaiveBayes(smoothing=smoothing, prior=NormalInverseWishart(2.0)).fit(table, [0, 0, 1, 1])
+    found.save(tmp_path / "m.suffice")
+    again = load(tmp_path / "m.suffice")
+    assert again.smoothing == smoothing
+    np.testing.assert_array_equal(again.predict_joint_log_proba(table), found.predict_joint_log_proba(table))
+
+
+def test_a_damaged_prior_is_a_model_file_error(blobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from suffice.estimators import _persistence
+
+    X, y = blobs
+    fields = _persistence.fields
+    monkeypatch.setattr(_persistence, "plain", _spoil(_persistence.plain))
+    model("proper").fit(X, y).save(tmp_path / "m.suffice")
+    assert _persistence.fields is fields
+    with pytest.raises(ModelFileError, match="strength"):
+        load(tmp_path / "m.suffice")
+
+
+def _spoil(plain: Any) -> Any:
+    def spoiled(value: Any) -> Any:
+        if isinstance(value, NormalInverseWishart):
+            return {"normal-inverse-wishart": [-5.0, 0.99, 0.0, "total", None, None]}
+        return plain(value)
+
+    return spoiled
+
+
+def test_blocks_of_naive_bayes(blobs: Any) -> None:
+    """A tuple of columns is a multivariate t, and the rest one t each; the prior speaks of each block by itself."""
+    X, y = blobs
+    table = pd.DataFrame(X, columns=list("abcd"))
+    prior = NormalInverseWishart(5.0)
+    found = NaiveBayes({("a", "c"): "gaussian"}, prior=prior, priors="uniform").fit(table, y)
+    joint = GaussianDiscriminant(prior=prior, priors="uniform").fit(table[["a", "c"]], y)
+    alone = NaiveBayes(prior=prior, priors="uniform").fit(table[["b", "d"]], y)
+    total = joint.predict_joint_log_proba(table[["a", "c"]]) + alone.predict_joint_log_proba(table[["b", "d"]])
+    np.testing.assert_allclose(found.predict_joint_log_proba(table), total + np.log(3), rtol=1e-12)
+    np.testing.assert_allclose(found.means_[:, [0, 2]], joint.means_, rtol=1e-13)
+    np.testing.assert_allclose(found.covariances_[:, [0, 2]][:, :, [0, 2]], joint.covariances_, rtol=1e-13)
+    np.testing.assert_array_equal(found.covariances_[:, 0, 1], 0.0)
+
+
+def test_linear_attributes_under_a_prior(blobs: Any) -> None:
+    X, y = blobs
+    found = model("flat", shared=True).fit(X, y)
+    for name in ("coef_", "intercept_"):
+        with pytest.raises(AttributeError, match=r"not linear in x.*Next"):
+            getattr(found, name)
+    # discriminant coordinates: the posterior mean of Σ becomes the identity
+    W, a = np.linalg.inv(found.covariances_), found.transform(X)
+    apart = found.means_[0] - found.means_[1]
+    steps = found.transform(found.means_)
+    assert a.shape == (len(X), 2)
+    assert ((steps[0] - steps[1]) ** 2).sum() == pytest.approx(apart @ W @ apart, rel=1e-10)
+    with pytest.raises(AttributeError):
+        _ = model("flat").fit(X, y).transform
+
+
+@pytest.mark.parametrize("covariance", ["diagonal", "spherical"])
+def test_discriminant_coordinates_with_missing_cells(holed: Any, covariance: str) -> None:
+    X, y = holed
+    found = model("flat", shared=True, covariance=covariance).fit(X, y)
+    apart = found.means_[0] - found.means_[1]
+    steps = found.transform(found.means_)
+    expected = (apart**2 / np.diag(found.covariances_)).sum()
+    assert ((steps[0] - steps[1]) ** 2).sum() == pytest.approx(expected, rel=1e-10)
+
+
+def test_rows_without_a_label_join(blobs: Any) -> None:
+    X, y = blobs
+    labels = y.astype(object)
+    labels[::3] = None
+    found = model("flat").fit(X, labels)
+    assert np.isfinite(found.predict_proba(X)).all()
+    assert found.statistics_.total == pytest.approx(len(X))
+
+
+def test_settings_can_change_after_the_fit(blobs: Any) -> None:
+    """Statistics hold no opinion: another prior costs no second look at the data."""
+    X, y = blobs
+    found = model("flat").fit(X, y)
+    found.set_params(prior=PRIORS["proper"]).partial_fit(X[:1], y[:1])
+    other = model("proper").fit(np.concatenate([X, X[:1]]), np.concatenate([y, y[:1]]))
+    np.testing.assert_allclose(found.predict_joint_log_proba(X), other.predict_joint_log_proba(X), rtol=1e-10)
+
+
+def test_few_rows_of_wine() -> None:
+    """With eight rows of thirteen columns in each class, a prior loses far less than covariances that need repair."""
+    X, y = load_wine(return_X_y=True)
+    rng = np.random.default_rng(0)
+    rows = np.concatenate([rng.permutation(np.flatnonzero(y == c))[:8] for c in range(3)])
+    rest = np.setdiff1d(np.arange(len(y)), rows)
+
+    def loss(found: GaussianDiscriminant) -> float:
+        log_p = found.fit(X[rows], y[rows]).predict_log_proba(X[rest])
+        return float(-log_p[np.arange(len(rest)), y[rest]].mean())
+
+    prior = loss(GaussianDiscriminant(prior=NormalInverseWishart(10.0, 0.5)))
+    assert 4.0 * prior < loss(GaussianDiscriminant(shared=True)) < loss(GaussianDiscriminant())
+    assert cross_val_score(GaussianDiscriminant(prior=NormalInverseWishart()), X, y, cv=3).mean() > 0.97
+
+
+@pytest.mark.parametrize("name", ["flat", "shared"])
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_leave_one_out_is_that_of_refits(blobs: Any, name: str, covariance: str) -> None:
+    X, y = blobs
+    X, y = X[:25], y[:25]
+    found = model(name, covariance=covariance).fit(X, y).leave_one_out(X, y)
+    for i in range(0, 25, 6):
+        rest = np.arange(25) != i
+        other = model(name, covariance=covariance).fit(X[rest], y[rest])
+        np.testing.assert_allclose(found[i], other.predict_log_proba(X[[i]])[0], rtol=1e-8, atol=1e-10)
+
+
+def test_leave_one_out_under_any_smoothing() -> None:
+    table = pd.DataFrame({"c": list("uvuuvvuv"), "t": [True, False, True, True, False, True, False, False]})
+    labels = np.array([0, 0, 0, 1, 1, 1, 1, 0])
+    for smoothing in (Dirichlet(2.0, base="pooled"), {"c": 0.5}, Dirichlet(0.7), 0.7):
+        found = NaiveBayes(smoothing=smoothing).fit(table, labels).leave_one_out(table, labels)
+        for i in range(8):
+            rest = np.arange(8) != i
+            other = NaiveBayes(smoothing=smoothing).fit(table[rest], labels[rest])
+            np.testing.assert_allclose(found[i], other.predict_log_proba(table[i : i + 1])[0], rtol=1e-10)
