@@ -87,7 +87,10 @@ def _fill_series(series: nw.Series[Any], rows: Codes, cells: Any) -> nw.Series[A
             dtype = nw.Enum([*known, *(c for c in dict.fromkeys(map(str, cells.tolist())) if c not in set(known))])
         return filled.cast(dtype)
     base = _fit_numbers(series, cells)
-    return base.scatter(rows.tolist(), nw.new_series("", cells.tolist(), backend=backend).cast(base.dtype))
+    values = nw.new_series("", cells.tolist(), backend=backend).cast(base.dtype)
+    if backend.is_pyarrow():  # where one type of ours is several of theirs, such as large strings
+        values = nw.from_native(values.to_native().cast(base.to_native().type), series_only=True)
+    return base.scatter(rows.tolist(), values)
 
 
 def _can_hold(dtype: Any, cells: Any) -> bool:
@@ -126,7 +129,7 @@ def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> Any
     if not there:
         return make_array(columns)
     series = [_make_series(column, there[0]) for column in columns]
-    frame = nw.from_dict({str(one.name): one for one in series}, backend=there[0]).to_native()
+    frame = series[0].to_frame().with_columns(*series[1:]).to_native()
     if there[0] == "pandas" and not named:
         frame.columns = [column.name for column in columns]
     return frame
