@@ -152,7 +152,7 @@ def test_mixture_condition_by_numerical_integration(mixture) -> None:
             return np.exp(mixture.log_density(np.array([[x0, x1]]))[0])
 
         total = integrate.quad_vec(density, -12, 12, epsabs=1e-12)[0]
-        moment = integrate.quad_vec(lambda x1: x1 * density(x1), -12, 12, epsabs=1e-12)[0]  # noqa: B023
+        moment = integrate.quad_vec(lambda x1: x1 * density(x1), -12, 12, epsabs=1e-12)[0]
         row = np.array([[x0, np.nan], [x0, np.nan]])
         np.testing.assert_allclose(mixture.condition(row, np.eye(2))[:, 1], moment / total, atol=1e-9)
 
@@ -187,7 +187,7 @@ def test_location_scale_draws() -> None:
     student = StudentT(location, scale, (0, 1), df).sample(empty(2), CODES, np.random.RandomState(0))
     for c in (0, 1):
         for j in (0, 1):
-            own = CODES == c
+            own = c == CODES
             at = (location[c, j], scale[c, j])
             assert stats.kstest(laplace[own, j], "laplace", args=at).pvalue > LEVEL
             assert stats.kstest(student[own, j], "t", args=(df[c, j], *at)).pvalue > LEVEL
@@ -207,7 +207,7 @@ def test_discrete_draws() -> None:
     levels = Categorical((("a", "b", "c"),), (log_p,), (log_p,))
     drawn = levels.sample((np.full(2 * N, -1),), CODES, np.random.RandomState(0))[0]
     for c in (0, 1):
-        own = CODES == c
+        own = c == CODES
         for j in (0, 1):
             ones = truths[own, j].sum()
             assert chi_square(np.array([ones, N - ones]), np.array([p[c, j], 1 - p[c, j]])) > LEVEL
@@ -231,7 +231,7 @@ def test_multinomial_rows_have_poisson_totals_and_shares(rng) -> None:
     density = Multinomial(p, p, np.array([6.0, 20.0]))
     drawn = density.sample(empty(3), CODES, np.random.RandomState(2))
     for c, size in enumerate((6.0, 20.0)):
-        own = drawn[CODES == c]
+        own = drawn[c == CODES]
         assert chi_square(own.sum(axis=0), p[c]) > LEVEL
         total = own.sum(axis=1)
         assert abs(total.mean() - size) < 4 * np.sqrt(size / N)

@@ -88,7 +88,7 @@ class Generation:
         rng = check_random_state(random_state)
         rows = self._encoded(table, order)
         model = self.model_
-        self._check_fillable(rows, model)
+        self._check_fillable(rows, model, "condition" if tables is None else "sample")
         if tables is None:
             found = impute(model, rows, known)
             return table.fill(self._holes(found, 0, table, order, model))
@@ -148,7 +148,7 @@ class Generation:
             )
         return recode(labels, codes, classes)
 
-    def _check_fillable(self, rows: Sequence[Any], model: JointModel) -> None:
+    def _check_fillable(self, rows: Sequence[Any], model: JointModel, verb: str) -> None:
         """Raise DataError naming columns with holes that no density could fill."""
         names = self._schema.names
         parts = zip(self._blocks, rows, model.density.blocks, self.statistics_.blocks, strict=True)
@@ -157,7 +157,7 @@ class Generation:
             if mask is None or not mask.any():
                 continue
             holes = np.asarray(mask.any(axis=0))
-            if not (hasattr(density, "condition") and hasattr(density, "sample")):
+            if not hasattr(density, verb):
                 own = [names[p] for p, hole in zip(block.positions, holes, strict=True) if hole]
                 raise DataError(
                     f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "
@@ -192,7 +192,7 @@ class Generation:
         known = None if label is None else self._class_number(label)
         rng = check_random_state(random_state)
         row = self._given_row(given or {})
-        self._check_fillable(row, model)
+        self._check_fillable(row, model, "sample")
         container = container or self._schema.container
         chunks = sample(model, number, row, len(self._schema), rng, known)
         parts, codes = [], []
