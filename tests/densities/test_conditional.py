@@ -16,6 +16,7 @@ from suffice.densities import (
     LowRank,
     Mixture,
     Multinomial,
+    MultivariateT,
     Poisson,
     Spherical,
     StudentT,
@@ -182,7 +183,7 @@ def empty(d):
 
 def test_location_scale_draws() -> None:
     location, scale = np.array([[0.0, 5.0], [1.0, -2.0]]), np.array([[1.0, 2.0], [0.5, 3.0]])
-    df = np.array([[3.0, 4.0], [5.0, 30.0]])
+    df = np.array([[3.0, 4.0], [5.0, 1e300]])
     laplace = Laplace(location, scale, (0, 1)).sample(empty(2), CODES, np.random.RandomState(0))
     student = StudentT(location, scale, (0, 1), df).sample(empty(2), CODES, np.random.RandomState(0))
     for c in (0, 1):
@@ -191,6 +192,35 @@ def test_location_scale_draws() -> None:
             at = (location[c, j], scale[c, j])
             assert stats.kstest(laplace[own, j], "laplace", args=at).pvalue > LEVEL
             assert stats.kstest(student[own, j], "t", args=(df[c, j], *at)).pvalue > LEVEL
+
+
+@pytest.mark.parametrize("name", ["full", "shared", "diagonal", "low rank"])
+def test_multivariate_t_draws(name, rng) -> None:
+    """Squared distances of t draws over their number of columns follow F(m, ν + o), for marginals and conditionals."""
+    scale, location, inflation = STRUCTURES[name], rng.normal(size=(3, 5)), np.array([1.2, 1.0, 1.5])
+    df = np.array([3.0, np.inf, 8.0])
+    density = MultivariateT(location, scale, tuple(range(5)), df, inflation)
+    codes = np.repeat([0, 1, 2], 2000)
+    whole = density.sample(np.full((6000, 5), np.nan), codes, np.random.RandomState(7))
+    x = np.where(np.isin(np.arange(5), OBSERVED), 2.7, np.nan)
+    part = density.sample(np.tile(x, (6000, 1)), codes, np.random.RandomState(8))
+    for c in range(3):
+        sigma = np.broadcast_to(scale.dense(), (3, 5, 5))[c] * inflation[c]
+        z = whole[codes == c] - location[c]
+        law = stats.f(5, df[c]) if np.isfinite(df[c]) else stats.chi2(5, scale=1 / 5)
+        assert stats.kstest(np.einsum("ni,ni->n", z, np.linalg.solve(sigma, z.T).T) / 5, law.cdf).pvalue > LEVEL
+        far = 2.7 - location[c, OBSERVED]
+        inner = np.linalg.solve(sigma[np.ix_(OBSERVED, OBSERVED)], sigma[np.ix_(OBSERVED, MISSING)])
+        left = sigma[np.ix_(MISSING, MISSING)] - sigma[np.ix_(MISSING, OBSERVED)] @ inner
+        q = far @ np.linalg.solve(sigma[np.ix_(OBSERVED, OBSERVED)], far)
+        left = left * (df[c] + q) / (df[c] + 2) if np.isfinite(df[c]) else left
+        z = part[codes == c][:, MISSING] - location[c, MISSING] - far @ inner
+        law = stats.f(3, df[c] + 2) if np.isfinite(df[c]) else stats.chi2(3, scale=1 / 3)
+        assert stats.kstest(np.einsum("ni,ni->n", z, np.linalg.solve(left, z.T).T) / 3, law.cdf).pvalue > LEVEL
+    found = density.condition(x[None], np.array([[1.0, 0.0, 0.0]]))[0, MISSING]
+    s = np.broadcast_to(scale.dense(), (3, 5, 5))[0]
+    slopes = np.linalg.solve(s[np.ix_(OBSERVED, OBSERVED)], s[np.ix_(OBSERVED, MISSING)])
+    np.testing.assert_allclose(found, location[0, MISSING] + (2.7 - location[0, OBSERVED]) @ slopes, atol=1e-12)
 
 
 def chi_square(counts, probabilities):
@@ -228,7 +258,7 @@ def test_levels_of_probability_zero_are_never_drawn() -> None:
 
 def test_multinomial_rows_have_poisson_totals_and_shares(rng) -> None:
     p = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
-    density = Multinomial(p, p, np.array([6.0, 20.0]))
+    density = Multinomial(p, p, size=np.array([6.0, 20.0]))
     drawn = density.sample(empty(3), CODES, np.random.RandomState(2))
     for c, size in enumerate((6.0, 20.0)):
         own = drawn[c == CODES]

@@ -53,7 +53,7 @@ def sample(
     fixed = _read_given(given, schema)
     wanted = None if label is None else _find_label(label, estimator.classes_.tolist())
     with progress(common, "Drawing rows"):
-        table, labels = estimator._sample(rows, wanted, fixed, seed, "pyarrow")
+        table, labels = estimator._draw_rows(rows, wanted, fixed, seed, "pyarrow")
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
 
 

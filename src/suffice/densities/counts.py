@@ -96,7 +96,7 @@ class Multinomial(CountDensity):
         kept = list(columns)
         total = self.p[:, kept].sum(axis=1, keepdims=True)
         size = None if self.size is None else self.size * total[:, 0]
-        return Multinomial(self.p[:, kept] / total, self.limit_p[:, kept] / total, size)
+        return Multinomial(self.p[:, kept] / total, self.limit_p[:, kept] / total, size=size)
 
     def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
         """Return counts (n, d) drawn for rows of the classes `codes` (n,) in which every cell is missing (NaN).

@@ -79,8 +79,8 @@ class Generation:
         >>> from suffice import GaussianDiscriminant
         >>> X, y = [[0.0, 0.1], [1.0, 0.9], [2.0, 2.1], [7.0, 2.9], [8.0, 2.1], [9.0, 1.0]], ["up"] * 3 + ["down"] * 3
         >>> model = GaussianDiscriminant().fit(X, y)
-        >>> model.impute([[1.5, float("nan")], [8.5, float("nan")]]).round(2).tolist()
-        [[1.5, 1.53], [8.5, 1.53]]
+        >>> model.impute([[1.5, float("nan")], [8.5, float("nan")]]).round(3).tolist()
+        [[1.5, 1.533], [8.5, 1.525]]
         """
         tables = None if draws is None else read_count(draws, "draws")
         table, order = self._aligned(X)
@@ -130,7 +130,7 @@ class Generation:
         >>> rows[:, 0].tolist(), labels.tolist()
         (['red', 'red', 'red'], ['warm', 'warm', 'warm'])
         """
-        return self._sample(n, label, given, random_state)
+        return self._draw_rows(n, label, given, random_state)
 
     # --- impute ------------------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Generation:
 
     # --- sample ------------------------------------------------------------------------------------------------------
 
-    def _sample(
+    def _draw_rows(
         self, n: int, label: Any, given: Mapping[Name, Any] | None, random_state: Any, container: str | None = None
     ) -> tuple[Any, Any]:
         """Return rows in a table of this kind, by default the one the model was fitted on, and labels."""

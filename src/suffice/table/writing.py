@@ -168,5 +168,6 @@ def _make_series(column: NewColumn, backend: Any) -> nw.Series[Any]:
     text = [None if cell is None else str(cell) for cell in cells]
     series = nw.new_series(name, text, nw.String, backend=backend)
     if backend == "pyarrow":
-        return nw.from_native(series.to_native().dictionary_encode(), series_only=True).alias(name)
+        coded: nw.Series[Any] = nw.from_native(series.to_native().dictionary_encode(), series_only=True)
+        return coded.alias(name)
     return series.cast(nw.Categorical)

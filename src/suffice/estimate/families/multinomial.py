@@ -62,4 +62,4 @@ class MultinomialFamily:
         vanishing = 1.0 / np.where(total > 0, total, float(d))  # coefficient of α in α / (total + α d) as α → 0
         seen = stats.weight.max(axis=1)
         size = total[:, 0] / np.where(seen > 0, seen, 1.0)
-        return Multinomial(p, np.where(p > 0, p, vanishing), size), []
+        return Multinomial(p, np.where(p > 0, p, vanishing), size=size), []
