@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities.product import missing_cells
@@ -38,7 +39,7 @@ class Generation:
 
         def _aligned(self, X: Any) -> tuple[Table, Sequence[int]]: ...
 
-        def _encoded(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]: ...
+        def _recode(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]: ...
 
     def impute(self, X: Any, y: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
         """Return the table with its missing cells filled, from what is observed in each row.
@@ -83,10 +84,11 @@ class Generation:
         [[1.5, 1.533], [8.5, 1.525]]
         """
         tables = None if draws is None else read_count(draws, "draws")
+        check_is_fitted(self, "statistics_")
         table, order = self._aligned(X)
         known = self._known_classes(y, table.rows)
         rng = check_random_state(random_state)
-        rows = self._encoded(table, order)
+        rows = self._recode(table, order)
         model = self.model_
         self._check_fillable(rows, model, "condition" if tables is None else "sample")
         if tables is None:
