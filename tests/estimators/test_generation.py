@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import zipfile
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -11,7 +14,7 @@ from scipy import sparse, stats
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
-from suffice.errors import DataError, SchemaError, SettingError
+from suffice.errors import DataError, ModelFileError, SchemaError, SettingError
 
 LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
@@ -329,6 +332,34 @@ def test_a_model_answers_in_the_table_it_is_asked_with(penguins) -> None:
     assert isinstance(found, pl.DataFrame)
     assert found.columns == NUMBERS[::-1]
     np.testing.assert_allclose(found.to_numpy()[:, ::-1], model.impute(X[NUMBERS]), rtol=1e-12)
+
+
+def rewrite(path, change) -> None:
+    """Change the document of a model file in place."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    change(document["schema"])
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def test_files_that_do_not_say_the_kind_of_table(penguins, blobs, tmp_path) -> None:
+    """Named columns then come as pandas, unnamed ones as an array; a kind nobody knows is refused."""
+    X, y = penguins
+    path = tmp_path / "m.suffice"
+    NaiveBayes().fit(pl.from_pandas(X), y).save(path)
+    assert isinstance(load(path).sample(2)[0], pl.DataFrame)
+    rewrite(path, lambda schema: schema.pop("container"))
+    assert isinstance(load(path).sample(2)[0], pd.DataFrame)
+    rewrite(path, lambda schema: schema.update(container="spreadsheet"))
+    with pytest.raises(ModelFileError):
+        load(path)
+    GaussianDiscriminant().fit(*blobs).save(path)
+    rewrite(path, lambda schema: schema.pop("container"))
+    assert isinstance(load(path).sample(2)[0], np.ndarray)
 
 
 # --- refusals ---------------------------------------------------------------------------------------------------------
