@@ -13,8 +13,10 @@ from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
 from .edit import drop_class, forget, merge, rename_class, update
 from .fit import fit
+from .impute import impute
 from .predict import predict
 from .problems import UsageProblem, one_line
+from .sample import sample
 from .show import show
 
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -29,7 +31,7 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
 """
 
 
-COMMANDS = (fit, predict, show, compare, update, forget, merge, drop_class, rename_class)
+COMMANDS = (fit, predict, impute, sample, show, compare, update, forget, merge, drop_class, rename_class)
 
 
 def build() -> App:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .._arrays import Array, gammaln, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks
 from .covariance import Covariance
-from .gaussian import LOG_2PI, integrate_missing
+from .gaussian import LOG_2PI, Gaussian, integrate_missing
 
 CHUNK_CELLS = 1 << 16
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
@@ -82,6 +83,39 @@ class MultivariateT:
             return own
         variance = self.scale.marginal([self.used.index(j)]).dense()[:, 0, 0] * self.inflation
         return {**own, "scale": np.sqrt(variance), "df": self.df}
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) at its centre given the observed cells, as a Gaussian's.
+
+        That is the conditional mean, where there is one: ν plus the number of observed cells above 1.
+        """
+        return Gaussian(self.location, self.scale, self.used).condition(rows, posterior)
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) drawn given the observed ones, in the row's class (n,).
+
+        Given x_o of o cells, x_m is a t with ν + o degrees of freedom about the Gaussian's conditional mean, with the
+        shape c Σ_m|o (ν + q_o) / (ν + o). Source: Ding (2016), doi:10.1080/00031305.2016.1164756.
+        """
+
+        def spread(cells: Array, columns: Sequence[int], own: Codes) -> Array:
+            df, factor = self.df[own], np.ones(len(own))
+            if len(columns):
+                places = [self.used[c] for c in columns]
+                squares = self.scale.marginal(columns).distances(cells, self.location[:, places])
+                q = squares[np.arange(len(own)), own] / self.inflation[own]
+                finite = np.isfinite(df)
+                factor[finite] = (df[finite] + q[finite]) / (df[finite] + len(columns))
+            return np.sqrt(factor * self.inflation[own]) * t_spread(df + len(columns), rng)
+
+        return Gaussian(self.location, self.scale, self.used).sample(rows, codes, rng, spread)
+
+
+def t_spread(df: Array, rng: Any) -> Array:
+    """Return √(ν / χ²_ν) (n,): what a standard normal draw is multiplied by to be one of a t; 1 where ν = ∞."""
+    finite = np.isfinite(df)
+    out = np.ones(len(df))
+    out[finite] = np.sqrt(df[finite] / rng.chisquare(df[finite]))
+    return out
 
 
 def log_t_constant(df: Array, d: int) -> Array:

@@ -24,7 +24,8 @@ WITHOUT_LABEL = {
 def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
 
-    DataError if any label is missing ("error"; "forget" for rows to be forgotten), or, with missing="em", if all are.
+    DataError if any label is missing ("error"; "forget" for rows to be forgotten), or, with missing="em", if all are;
+    with missing="any" no label need be there.
     """
     if y is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
@@ -43,7 +44,7 @@ def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple
     if strange:
         raise SchemaError.unsupported("y", type(strange[0]).__name__)
     absent = np.flatnonzero(codes < 0)
-    if len(absent) and (missing != "em" or not levels):
+    if len(absent) and missing != "any" and (missing != "em" or not levels):
         raise DataError(
             f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}){WITHOUT_LABEL[missing]}."
         )

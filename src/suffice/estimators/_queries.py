@@ -22,13 +22,14 @@ from ..table import Table, read_table
 from ..tasks import classify
 from ._decisions import Decisions
 from ._edits import Edits
+from ._generation import Generation
 from ._labels import check_filled, read_labels, read_weights
 from ._persistence import save_fitted
 from ._unlabelled import Batch, Joined, join_unlabelled
 from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(Edits, Decisions, LeaveOneOut, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(Edits, Decisions, Generation, LeaveOneOut, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -243,14 +244,25 @@ class GenerativeEstimator(Edits, Decisions, LeaveOneOut, ClassifierMixin, BaseEs
     def _rows(self, X: Any) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks."""
         check_is_fitted(self, "statistics_")
-        pairs = zip(self._blocks, self._encode(X)[0], self.statistics_.blocks, strict=True)
+        return self._recode(*self._aligned(X))
+
+    def _aligned(self, X: Any) -> tuple[Table, Sequence[int]]:
+        """Read a table; column p of the model stands at the p-th of the positions returned with it."""
+        table = read_table(X)
+        check_filled(table, type(self).__name__)
+        return table, self._align(table)
+
+    def _recode(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]:
+        """Return the rows of a table by block, in the model's own categories."""
+        rows = _encode(table, order, self._blocks)
+        self._check_missing(rows, self._blocks)
+        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
 
     def _encode(self, X: Any) -> tuple[list[Any], int]:
         """Return the rows of each block of a table with the model's columns, and their number."""
-        table = read_table(X)
-        check_filled(table, type(self).__name__)
-        rows = _encode(table, self._align(table), self._blocks)
+        table, order = self._aligned(X)
+        rows = _encode(table, order, self._blocks)
         self._check_missing(rows, self._blocks)
         return rows, table.rows
 

@@ -124,7 +124,7 @@ def _block(
         return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)
     alpha = plain_smoothing(settings.smoothing)
     if alpha is None:  # pseudo-counts by column, or by the shares of all rows, which lose the row as well
-        return None, refit_leave_one_out(family, rows, stats, codes, weight, settings)
+        return refit_limit(family, rows, stats, codes, weight, settings)
     settings = replace(settings, smoothing=alpha)
     if hasattr(family, "leave_one_out_limit"):
         order, score = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)

@@ -64,7 +64,8 @@ class MultinomialFamily:
         informed = total + mean > 0
         p = np.where(informed, stats.total + added, share) / np.where(informed, total + mean * shares, shares)
         limit = np.where(p > 0, p, share / np.where(total > 0, total, shares))
-        return Multinomial(p, limit, added), []
+        seen = stats.weight.max(axis=1)
+        return Multinomial(p, limit, added, size=stats.total.sum(axis=1) / np.where(seen > 0, seen, 1.0)), []
 
     def leave_one_out_limit(
         self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings

@@ -1,0 +1,142 @@
+"""impute and sample by command: what the library answers, in the formats that predict knows."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from suffice import NaiveBayes, load
+from suffice.cli.files import read_table
+from suffice.datasets import penguins_path
+
+HOLES = {"bill_length_mm": 2, "bill_depth_mm": 2, "flipper_length_mm": 2, "body_mass_g": 2, "sex": 11}
+
+
+def parse(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+@pytest.fixture
+def filled(penguins) -> pa.Table:
+    columns = penguins.drop_columns("species")
+    return NaiveBayes().fit(columns, penguins["species"]).impute(columns)
+
+
+def test_holes_are_filled_as_by_the_library(cli, model, penguins, filled) -> None:
+    done = cli("impute", model, penguins_path())
+    assert done.status == 0
+    assert done.err == "Filled 19 cells in 5 columns.\n"
+    rows = parse(done.out)
+    assert list(rows[0]) == penguins.column_names
+    assert [row["species"] for row in rows] == penguins["species"].to_pylist()
+    assert [row["sex"] for row in rows] == filled["sex"].to_pylist()
+    found = np.array([float(row["body_mass_g"]) for row in rows])
+    np.testing.assert_allclose(found, filled["body_mass_g"].to_numpy(), rtol=1e-12)
+
+
+def test_known_labels_fill_within_their_class(cli, model, penguins, tmp_path) -> None:
+    columns = penguins.drop_columns("species")
+    expected = NaiveBayes().fit(columns, penguins["species"]).impute(columns, penguins["species"])
+    assert cli("impute", model, penguins_path(), "--target", "species", "-o", tmp_path / "t.parquet").status == 0
+    found = read_table(tmp_path / "t.parquet")
+    assert found.column_names == penguins.column_names
+    np.testing.assert_allclose(found["body_mass_g"].to_numpy(), expected["body_mass_g"].to_numpy(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow"])
+def test_draws_stand_below_each_other(cli, tmp_path, penguins_file, ending) -> None:
+    out, file = tmp_path / f"t.{ending}", tmp_path / "m.suffice"
+    assert cli("fit", penguins_file, "--target", "species", "-o", file).status == 0
+    assert cli("impute", file, penguins_file, "--draws", 3, "--seed", 5, "-o", out).status == 0
+    found = read_table(out)
+    assert found.column_names[:2] == ["draw", "species"]
+    assert found["draw"].to_pylist() == np.repeat([1, 2, 3], 344).tolist()
+    assert sum(column.null_count for column in found.columns) == 0
+    first, second = (found.filter(pc.equal(found["draw"], i))["bill_length_mm"].to_pylist() for i in (1, 2))
+    differ = [i for i, (a, b) in enumerate(zip(first, second, strict=True)) if a != b]
+    assert differ == [3, 271]  # the rows that miss a bill length
+
+
+def test_a_column_of_draws_is_never_shadowed(cli, write, tmp_path) -> None:
+    data = write("t.csv", "y,draw,x\n" + "a,1,0\nb,5,1\na,2,\nb,6,1\n" * 3)
+    assert cli("fit", data, "--target", "y", "-o", tmp_path / "m").status == 0
+    done = cli("impute", tmp_path / "m", data, "--draws", 2)
+    assert done.out.splitlines()[0] == "imputed_draw,y,draw,x"
+    assert "'imputed_draw'" in done.err
+
+
+def test_impute_as_json(cli, model, tmp_path) -> None:
+    document = json.loads(cli("impute", model, penguins_path(), "--json").out)
+    assert document["rows"] == len(document["table"]) == 344
+    assert document["filled"] == HOLES
+    document = json.loads(cli("impute", model, penguins_path(), "--json", "-o", tmp_path / "t.csv").out)
+    assert document["output"] == str(tmp_path / "t.csv")
+    assert "table" not in document
+
+
+def test_samples_are_those_of_the_library(cli, model, tmp_path) -> None:
+    done = cli("sample", model, "-n", 50, "--seed", 3)
+    assert (done.status, done.err) == (0, "")
+    rows, labels = load(model).sample(50, random_state=3)
+    found = parse(done.out)
+    assert list(found[0]) == ["label", *rows.column_names]
+    assert [row["label"] for row in found] == labels.tolist()
+    np.testing.assert_allclose([float(row["year"]) for row in found], rows["year"].to_numpy(), rtol=1e-12)
+    assert cli("sample", model, "--rows", 50, "--seed", 3, "-o", tmp_path / "t.parquet").status == 0
+    assert read_table(tmp_path / "t.parquet")["island"].to_pylist() == rows["island"].to_pylist()
+
+
+def test_samples_of_a_class_with_given_cells(cli, model) -> None:
+    words = ("sample", model, "-n", 20, "--label", "Gentoo", "--given", "island=Dream", "--given", "year=2008")
+    rows = parse(cli(*words, "--seed", 1).out)
+    assert {(row["label"], row["island"], row["year"]) for row in rows} == {("Gentoo", "Dream", "2008")}
+    assert len({row["bill_length_mm"] for row in rows}) == 20
+
+
+def test_models_of_arrays_and_truth_values(cli, write, tmp_path) -> None:
+    X = np.array([[0.0, 1], [1, 0], [5, 6], [6, 5]])
+    NaiveBayes().fit(X, [1, 1, 2, 2]).save(tmp_path / "m")
+    rows = parse(cli("sample", tmp_path / "m", "-n", 3, "--label", 2, "--given", "1=7").out)
+    assert [(row["label"], row["1"]) for row in rows] == [("2", "7")] * 3
+    done = cli("impute", tmp_path / "m", write("t.csv", "u,y,v\n0,1,\n,2,6\n"), "--target", "y")
+    assert done.out == "u,y,v\n0,1,0.5\n5.5,2,6\n"
+    table = pa.table({"y": ["a", "b"] * 10, "t": [True, False] * 10})
+    assert cli("fit", write("t.parquet", table), "--target", "y", "-o", tmp_path / "m").status == 0
+    assert {row["t"] for row in parse(cli("sample", tmp_path / "m", "-n", 9, "--given", "t=yes").out)} == {"true"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("-n", "0"), "-n"),
+        (("-n", "5", "--label", "Emperor"), "'Emperor'"),
+        (("-n", "5", "--given", "island"), "COLUMN=VALUE"),
+        (("-n", "5", "--given", "isle=Dream"), "'isle'"),
+        (("-n", "5", "--given", "island=Anvers"), "'Biscoe'"),
+        (("-n", "5", "--given", "year=late"), "'late'"),
+        (("-n", "5", "--given", "year=2008", "--given", "year=2009"), "twice"),
+    ],
+)
+def test_sample_refuses_what_it_cannot_use(cli, model, words, said) -> None:
+    done = cli("sample", model, *words)
+    assert done.status == 2
+    assert said in done.complaint
+
+
+def test_impute_refuses_what_it_cannot_use(cli, model, write, penguins, tmp_path) -> None:
+    done = cli("impute", model, penguins_path(), "--target", "specie")
+    assert done.status == 1
+    assert "'species'" in done.complaint
+    other = penguins.set_column(0, "species", pa.array(["Emperor"] * 344))
+    done = cli("impute", model, write("t.csv", other), "--target", "species")
+    assert done.status == 1
+    assert "'Emperor'" in done.complaint
+    assert cli("impute", model, penguins_path(), "--draws", "0").status == 2
+    done = cli("impute", model, penguins_path(), "-o", model)
+    assert done.status == 1

@@ -1,0 +1,420 @@
+"""impute and sample on every estimator and every kind of table, against regressions, hand counts and known laws."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse, stats
+
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice.datasets import penguins_path
+from suffice.errors import DataError, ModelFileError, SchemaError, SettingError
+
+LEVEL = 1e-3  # of every goodness-of-fit test below; seeds are fixed
+NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    table = pd.read_csv(penguins_path())
+    return table.drop(columns="species"), table["species"]
+
+
+def least_squares(X, j):
+    """Coefficients of column j on an intercept and the others, by numpy."""
+    others = np.column_stack([np.ones(len(X)), np.delete(X, j, axis=1)])
+    return np.linalg.lstsq(others, X[:, j], rcond=None)[0]
+
+
+def regress(coefficients, X, j):
+    return np.column_stack([np.ones(len(X)), np.delete(X, j, axis=1)]) @ coefficients
+
+
+# --- impute is regression ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("j", range(4))
+def test_one_gaussian_class_is_least_squares(blobs, j) -> None:
+    X, _ = blobs
+    model = GaussianDiscriminant().fit(X, ["all"] * len(X))
+    hole = X.copy()
+    hole[:, j] = np.nan
+    np.testing.assert_allclose(model.impute(hole)[:, j], regress(least_squares(X, j), X, j), rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("j", [0, 2])
+def test_several_classes_are_regressions_weighted_by_their_posterior(blobs, j) -> None:
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    hole = X.copy()
+    hole[:, j] = np.nan
+    each = np.column_stack([regress(least_squares(X[y == c], j), X, j) for c in model.classes_])
+    rest = np.delete(X, j, axis=1)
+    joint = np.column_stack(
+        [
+            np.mean(y == c)
+            * stats.multivariate_normal(rest[y == c].mean(axis=0), np.cov(rest[y == c].T, bias=True)).pdf(rest)
+            for c in model.classes_
+        ]
+    )
+    expected = (each * joint).sum(axis=1) / joint.sum(axis=1)
+    np.testing.assert_allclose(model.impute(hole)[:, j], expected, rtol=1e-8, atol=1e-8)
+    # with labels: the regression of the class alone; where one is missing, as without labels
+    labels = [None if i % 3 == 0 else label for i, label in enumerate(y)]
+    own = each[np.arange(len(y)), np.searchsorted(model.classes_, y)]
+    expected = np.where(np.arange(len(y)) % 3 == 0, expected, own)
+    np.testing.assert_allclose(model.impute(hole, labels)[:, j], expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_array_equal(model.impute(hole, [None] * len(y)), model.impute(hole))
+
+
+def test_naive_bayes_category_by_hand() -> None:
+    """Counts by class, smoothing 1: p(shape | colour red) ∝ Σ_k π_k p(red | k) p(shape | k)."""
+    X = [["red", "round"]] * 3 + [["red", "flat"]] + [["blue", "flat"]] * 4
+    y = ["a"] * 3 + ["b"] * 5
+    model = NaiveBayes().fit(X, y)
+    # class a (3 of 8): red 4/5, round 4/5; class b (5 of 8): red 2/7, round 1/7
+    a, b = 3 / 8 * 4 / 5, 5 / 8 * 2 / 7
+    assert a * 4 / 5 + b * 1 / 7 > a * 1 / 5 + b * 6 / 7
+    assert model.impute([["red", None], [None, None]]).tolist() == [["red", "round"], ["blue", "flat"]]
+    assert model.impute([["red", None]], ["b"]).tolist() == [["red", "flat"]]
+    drawn = np.array([table[0, 1] for table in model.impute([["red", None]], draws=2000, random_state=0)])
+    share = (a * 4 / 5 + b * 1 / 7) / (a + b)
+    assert stats.binomtest(int((drawn == "round").sum()), 2000, share).pvalue > LEVEL
+
+
+def test_a_row_with_nothing_known_gets_the_mean_of_all(blobs) -> None:
+    X, y = blobs
+    nothing = np.full((2, 4), np.nan)
+    for model in (GaussianDiscriminant(), GaussianDiscriminant("spherical", shared=True), NaiveBayes()):
+        model.fit(X, y)
+        np.testing.assert_allclose(model.impute(nothing), np.tile(model.priors_ @ model.means_, (2, 1)), rtol=1e-12)
+        np.testing.assert_allclose(model.impute(nothing, ["birch", "ash"]), model.means_[[1, 0]], rtol=1e-12)
+
+
+def test_an_unseen_category_counts_as_at_prediction_and_is_left_alone(penguins) -> None:
+    X, y = penguins
+    model = NaiveBayes().fit(X, y)
+    row = X.iloc[[200]].copy()
+    row["island"], row["sex"] = "Anvers", None
+    assert model.impute(row)["island"].tolist() == ["Anvers"]
+    by_class = pd.concat([model.impute(row.assign(body_mass_g=np.nan), [c]) for c in model.classes_])["body_mass_g"]
+    weight = model.predict_proba(row.assign(body_mass_g=np.nan))[0]
+    found = model.impute(row.assign(body_mass_g=np.nan))["body_mass_g"]
+    np.testing.assert_allclose(found, weight @ by_class, rtol=1e-12)
+
+
+def test_draws_have_the_conditional_mean_and_variance(blobs) -> None:
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    row = X[:1].copy()
+    row[0, 1] = np.nan
+    drawn = np.array([table[0, 1] for table in model.impute(row, ["ash"], draws=4000, random_state=3)])
+    own = X[y == "ash"]
+    residual = own[:, 1] - regress(least_squares(own, 1), own, 1)
+    z = (drawn - model.impute(row, ["ash"])[0, 1]) / np.sqrt(np.mean(residual**2))
+    assert stats.kstest(z, "norm").pvalue > LEVEL
+
+
+def test_draws_of_one_row_belong_together(rng) -> None:
+    """Two columns that are equal within classes far apart stay equal in each draw."""
+    x = np.concatenate([rng.normal(size=50), rng.normal(size=50) + 100])
+    model = GaussianDiscriminant().fit(np.column_stack([x, x + rng.normal(size=100) * 1e-3]), np.repeat([0, 1], 50))
+    tables = model.impute([[np.nan, np.nan]], draws=50, random_state=0)
+    pairs = np.concatenate(tables)
+    assert np.abs(pairs[:, 0] - pairs[:, 1]).max() < 0.01
+    assert 10 < (pairs[:, 0] > 50).sum() < 40
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+MODELS = {
+    "full": GaussianDiscriminant(),
+    "shared": GaussianDiscriminant(shared=True),
+    "diagonal": GaussianDiscriminant("diagonal"),
+    "bayes": NaiveBayes(),
+    "block": NaiveBayes({(0, 2): "gaussian", 1: "laplace", 3: "student_t"}),
+    "mixture": MixtureDiscriminant(2, random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_observed_cells_stay_and_units_and_orders_do_not_matter(blobs, rng, name) -> None:
+    X, y = blobs
+    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    model = MODELS[name].fit(X, y)
+    found = model.impute(holes)
+    assert not np.isnan(found).any()
+    np.testing.assert_array_equal(found[~np.isnan(holes)], holes[~np.isnan(holes)])
+    np.testing.assert_array_equal(model.impute(X), X)
+    order = rng.permutation(len(X))
+    np.testing.assert_allclose(model.impute(holes[order]), found[order], rtol=1e-9, atol=1e-9)
+    if name == "mixture":  # whose starts depend on units
+        return
+    unit, origin = np.array([1e3, 1e-2, 7.0, 1.0]), np.array([5.0, -3.0, 0.0, 100.0])
+    moved = MODELS[name].fit(X * unit + origin, y).impute(holes * unit + origin)
+    np.testing.assert_allclose((moved - origin) / unit, found, rtol=1e-6, atol=1e-6)
+    renamed = MODELS[name].fit(X, np.array([{"ash": "z", "birch": "m", "cedar": "b"}[label] for label in y]))
+    np.testing.assert_allclose(renamed.impute(holes), found, rtol=1e-9, atol=1e-9)
+
+
+def test_the_order_of_columns_does_not_matter(penguins) -> None:
+    X, y = penguins
+    model = NaiveBayes().fit(X, y)
+    turned = X[X.columns[::-1]]
+    pd.testing.assert_frame_equal(model.impute(turned), model.impute(X)[X.columns[::-1]])
+
+
+def test_more_columns_than_rows(rng) -> None:
+    X = rng.normal(size=(30, 200)) + np.repeat([0, 1], 15)[:, None]
+    model = GaussianDiscriminant(shared=True, shrinkage=0.2).fit(X, np.repeat([0, 1], 15))
+    holes = X.copy()
+    holes[3, 5:9] = np.nan
+    sigma, o = model.covariances_, np.delete(np.arange(200), range(5, 9))
+    slopes = np.linalg.solve(sigma[np.ix_(o, o)], sigma[np.ix_(o, range(5, 9))])
+    expected = model.means_[0, 5:9] + (X[3, o] - model.means_[0, o]) @ slopes
+    np.testing.assert_allclose(model.impute(holes, [0] * 15 + [1] * 15)[3, 5:9], expected, rtol=1e-9, atol=1e-9)
+    assert model.sample(5, random_state=0)[0].shape == (5, 200)
+
+
+def test_many_rows_are_answered_in_parts(monkeypatch, blobs, rng) -> None:
+    X, y = blobs
+    holes = np.where(rng.random(X.shape) < 0.3, np.nan, X)
+    model = GaussianDiscriminant().fit(X, y)
+    whole = model.impute(holes)
+    monkeypatch.setattr("suffice.tasks.impute.CHUNK_CELLS", 1)
+    np.testing.assert_allclose(model.impute(holes), whole, rtol=1e-12)
+    monkeypatch.setattr("suffice.tasks.sample.CHUNK_CELLS", 1)
+    assert model.sample(200, random_state=0)[0].shape == (200, 4)
+
+
+# --- sample -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_of_samples_is_the_model(blobs) -> None:
+    """Means, covariances and priors come back within five standard errors."""
+    X, y = blobs
+    for model in (GaussianDiscriminant(), GaussianDiscriminant(shared=True)):
+        model.fit(X, y)
+        rows, labels = model.sample(20_000, random_state=4)
+        again = type(model)(**model.get_params()).fit(rows, labels)
+        np.testing.assert_allclose(again.priors_, model.priors_, atol=5 * 0.5 / np.sqrt(20_000))
+        s = np.broadcast_to(model.covariances_, (3, 4, 4))
+        sd = np.sqrt(np.array([np.diag(m) for m in s]))
+        assert (np.abs(again.means_ - model.means_) < 5 * sd / np.sqrt(3000)).all()
+        gap = np.abs(np.broadcast_to(again.covariances_, (3, 4, 4)) - s) / (sd[:, :, None] * sd[:, None, :])
+        assert gap.max() < 5 * np.sqrt(2 / 3000)
+
+
+def test_samples_of_mixed_tables(penguins) -> None:
+    X, y = penguins
+    model = NaiveBayes({"bill_length_mm": "laplace"}).fit(X, y)
+    rows, labels = model.sample(5000, random_state=0)
+    assert rows.columns.tolist() == X.columns.tolist()
+    assert stats.chisquare(pd.Series(labels).value_counts()[model.classes_], 5000 * model.priors_).pvalue > LEVEL
+    for name in ("island", "sex"):
+        for i, c in enumerate(model.classes_):
+            own = rows[name][labels == c]
+            p = {level: values[i] for level, values in model.probabilities_[name].items()}
+            assert stats.chisquare([(own == v).sum() for v in p], len(own) * np.array(list(p.values()))).pvalue > LEVEL
+    own = rows["body_mass_g"][labels == "Gentoo"]
+    j = X.columns.get_loc("body_mass_g")
+    at = model.means_[2, j], np.sqrt(model.covariances_[2, j, j])
+    assert stats.kstest(own, "norm", args=at).pvalue > LEVEL
+
+
+def test_given_cells_are_held_and_the_rest_follows_them(blobs) -> None:
+    """Against rejection: unconditional draws whose column 0 is close to the given value."""
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    rows, labels = model.sample(4000, given={0: 0.5}, random_state=0)
+    assert (rows[:, 0] == 0.5).all()
+    posterior = model.predict_proba([[0.5, np.nan, np.nan, np.nan]])[0]
+    seen = [(labels == c).sum() for c in model.classes_]
+    assert stats.chisquare(seen, 4000 * posterior).pvalue > LEVEL
+    free = model.sample(300_000, random_state=1)[0]
+    near = np.abs(free[:, 0] - 0.5) < 0.01
+    for j in (1, 2, 3):
+        assert stats.ks_2samp(rows[:, j], free[near, j]).pvalue > LEVEL
+    one, own = model.sample(3000, label="birch", given={0: 0.5, 3: 1.0}, random_state=0)
+    assert set(own) == {"birch"}
+    assert (one[:, [0, 3]] == [0.5, 1.0]).all()
+    center = model.impute([[0.5, np.nan, np.nan, 1.0]], ["birch"])[0]
+    assert np.abs(one.mean(axis=0) - center).max() < 5 * one.std(axis=0).max() / np.sqrt(3000)
+
+
+def test_given_categories_move_the_class(penguins) -> None:
+    X, y = penguins
+    model = NaiveBayes().fit(X, y)
+    rows, labels = model.sample(2000, given={"island": "Torgersen", "year": 2008}, random_state=0)
+    assert set(rows["island"]) == {"Torgersen"}
+    assert set(rows["year"]) == {2008}
+    hole = pd.DataFrame([[None] * 7], columns=X.columns).assign(island="Torgersen", year=2008)
+    posterior = model.predict_proba(hole)[0]
+    assert stats.chisquare([(labels == c).sum() for c in model.classes_], 2000 * posterior).pvalue > LEVEL
+
+
+def test_the_seed_decides(blobs) -> None:
+    X, y = blobs
+    model = MixtureDiscriminant(2, random_state=0).fit(X, y)
+    a, b, c = (model.sample(20, random_state=seed)[0] for seed in (1, 1, 2))
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+    state = np.random.RandomState(1)
+    np.testing.assert_array_equal(model.sample(20, random_state=state)[0], a)
+
+
+def test_counts_and_sparse_matrices() -> None:
+    words = sparse.csr_array(np.random.RandomState(0).poisson(1.0, size=(40, 6)))
+    y = np.repeat(["law", "sport"], 20)
+    for family in ("multinomial", "poisson"):
+        model = NaiveBayes(family).fit(words, y)
+        rows, labels = model.sample(300, random_state=0)
+        assert sparse.issparse(rows)
+        assert rows.shape == (300, 6)
+        assert rows.dtype.kind == "i"
+        assert set(labels) == {"law", "sport"}
+        same = model.impute(words)
+        assert sparse.issparse(same)
+        assert (same != words).nnz == 0
+    dense = NaiveBayes("poisson").fit(words.toarray(), y)
+    assert dense.sample(3, random_state=0)[0].dtype.kind == "i"
+    expected = dense.model_.density.blocks[0].rate
+    np.testing.assert_allclose(dense.impute([[np.nan] * 6] * 2, ["law", "sport"]), expected, rtol=1e-12)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_kind_of_table_comes_back_as_it_came(penguins, tmp_path) -> None:
+    X, y = penguins
+    X = X.assign(heavy=(X["body_mass_g"] > 4200).astype("boolean"), island=X["island"].astype("category"))
+    X.loc[5, "heavy"] = pd.NA
+    X.loc[7, "island"] = None
+    expected = NaiveBayes().fit(X, y).impute(X)
+    assert expected.isna().sum().sum() == 0
+    assert expected.dtypes.tolist() == X.dtypes.tolist()
+    plain = [[v.item() if hasattr(v, "item") else v for v in row] for row in expected.to_numpy(dtype=object).tolist()]
+    cells = X.astype(object).where(X.notna(), None)
+    arrow = pa.table({name: pa.array(cells[name].tolist()) for name in X.columns})
+    dictionaries = arrow.set_column(0, "island", arrow["island"].dictionary_encode())
+    kinds = {
+        "pyarrow": (dictionaries, pa.Table, lambda t: [list(row.values()) for row in t.to_pylist()]),
+        "polars": (pl.from_arrow(dictionaries), pl.DataFrame, lambda t: [list(row) for row in t.rows()]),
+        "numpy": (cells.to_numpy(dtype=object), np.ndarray, lambda t: t.tolist()),
+    }
+    for name, (table, kind, listed) in kinds.items():
+        model = NaiveBayes().fit(table, y)
+        found = model.impute(table)
+        assert isinstance(found, kind)
+        for mine, theirs in zip(listed(found), plain, strict=True):
+            assert mine == [pytest.approx(v, rel=1e-9) if isinstance(v, float) else v for v in theirs]
+        model.save(tmp_path / "model")
+        for fitted in (model, load(tmp_path / "model")):
+            rows, labels = fitted.sample(50, random_state=0)
+            assert isinstance(rows, kind)
+            assert len(labels) == 50
+            listed_types = [{type(v) for v in column} for column in zip(*listed(rows), strict=True)]
+            assert listed_types == [{str}, {float}, {float}, {float}, {float}, {str}, {float}, {bool}]
+        if name == "pyarrow":
+            assert rows.schema.field("island").type == dictionaries.schema.field("island").type
+
+
+def test_a_model_answers_in_the_table_it_is_asked_with(penguins) -> None:
+    X, y = penguins
+    model = GaussianDiscriminant().fit(X[NUMBERS], y)
+    found = model.impute(pl.from_pandas(X[NUMBERS[::-1]]))
+    assert isinstance(found, pl.DataFrame)
+    assert found.columns == NUMBERS[::-1]
+    np.testing.assert_allclose(found.to_numpy()[:, ::-1], model.impute(X[NUMBERS]), rtol=1e-12)
+
+
+def rewrite(path, change) -> None:
+    """Change the document of a model file in place."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    document = json.loads(members["model.json"])
+    change(document["schema"])
+    members["model.json"] = json.dumps(document).encode()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+
+
+def test_files_that_do_not_say_the_kind_of_table(penguins, blobs, tmp_path) -> None:
+    """Named columns then come as pandas, unnamed ones as an array; a kind nobody knows is refused."""
+    X, y = penguins
+    path = tmp_path / "m.suffice"
+    NaiveBayes().fit(pl.from_pandas(X), y).save(path)
+    assert isinstance(load(path).sample(2)[0], pl.DataFrame)
+    rewrite(path, lambda schema: schema.pop("container"))
+    assert isinstance(load(path).sample(2)[0], pd.DataFrame)
+    rewrite(path, lambda schema: schema.update(container="spreadsheet"))
+    with pytest.raises(ModelFileError):
+        load(path)
+    GaussianDiscriminant().fit(*blobs).save(path)
+    rewrite(path, lambda schema: schema.pop("container"))
+    assert isinstance(load(path).sample(2)[0], np.ndarray)
+
+
+# --- refusals ---------------------------------------------------------------------------------------------------------
+
+
+def test_refusals_name_what_is_wrong(penguins) -> None:
+    X, y = penguins
+    model = NaiveBayes().fit(X, y)
+    for n in (0, -1, 2.5, "3", True, None):
+        with pytest.raises(SettingError, match=r"n=.*whole number of at least 1"):
+            model.sample(n)
+    with pytest.raises(SettingError, match="draws=0"):
+        model.impute(X, draws=0)
+    with pytest.raises(SettingError, match=r"'Emperor'.*'Adelie'"):
+        model.sample(2, label="Emperor")
+    with pytest.raises(DataError, match=r"'Emperor'.*'Adelie'"):
+        model.impute(X, ["Emperor"] * len(X))
+    with pytest.raises(SchemaError, match="'colour'"):
+        model.sample(2, given={"colour": "red"})
+    with pytest.raises(SettingError, match=r"'island' is 3.*string"):
+        model.sample(2, given={"island": 3})
+    with pytest.raises(SettingError, match=r"'year' is 'late'.*numeric"):
+        model.sample(2, given={"year": "late"})
+    with pytest.raises(SettingError, match=r"'island'.*never seen.*'Biscoe'"):
+        model.sample(2, given={"island": "Anvers"})
+    with pytest.raises(SettingError, match=r"'year'.*leave it out"):
+        model.sample(2, given={"year": None})
+    with pytest.raises(SettingError, match="twice"):
+        model.sample(2, given={"year": 2008, 6: 2009})
+    with pytest.raises(DataError, match="'body_mass_g'"):
+        model.sample(2, given={"body_mass_g": np.inf})
+
+
+def test_multinomial_columns_refuse_holes_and_half_given_rows() -> None:
+    X = np.array([[2.0, 0, 1], [1, 0, 0], [0, 3, 1], [0, 1, 2]])
+    model = NaiveBayes("multinomial").fit(X, ["a", "a", "b", "b"])
+    with pytest.raises(DataError, match="Column 1 misses a count"):
+        model.impute([[1.0, np.nan, 2.0]])
+    with pytest.raises(SettingError, match="share out a total"):
+        model.sample(2, given={0: 1})
+    rows, _ = model.sample(2, given={0: 1, 1: 0, 2: 4})
+    assert rows.tolist() == [[1, 0, 4], [1, 0, 4]]
+
+
+def test_a_column_without_any_value_cannot_be_filled() -> None:
+    X = np.array([[1.0, np.nan], [2.0, np.nan], [5.0, np.nan], [6.0, np.nan]])
+    model = GaussianDiscriminant().partial_fit(X, [0, 0, 1, 1])
+    for ask in (lambda: model.impute(X), lambda: model.sample(3)):
+        with pytest.raises(DataError, match=r"No row learned so far has a value in 1"):
+            ask()
+
+
+def test_missing_error_forbids_holes_but_not_samples(blobs) -> None:
+    X, y = blobs
+    model = GaussianDiscriminant(missing="error").fit(X, y)
+    with pytest.raises(DataError, match="contains NaN"):
+        model.impute([[np.nan, 1, 2, 3]])
+    assert model.sample(3, given={0: 1.0}, random_state=0)[0].shape == (3, 4)

@@ -1,0 +1,83 @@
+"""Cells to fill, by block: from a joint model of two independent blocks with known parameters."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from suffice.densities import Categorical, Full, Gaussian, Product
+from suffice.joint import JointModel
+from suffice.tasks.impute import draw, impute
+
+PRIOR = np.array([0.25, 0.75])
+MEANS = np.array([[0.0, 1.0], [2.0, -1.0]])
+SIGMA = np.array([[1.0, 0.6], [0.6, 1.0]])
+P = np.array([[0.9, 0.1], [0.3, 0.7]])
+
+
+@pytest.fixture
+def model() -> JointModel:
+    log_p = np.log(np.column_stack([P, [0.05, 0.05]]))
+    gaussian = Gaussian(MEANS, Full.factor(SIGMA[None]), (0, 1))
+    return JointModel((0, 1), np.log(PRIOR), Product((gaussian, Categorical((("u", "v"),), (log_p,), (log_p,)))))
+
+
+ROWS = (np.array([[0.5, np.nan], [1.0, 2.0], [np.nan, np.nan], [3.0, np.nan]]), (np.array([1, -1, -1, 0]),))
+
+
+def posteriors() -> np.ndarray:
+    """p(k | observed cells) by SciPy's densities."""
+    likelihood = np.ones((4, 2))
+    for k in range(2):
+        likelihood[0, k] = stats.norm(MEANS[k, 0], 1).pdf(0.5) * P[k, 1]
+        likelihood[1, k] = stats.multivariate_normal(MEANS[k], SIGMA).pdf([1.0, 2.0])
+        likelihood[3, k] = stats.norm(MEANS[k, 0], 1).pdf(3.0) * P[k, 0]
+    joint = likelihood * PRIOR
+    return joint / joint.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.parametrize("chunk", [1, 1 << 20])
+def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -> None:
+    monkeypatch.setattr("suffice.tasks.impute.CHUNK_CELLS", chunk)
+    numbers, levels = impute(model, ROWS)
+    weight = posteriors()
+    assert numbers.row.tolist() == [0, 2, 2, 3]
+    assert numbers.column.tolist() == [1, 0, 1, 1]
+    by_class = [
+        MEANS[:, 1] + 0.6 * (0.5 - MEANS[:, 0]),
+        MEANS[:, 0],
+        MEANS[:, 1],
+        MEANS[:, 1] + 0.6 * (3.0 - MEANS[:, 0]),
+    ]
+    expected = [weight[i] @ own for i, own in zip([0, 2, 2, 3], by_class, strict=True)]
+    np.testing.assert_allclose(numbers.value[0], expected, rtol=1e-12)
+    assert levels.row.tolist() == [1, 2]
+    assert levels.value[0].tolist() == (weight[[1, 2]] @ P).argmax(axis=1).tolist()
+
+
+def test_known_classes_are_certain(model) -> None:
+    numbers, levels = impute(model, ROWS, np.array([1, 1, 0, -1]))
+    np.testing.assert_allclose(numbers.value[0][:3], [-1.0 + 0.6 * (0.5 - 2.0), 0.0, 1.0], rtol=1e-12)
+    assert levels.value[0].tolist() == [1, 0]
+
+
+def test_draws_are_of_the_class_and_its_conditional(model) -> None:
+    numbers, levels = draw(model, ROWS, 3000, np.random.RandomState(0))
+    weight = posteriors()
+    assert numbers.value.shape == (3000, 4)
+    assert levels.value.shape == (3000, 2)
+    center = MEANS[:, 1] + 0.6 * (0.5 - MEANS[:, 0])
+
+    def cdf(x: np.ndarray) -> np.ndarray:
+        return np.asarray(stats.norm(center, 0.8).cdf(np.asarray(x)[..., None]) @ weight[0])
+
+    assert stats.kstest(numbers.value[:, 0], cdf).pvalue > 1e-3
+    share = weight[1] @ P[:, 1]
+    assert stats.binomtest(int(levels.value[:, 0].sum()), 3000, share).pvalue > 1e-3
+
+
+def test_complete_rows_have_nothing_to_fill(model) -> None:
+    complete = (np.array([[0.5, 1.0]]), (np.array([1]),))
+    assert all(not cells.row.size for cells in impute(model, complete))
+    assert all(not cells.row.size for cells in draw(model, complete, 2, np.random.RandomState(0)))
