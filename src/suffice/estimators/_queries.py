@@ -22,10 +22,11 @@ from ..table import Table, read_table
 from ..tasks import classify
 from ._labels import check_label_kinds, read_labels, read_weights
 from ._persistence import save_fitted
+from ._reasons import ReasonsMixin
 from ._unlabelled import Batch, Joined, join_unlabelled
 
 
-class GenerativeEstimator(ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(ReasonsMixin, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
