@@ -154,7 +154,10 @@ def _variances(covariance: Any) -> Array:
 
 def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions of correlated columns, rows that miss the same cells together."""
-    k, n, d = len(density.means), *rows.shape
+    k, (n, d) = len(density.means), rows.shape
+    if len(density.used) == d and not np.isnan(rows).any():
+        score, error = _complete(density, rows.astype(np.float64, copy=False), orders, errors)
+        return Explanation(score, None, error)
     score = np.zeros((k, n, d))
     variance = np.zeros(score.shape) if errors else None
     used = list(density.used)
