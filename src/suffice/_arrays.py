@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, lapack, solve_triangular
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import betainc, digamma, gammaln, logsumexp
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "Array",
     "Codes",
     "NDArray",
+    "betainc",
     "cholesky",
     "digamma",
     "gammaln",
