@@ -32,3 +32,14 @@ class JointModel:
         """Return (order, log coefficient) of π_k p(x | k) for the chosen rows as the smoothing vanishes."""
         order, score = self.density.limit(rows, chosen)
         return order, score + log_prior
+
+    def condition(self, rows: Sequence[Any], posterior: Array) -> tuple[Any, ...]:
+        """Return the rows with each missing cell at its mean, or most probable category, given the observed ones.
+
+        `posterior` (n, k) says how much each class counts in a row: p(k | row), or 1 for a class that is known.
+        """
+        return self.density.condition(rows, posterior)
+
+    def sample(self, rows: Sequence[Any], codes: Codes, rng: Any) -> tuple[Any, ...]:
+        """Return the rows with each missing cell drawn from p(missing | observed, class), for class numbers (n,)."""
+        return self.density.sample(rows, codes, rng)

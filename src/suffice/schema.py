@@ -46,10 +46,11 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The columns a model was fitted on, in order."""
+    """The columns a model was fitted on, in order, and the kind of table they came in (see `table.CONTAINERS`)."""
 
     columns: tuple[Column, ...]
     named: bool
+    container: str = field(default="numpy", compare=False)
     names: tuple[Name, ...] = field(init=False, repr=False, compare=False)  # of the columns in order
     text: frozenset[int] = field(init=False, repr=False, compare=False)  # positions of columns of text labels
 
@@ -104,7 +105,7 @@ class Schema:
             replace(mine, kind=kind) if mine.kind is Kind.EMPTY else mine
             for mine, kind in zip(self.columns, kinds, strict=True)
         )
-        return Schema(tuple(columns), self.named)
+        return Schema(tuple(columns), self.named, self.container)
 
 
 def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:
@@ -115,4 +116,4 @@ def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:
 @lru_cache(maxsize=16)
 def unnamed_schema(d: int, kind: Kind) -> Schema:
     """Return the schema of `d` columns of one kind without names; one object for all, since d may be large."""
-    return Schema(tuple(Column(j, kind) for j in range(d)), named=False)
+    return Schema(tuple(Column(j, kind) for j in range(d)), named=False, container="sparse")

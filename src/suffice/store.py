@@ -29,6 +29,7 @@ from .stats import (
     SumStats,
     ValueStats,
 )
+from .table import CONTAINERS
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 1
@@ -65,6 +66,7 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         **state,
         "schema": {
             "named": schema.named,
+            "container": schema.container,
             "columns": [{"name": column.name, "kind": column.kind.value} for column in schema.columns],
         },
         "classes": list(statistics.classes),
@@ -195,7 +197,11 @@ def _schema(saved: dict[str, Any]) -> Schema:
     columns = tuple(Column(column["name"], Kind(column["kind"])) for column in saved["columns"])
     if not columns or not all(isinstance(column.name, str | int) for column in columns):
         raise ValueError("columns")
-    return Schema(columns, bool(saved["named"]))
+    named = bool(saved["named"])
+    container = saved.get("container", "pandas" if named else "numpy")  # older files do not say
+    if container not in CONTAINERS:
+        raise ValueError("container")
+    return Schema(columns, named, container)
 
 
 def _statistics(document: dict[str, Any], schema: Schema, arrays: dict[str, Array]) -> ByClass:

@@ -12,8 +12,10 @@ from .. import __version__
 from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
 from .fit import fit
+from .impute import impute
 from .predict import predict
 from .problems import UsageProblem, one_line
+from .sample import sample
 from .show import show
 
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -28,7 +30,7 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
 """
 
 
-COMMANDS = (fit, predict, show, compare)
+COMMANDS = (fit, predict, impute, sample, show, compare)
 
 
 def build() -> App:

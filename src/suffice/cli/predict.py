@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from .files import check_writable, file_format, read_table, write_csv, write_table
-from .output import Common, print_json, progress
-from .problems import ColumnProblem, count, one_line
+from .answers import deliver, free_name, model_columns, open_model
+from .files import check_writable, file_format, read_table
+from .output import Common, progress
+from .problems import one_line
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
@@ -42,30 +42,16 @@ def predict(
     keep
         Copy the columns of DATA in front of the answers.
     """
-    from .. import load
-    from ..store import read_model
-    from .files import check_readable
-
     if output is not None:
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
-    check_readable(model)
-    estimator = load(model)
-    schema = read_model(model)[1]
+    estimator, schema = open_model(model)
     table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
-    rows = _model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
+    rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     answers = _answer(estimator, rows, common)
     if keep:
         answers = _beside(table, answers, common)
-    _deliver(answers, estimator.classes_.tolist(), output, common)
-
-
-def _model_columns(table: Any, names: list[str], path: Path) -> Any:
-    """Return the columns that the model uses, in its order."""
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise ColumnProblem.absent(missing, table.column_names, path, "which the model needs")
-    return table.select(names)
+    deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
 def _answer(estimator: Any, rows: Any, common: Common) -> Any:
@@ -98,28 +84,6 @@ def _names(estimator: Any) -> list[str]:
 
 def _beside(table: Any, answers: Any, common: Common) -> Any:
     """Return the columns of the table and then the answers, renamed where the table has a column of that name."""
-    taken = set(table.column_names)
     for name, column in zip(answers.column_names, answers.columns, strict=True):
-        free = name
-        while free in taken:
-            free = f"predicted_{free}"
-        if free != name:
-            common.remark(f"The table has a column {name!r} already, so the answer is in {free!r}.")
-        taken.add(free)
-        table = table.append_column(free, column)
+        table = table.append_column(free_name(name, "predicted_", table.column_names, common), column)
     return table
-
-
-def _deliver(answers: Any, classes: list[Any], output: Path | None, common: Common) -> None:
-    if output is not None:
-        with progress(common, f"Writing {output.name}"):
-            write_table(answers, output)
-        common.remark(f"Wrote {output}: {count(answers.num_rows, 'row')}.")
-    if common.json:
-        summary: dict[str, Any] = {"rows": answers.num_rows, "classes": classes, "columns": answers.column_names}
-        found = {"output": str(output)} if output is not None else {"predictions": answers.to_pylist()}
-        print_json(summary | found)
-    elif output is None:
-        sys.stdout.flush()
-        write_csv(answers, sys.stdout.buffer)
-        sys.stdout.buffer.flush()

@@ -1,4 +1,4 @@
-"""Parameters → log densities by class. No data, no fitting.
+"""Parameters → log densities, conditionals and draws by class. No data, no fitting.
 
 The contract of a class-conditional density (frozen; `k` classes):
 
@@ -9,6 +9,12 @@ may provide
     limit_terms(rows)        the same as order and coefficient, for densities that can be zero
     limit(rows)              order and coefficient of a density that is zero, see `discrete.Categorical`
     marginal(columns)        the density of some of the columns
+    condition(rows, posterior)
+                             the rows with each missing cell replaced by its mean, or its most probable category, given
+                             the observed cells of the row; classes count by `posterior` (n, k), which may be that of
+                             a few rows only: callers pass rows in chunks. Observed cells come back as they are.
+    sample(rows, codes, rng) the rows with each missing cell drawn from p(missing | observed, class), the class of each
+                             row given (n,); rows without any observed cell are new rows. `rng` is a RandomState.
     log_prior(smoothing)     log of the prior on the parameters that smoothing stands for, up to a constant, in nats:
                              EM with missing labels climbs the likelihood times this
     parameters(j)            the parameters of column j by class, {name: (k,)}, for families of independent columns

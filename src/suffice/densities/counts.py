@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._arrays import Array, gammaln, is_sparse, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, gammaln, is_sparse, np, parallel_map, row_chunks
+from .discrete import fill_missing
 
 CHUNK_CELLS = 1 << 18
 
@@ -104,17 +105,39 @@ class Multinomial(CountDensity):
     """Shares of a total: `p` (k, d), each row summing to one.
 
     log p(x | k) = Σ_j x_j log p_kj, without the coefficient log (N! / Π x_j!), which is the same for every class and
-    cancels in each posterior. It is the log probability of the words of a text in their order.
+    cancels in each posterior. It is the log probability of the words of a text in their order. `size` (k,) is the mean
+    total of a row, which only `sample` uses. There is no `condition`: without all counts the total is unknown.
     """
 
     p: Array
     limit_p: Array
+    size: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Multinomial:
         """Return the density of the counts of some of the columns, given their sum."""
         kept = list(columns)
         total = self.p[:, kept].sum(axis=1, keepdims=True)
-        return Multinomial(self.p[:, kept] / total, self.limit_p[:, kept] / total)
+        size = None if self.size is None else self.size * total[:, 0]
+        return Multinomial(self.p[:, kept] / total, self.limit_p[:, kept] / total, size)
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return counts (n, d) drawn for rows of the classes `codes` (n,) in which every cell is missing (NaN).
+
+        The density is that of counts given their total, so a total is drawn first, as a Poisson number of mean `size`.
+        Rows without a missing cell stay as they are.
+        """
+        out = np.array(rows, dtype=np.float64)
+        empty = np.flatnonzero(np.isnan(out).any(axis=1))
+        if not len(empty):
+            return out
+        if self.size is None or not np.isnan(out[empty]).all():
+            raise ValueError("counts that share out a total are drawn all together, for classes of known size")
+        below = np.cumsum(self.p, axis=1)
+        for i in empty:
+            c = codes[i]
+            point = rng.random_sample(rng.poisson(self.size[c])) * below[c, -1]
+            out[i] = np.bincount(np.searchsorted(below[c], point, side="right"), minlength=out.shape[1])
+        return out
 
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class."""
@@ -139,6 +162,15 @@ class Bernoulli(CountDensity):
     q: Array
     limit_p: Array
     limit_q: Array
+
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) at its more probable value, 1 if Σ_k p_k p_kj > ½ else 0."""
+        odds = posterior @ (self.p - self.q)
+        return fill_missing(rows, lambda row, j: odds[row, j] > 0.0)
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) drawn as 0 or 1 for the row's class (n,)."""
+        return fill_missing(rows, lambda row, j: rng.random_sample(len(row)) < self.p[codes[row], j])
 
     def marginal(self, columns: Sequence[int]) -> Bernoulli:
         """Return the density of some of the columns."""
@@ -171,6 +203,15 @@ class Poisson(CountDensity):
 
     rate: Array
     limit_rate: Array
+
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) at its expected count Σ_k p_k rate_kj, seldom whole."""
+        rate = posterior @ self.rate
+        return fill_missing(rows, lambda row, j: rate[row, j])
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) drawn as a count for the row's class (n,)."""
+        return fill_missing(rows, lambda row, j: rng.poisson(self.rate[codes[row], j]))
 
     def marginal(self, columns: Sequence[int]) -> Poisson:
         """Return the density of some of the columns."""

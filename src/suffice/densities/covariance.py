@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from .._arrays import Array, invert_triangular, lower_factor, np, parallel_map, row_chunks
+from .conditional import Conditional, Factors, Independent, Regression
 
 CHUNK_CELLS = 1 << 17  # 1 MiB of float64 per buffer: whitened rows are squared while still in cache
 PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
@@ -36,6 +37,10 @@ class Covariance(Protocol):
 
     def marginal(self, columns: Sequence[int]) -> Covariance:
         """Return the covariance of some of the columns."""
+        ...
+
+    def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
+        """Return the law of some columns given others under the i-th covariance."""
         ...
 
     def dense(self) -> Array:
@@ -184,6 +189,9 @@ class Full:
     def marginal(self, columns: Sequence[int]) -> Full:
         return Full.factor(self.scatter[:, columns][:, :, columns], self.divisor)
 
+    def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
+        return Regression.of(self.scatter[i], float(self.divisor[i]), observed, missing)
+
     def dense(self) -> Array:
         return np.asarray(self.scatter / self.divisor[:, None, None])
 
@@ -258,6 +266,9 @@ class Diagonal:
     def marginal(self, columns: Sequence[int]) -> Diagonal:
         return Diagonal(self.variance[:, columns])
 
+    def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
+        return Independent(np.sqrt(self.variance[i, list(missing)]))
+
     def dense(self) -> Array:
         return np.stack([np.diag(row) for row in self.variance])
 
@@ -293,6 +304,9 @@ class Spherical:
 
     def marginal(self, columns: Sequence[int]) -> Spherical:
         return Spherical(self.variance, len(columns))
+
+    def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
+        return Independent(np.full(len(missing), np.sqrt(self.variance[i])))
 
     def dense(self) -> Array:
         return np.asarray(self.variance[:, None, None] * np.eye(self.d))
@@ -358,6 +372,10 @@ class LowRank:
         basis, values = zip(*(_thin_spectrum(z) for z in kept), strict=True)
         lifted = tuple(v + s for v, s in zip(values, self.floor, strict=True))
         return LowRank(self.scale[:, columns], basis, lifted, self.floor)
+
+    def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
+        loadings = self.basis[i] * np.sqrt(np.maximum(self.values[i] - self.floor[i], 0.0))
+        return Factors.of(loadings, self.scale[i], float(self.floor[i]), observed, missing)
 
     def dense(self) -> Array:
         matrices = []

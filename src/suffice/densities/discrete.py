@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
 from ..schema import Level
@@ -72,6 +73,31 @@ class Categorical:
         """Return α Σ log p(level | class), up to a constant the log Dirichlet(α + 1) density of which p is the mode."""
         return smoothing * sum(float(log_p[:, :-1].sum()) for log_p in self.log_p) if smoothing > 0 else 0.0
 
+    def condition(self, columns: Sequence[Codes], posterior: Array) -> tuple[Codes, ...]:
+        """Return the columns with each missing cell (−1) at its most probable level; ties go to the first level.
+
+        p(level | row) = Σ_k p_k p(level | k), with `posterior` p (n, k). A column without levels keeps its holes.
+        """
+
+        def best(j: int, row: Codes) -> Codes:
+            return np.asarray((posterior[row] @ np.exp(self.log_p[j][:, :-1])).argmax(axis=1))
+
+        return self._filled(columns, best)
+
+    def sample(self, columns: Sequence[Codes], codes: Codes, rng: Any) -> tuple[Codes, ...]:
+        """Return the columns with each missing cell (−1) drawn from the probabilities of the row's class (n,)."""
+        return self._filled(columns, lambda j, row: draw_codes(np.exp(self.log_p[j][:, :-1]), rng, codes[row]))
+
+    def _filled(self, columns: Sequence[Codes], value: Callable[[int, Codes], Codes]) -> tuple[Codes, ...]:
+        filled = []
+        for j, column in enumerate(columns):
+            row = np.flatnonzero(column < 0)
+            if len(row) and self.levels[j]:
+                column = column.astype(np.int64)
+                column[row] = value(j, row)
+            filled.append(column)
+        return tuple(filled)
+
     def limit(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
         """Return (order, log coefficient), each (n, k): the density is coefficient · α^order as smoothing α → 0.
 
@@ -97,3 +123,24 @@ class Categorical:
             if zero.any():
                 order[:, :, j] = np.concatenate([zero.astype(np.float64), missing], axis=1)[:, code]
         return order, score
+
+
+def draw_codes(probabilities: Array, rng: Any, choice: Codes | None = None) -> Codes:
+    """Return one number per row of `probabilities` (n, m), drawn in their proportion; `choice` (h,) picks rows.
+
+    A probability of zero is never drawn.
+    """
+    below = np.cumsum(probabilities, axis=1)
+    below = below if choice is None else below[choice]
+    total = below[:, -1]
+    point = np.minimum(rng.random_sample(len(below)) * total, np.nextafter(total, 0.0))  # rounding must not reach it
+    return np.asarray(np.minimum((below <= point[:, None]).sum(axis=1), below.shape[1] - 1))
+
+
+def fill_missing(rows: Array, value: Callable[[Codes, Codes], Any]) -> Array:
+    """Return a copy of rows (n, d) whose missing cells (NaN) are value(row numbers, column numbers)."""
+    out = np.array(rows, dtype=np.float64)
+    row, column = np.nonzero(np.isnan(out))
+    if len(row):
+        out[row, column] = value(row, column)
+    return out

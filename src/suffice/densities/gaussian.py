@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from .._arrays import Array, np, pattern_groups
+from .._arrays import Array, Codes, np, pattern_groups
 from .covariance import Covariance
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -49,6 +50,63 @@ class Gaussian:
         position = {c: i for i, c in enumerate(self.used)}
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
+
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) at its mean given the observed cells of the row.
+
+        E[x_m | x_o] = Σ_k p_k (μ_km + Σ_k,mo Σ_k,oo⁻¹ (x_o − μ_ko)), with `posterior` p (n, k): within a class, least
+        squares. A column that never varies has its constant.
+        """
+        out = self._with_constants(rows, posterior.argmax(axis=1))
+        for index, seen, unseen, observed, missing in self._holes(out):
+            block, share = out[np.ix_(index, seen)], posterior[index]
+            if self.covariance.g == 1:  # one regression for all classes, about the expected class mean
+                law = self.covariance.conditional(0, observed, missing)
+                guess = law.mean(block - share @ self.means[:, seen]) + share @ self.means[:, unseen]
+            else:
+                guess = np.zeros((len(index), len(unseen)))
+                for c in np.flatnonzero(share.any(axis=0)):
+                    law, own = self.covariance.conditional(int(c), observed, missing), np.flatnonzero(share[:, c])
+                    part = law.mean(block[own] - self.means[c, seen]) + self.means[c, unseen]
+                    guess[own] += part * share[own, c][:, None]
+            out[np.ix_(index, unseen)] = guess
+        return out
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) drawn given the observed ones, in the row's class (n,)."""
+        out = self._with_constants(rows, codes)
+        for index, seen, unseen, observed, missing in self._holes(out):
+            own = codes[index]
+            centered = out[np.ix_(index, seen)] - self.means[np.ix_(own, seen)]
+            drawn = self.means[np.ix_(own, unseen)]
+            covariance_of = own if self.covariance.g > 1 else np.zeros_like(own)
+            for i in np.unique(covariance_of):
+                law, mine = self.covariance.conditional(int(i), observed, missing), np.flatnonzero(covariance_of == i)
+                drawn[mine] += law.mean(centered[mine]) + law.noise(len(mine), rng)
+            out[np.ix_(index, unseen)] = drawn
+        return out
+
+    def _with_constants(self, rows: Array, codes: Codes) -> Array:
+        """Return a copy of the rows in which columns that never vary have no missing cell."""
+        out = np.array(rows, dtype=np.float64)
+        for j in sorted(set(range(out.shape[1])) - set(self.used)):
+            missing = np.isnan(out[:, j])
+            out[missing, j] = self.means[codes[missing], j]
+        return out
+
+    def _holes(self, rows: Array) -> Iterator[tuple[Codes, Codes, Codes, list[int], list[int]]]:
+        """Yield, by pattern of missing cells, the rows and which columns they have and miss.
+
+        Columns come twice: numbered in the table, and among the used ones, as the covariance numbers them.
+        """
+        used = np.array(self.used, dtype=np.intp)
+        present = ~np.isnan(rows if len(used) == rows.shape[1] else rows[:, used])
+        incomplete = np.flatnonzero(~present.all(axis=1))
+        if not len(incomplete):
+            return
+        for observed, index in pattern_groups(present[incomplete]):
+            missing = np.setdiff1d(np.arange(len(used)), observed)
+            yield incomplete[index], used[observed], used[missing], observed.tolist(), missing.tolist()
 
 
 def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:

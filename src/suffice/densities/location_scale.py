@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Any, Self
 
-from .._arrays import Array, gammaln, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks
+from .discrete import fill_missing
 
 CHUNK_CELLS = 1 << 16
 
@@ -77,6 +78,31 @@ class LocationScale:
         used = tuple(i for i, c in enumerate(kept) if c in set(self.used))
         return replace(self, location=self.location[:, kept], scale=self.scale[:, kept], used=used)
 
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) at its expected location Σ_k p_k m_kj.
+
+        `posterior` p is (n, k). That is the mean, where there is one: a Student t with df ≤ 1 has a centre only.
+        """
+        center = posterior @ self.location
+        constant = np.setdiff1d(np.arange(center.shape[1]), self.used)
+        center[:, constant] = self.location[posterior.argmax(axis=1)][:, constant]
+        return fill_missing(rows, lambda row, j: center[row, j])
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) drawn from the density of the row's class (n,)."""
+        varies = np.isin(np.arange(self.location.shape[1]), self.used)
+
+        def draw(row: Codes, j: Codes) -> Array:
+            c = codes[row]
+            spread = np.where(varies[j], self.scale[c, j], 0.0)
+            return np.asarray(self.location[c, j] + spread * self._standard_draws(c, j, rng))
+
+        return fill_missing(rows, draw)
+
+    @abstractmethod
+    def _standard_draws(self, c: Codes, j: Codes, rng: Any) -> Array:
+        """Return one draw of (x − location) / scale for each pair of a class and a column."""
+
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class; a column that never varies has a location only."""
         own = {"location": self.location[:, j]}
@@ -92,6 +118,9 @@ class Laplace(LocationScale):
 
     def _log_constant(self) -> Array:
         return np.full(self.scale.shape, -np.log(2.0))
+
+    def _standard_draws(self, c: Codes, j: Codes, rng: Any) -> Array:
+        return np.asarray(rng.laplace(size=len(j)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +140,9 @@ class StudentT(LocationScale):
     def _log_constant(self) -> Array:
         df = self.df
         return np.asarray(gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df))
+
+    def _standard_draws(self, c: Codes, j: Codes, rng: Any) -> Array:
+        return np.asarray(rng.standard_t(self.df[c, j]))
 
     def marginal(self, columns: Sequence[int]) -> Self:
         """Return the density of some of the columns."""

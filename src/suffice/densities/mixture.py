@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from .._arrays import Array, Codes, np
+from .discrete import draw_codes
 from .gaussian import Gaussian
 
 
@@ -40,6 +42,27 @@ class Mixture:
     def marginal(self, columns: Sequence[int]) -> Mixture:
         """Return the density of some of the columns: the same weights, each component's marginal."""
         return Mixture(self.components.marginal(columns), self.owner, self.log_weight)
+
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        """Return rows (n, d) with each missing cell (NaN) at its mean given the observed cells of the row.
+
+        Every component counts by p(class | row) p(component | x_o, class): what is observed moves the weights.
+        """
+        share = np.exp(self._log_responsibility(rows))
+        share *= posterior[:, self.owner]
+        return self.components.condition(rows, share)
+
+    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+        """Return rows (n, d) with missing cells (NaN) drawn from a component of the row's class, itself drawn."""
+        share = np.where(self.owner == codes[:, None], np.exp(self._log_responsibility(rows)), 0.0)
+        return self.components.sample(rows, draw_codes(share, rng), rng)
+
+    def _log_responsibility(self, rows: Array) -> Array:
+        """Return log p(component | x_o, its class), (n, m) in nats; where no component has density, log weights."""
+        scores = self.components.log_density(rows)
+        scores += self.log_weight
+        total = sum_within(scores, self.owner)[:, self.owner]
+        return np.where(np.isfinite(total), scores - np.where(np.isfinite(total), total, 0.0), self.log_weight)
 
 
 def sum_within(scores: Array, owner: Codes) -> Array:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, is_sparse, np
 
 
 class Density(Protocol):
@@ -30,15 +30,48 @@ class Product:
             total += block.log_density(part)
         return total
 
+    def condition(self, rows: Sequence[Any], posterior: Array) -> tuple[Any, ...]:
+        """Return the rows with each missing cell at its best guess, classes weighted by `posterior` (n, k).
+
+        Blocks are independent within a class, so each is completed by itself.
+        """
+        blocks: tuple[Any, ...] = self.blocks
+        parts = zip(blocks, rows, strict=True)
+        return tuple(block.condition(part, posterior) if has_holes(part) else part for block, part in parts)
+
+    def sample(self, rows: Sequence[Any], codes: Codes, rng: Any) -> tuple[Any, ...]:
+        """Return the rows with each missing cell drawn given the row and its class (n,)."""
+        blocks: tuple[Any, ...] = self.blocks
+        parts = zip(blocks, rows, strict=True)
+        return tuple(block.sample(part, codes, rng) if has_holes(part) else part for block, part in parts)
+
     def limit(self, rows: Sequence[Any], chosen: Codes) -> tuple[Array, Array]:
         """Return (order, log coefficient) of the chosen rows, see `Categorical.limit`; most blocks have order 0."""
         order: Array | float = 0.0
         score: Array | float = 0.0
         for block, part in zip(self.blocks, rows, strict=True):
-            own = [column[chosen] for column in part] if isinstance(part, tuple) else part[chosen]
+            own = take_rows(part, chosen)
             if hasattr(block, "limit"):
                 extra, coefficient = block.limit(own)
                 order, score = order + extra, score + coefficient
             else:
                 score = score + block.log_density(own)
         return np.asarray(order), np.asarray(score)
+
+
+def take_rows(part: Any, index: Codes) -> Any:
+    """Return some rows of a block: numbers (n, d), a sparse matrix, or one array of codes per column."""
+    return tuple(column[index] for column in part) if isinstance(part, tuple) else part[index]
+
+
+def missing_cells(part: Any) -> NDArray[np.bool_] | None:
+    """Return which cells of a block are missing (n, d), or None where nothing can be (a sparse matrix)."""
+    if isinstance(part, tuple):
+        return np.column_stack([column < 0 for column in part])
+    return None if is_sparse(part) else np.isnan(part)
+
+
+def has_holes(part: Any) -> bool:
+    """Return whether any cell of a block is missing."""
+    missing = missing_cells(part)
+    return missing is not None and bool(missing.any())

@@ -17,7 +17,7 @@ from ..table import factorize, label_values
 def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
 
-    DataError if any label is missing, or, with missing="em", if all are.
+    DataError if any label is missing, or, with missing="em", if all are; with missing="any" no label need be there.
     """
     if y is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
@@ -36,7 +36,7 @@ def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple
     if strange:
         raise SchemaError.unsupported("y", type(strange[0]).__name__)
     absent = np.flatnonzero(codes < 0)
-    if len(absent) and (missing == "error" or not levels):
+    if len(absent) and (missing == "error" or (missing == "em" and not levels)):
         way = "give some labels" if missing != "error" else "drop those rows, or fill in their labels"
         also = "; fit, given all rows at once, can use them as they are" if missing == "error" else ""
         raise DataError(

@@ -20,13 +20,14 @@ from ..schema import Kind, Level, Name, Schema, sort_levels
 from ..stats import ByClass
 from ..table import Table, read_table
 from ..tasks import classify
+from ._generation import Generation
 from ._labels import check_label_kinds, read_labels, read_weights
 from ._persistence import save_fitted
-from ._reasons import ReasonsMixin
+from ._reasons import Reasons
 from ._unlabelled import Batch, Joined, join_unlabelled
 
 
-class GenerativeEstimator(ReasonsMixin, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -285,10 +286,17 @@ class GenerativeEstimator(ReasonsMixin, ClassifierMixin, BaseEstimator):
 
     def _rows(self, X: Any) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks."""
+        return self._encoded(*self._aligned(X))
+
+    def _aligned(self, X: Any) -> tuple[Table, Sequence[int]]:
+        """Read a table; column p of the model stands at the p-th of the positions returned with it."""
         check_is_fitted(self, "statistics_")
         table = read_table(X)
         _check_filled(table, type(self).__name__)
-        order = self._align(table)
+        return table, self._align(table)
+
+    def _encoded(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]:
+        """Return the rows of a table by block."""
         rows = _encode(table, order, self._blocks)
         self._check_missing(rows, self._blocks)
         pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)

@@ -13,7 +13,7 @@ from ._labels import read_labels
 from ._simulated import hotelling_law, make_replicates
 
 
-class ReasonsMixin:
+class Reasons:
     """`explain` and `outlier_pvalues`, for every estimator."""
 
     _simulated: tuple[JointModel, list[outliers.Replicate]]

@@ -17,8 +17,22 @@ from .arrays import ArrayTable
 from .categories import factorize, recode
 from .frames import FrameTable, label_values
 from .matrices import ContainerError, SparseTable
+from .writing import CONTAINERS, Holes, NewColumn, make_sparse, make_table, stack_sparse
 
-__all__ = ["SparseTable", "Table", "factorize", "label_values", "read_table", "recode"]
+__all__ = [
+    "CONTAINERS",
+    "Holes",
+    "NewColumn",
+    "SparseTable",
+    "Table",
+    "factorize",
+    "label_values",
+    "make_sparse",
+    "make_table",
+    "read_table",
+    "recode",
+    "stack_sparse",
+]
 
 
 class Table(Protocol):
@@ -36,6 +50,10 @@ class Table(Protocol):
 
         Levels given as a `range` need not all occur.
         """
+        ...
+
+    def fill(self, holes: Holes) -> Any:
+        """Return a table of the kind it was made from with these cells filled, all others as they were."""
         ...
 
 

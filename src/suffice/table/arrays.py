@@ -10,6 +10,7 @@ from ..errors import DataError, SchemaError
 from ..schema import Column, Kind, Level, Schema
 from .categories import factorize, factorize_integers
 from .cells import as_float, check_finite, object_kind
+from .writing import Holes, fill_array
 
 
 class ArrayTable:
@@ -37,6 +38,9 @@ class ArrayTable:
             self._coded = factorize_integers(self._values)  # all columns at once, while their rows are in cache
         coded = self._coded[position] if self._coded else None
         return coded or factorize(self._values[:, position], self.schema.names[position])
+
+    def fill(self, holes: Holes) -> Any:
+        return fill_array(self._values, holes)
 
 
 def _rectangle(X: Any) -> Any:

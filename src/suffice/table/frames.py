@@ -12,6 +12,7 @@ from ..errors import SchemaError
 from ..schema import Column, Kind, Level, Name, Schema, sort_levels
 from .categories import factorize, factorize_objects, recode
 from .cells import as_float, check_finite, holds_value, object_kind, plain_value
+from .writing import FRAMES, Holes, fill_frame
 
 
 class FrameTable:
@@ -26,7 +27,8 @@ class FrameTable:
             Column(name if self._named else j, _series_kind(frame.get_column(name), name))
             for j, name in enumerate(names)
         )
-        self.schema = Schema(columns, self._named)
+        library = frame.implementation.value
+        self.schema = Schema(columns, self._named, library if library in FRAMES else "pandas")
 
     def _series(self, position: int) -> nw.Series[Any]:
         return self._frame.get_column(self._frame.columns[position])
@@ -49,6 +51,9 @@ class FrameTable:
         if series.dtype == nw.Object:
             return factorize(series.to_numpy(), name)
         return _factorize_series(series, kind)
+
+    def fill(self, holes: Holes) -> Any:
+        return fill_frame(self._frame, holes)
 
 
 def _series_kind(series: nw.Series[Any], name: Name) -> Kind:

@@ -9,6 +9,7 @@ from .._arrays import Array, Codes, np, sparse
 from ..errors import DataError
 from ..schema import Kind, Level, unnamed_schema
 from .cells import LARGEST
+from .writing import Holes
 
 
 class ContainerError(DataError, TypeError):
@@ -51,6 +52,10 @@ class SparseTable:
     def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
         """Refuse: a family that asks for every cell is not for sparse matrices."""
         raise _refused()
+
+    def fill(self, holes: Holes) -> Any:
+        """Return a copy: a sparse matrix has no holes."""
+        return self._rows.copy()
 
 
 def _refused() -> ContainerError:

@@ -60,4 +60,6 @@ class MultinomialFamily:
         informed = total + alpha > 0
         p = np.where(informed, stats.total + alpha, 1.0) / np.where(informed, total + alpha * d, float(d))
         vanishing = 1.0 / np.where(total > 0, total, float(d))  # coefficient of α in α / (total + α d) as α → 0
-        return Multinomial(p, np.where(p > 0, p, vanishing)), []
+        seen = stats.weight.max(axis=1)
+        size = total[:, 0] / np.where(seen > 0, seen, 1.0)
+        return Multinomial(p, np.where(p > 0, p, vanishing), size), []

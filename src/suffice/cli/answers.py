@@ -1,0 +1,54 @@
+"""What commands that answer with a table share: opening the model, finding its columns, handing the table over."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from .files import check_readable, write_csv, write_table
+from .output import Common, print_json, progress
+from .problems import ColumnProblem, count
+
+
+def open_model(path: Path) -> tuple[Any, Any]:
+    """Return the estimator in a model file, and the schema of its columns."""
+    from .. import load
+    from ..store import read_model
+
+    check_readable(path)
+    return load(path), read_model(path)[1]
+
+
+def model_columns(table: Any, names: Sequence[str], path: Path) -> Any:
+    """Return the columns that the model uses, in its order."""
+    missing = [name for name in names if name not in table.column_names]
+    if missing:
+        raise ColumnProblem.absent(missing, table.column_names, path, "which the model needs")
+    return table.select(names)
+
+
+def free_name(name: str, prefix: str, taken: Sequence[str], common: Common) -> str:
+    """Return a name for a new column, with the prefix where the table has one of that name already."""
+    free = name
+    while free in taken:
+        free = prefix + free
+    if free != name:
+        common.remark(f"The table has a column {name!r} already, so the answer is in {free!r}.")
+    return free
+
+
+def deliver(table: Any, output: Path | None, common: Common, facts: Mapping[str, Any], key: str) -> None:
+    """Write a table to its file, or to stdout as CSV, or with --json as rows under `key` beside the facts."""
+    if output is not None:
+        with progress(common, f"Writing {output.name}"):
+            write_table(table, output)
+        common.remark(f"Wrote {output}: {count(table.num_rows, 'row')}.")
+    if common.json:
+        found = {"output": str(output)} if output is not None else {key: table.to_pylist()}
+        print_json({"rows": table.num_rows, **facts, "columns": table.column_names} | found)
+    elif output is None:
+        sys.stdout.flush()
+        write_csv(table, sys.stdout.buffer)
+        sys.stdout.buffer.flush()

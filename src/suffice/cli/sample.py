@@ -1,0 +1,103 @@
+"""`suffice sample`: draw new rows from a saved model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number as Between
+
+from ..errors import quoted
+from .answers import deliver, free_name, open_model
+from .files import check_writable, file_format
+from .output import Common, progress
+from .problems import UsageProblem
+
+TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
+def sample(
+    model: Annotated[Path, Parameter(metavar="MODEL")],
+    /,
+    *,
+    rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="N", validator=Between(gte=1))],
+    label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
+    given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
+    seed: Annotated[int | None, Parameter(metavar="SEED", validator=Between(gte=0, lt=2**32))] = None,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    rows
+        How many rows to draw.
+    label
+        Class to draw rows of; otherwise classes come as often as the model expects them.
+    given
+        Cell held fixed, such as island=Dream; classes and other cells are drawn given these. May be repeated.
+    seed
+        Start of the random draws; the same seed gives the same rows.
+    output
+        File to write, in the format of its ending; CSV on stdout if not given.
+    """
+    if output is not None:
+        file_format(output)
+        check_writable(output, [(model, "model")])
+    estimator, schema = open_model(model)
+    fixed = _read_given(given, schema)
+    wanted = None if label is None else _find_label(label, estimator.classes_.tolist())
+    with progress(common, "Drawing rows"):
+        table, labels = estimator._sample(rows, wanted, fixed, seed, "pyarrow")
+    deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
+
+
+def _in_front(table: Any, labels: list[Any], common: Common) -> Any:
+    import pyarrow as pa
+
+    name = free_name("label", "sampled_", table.column_names, common)
+    return table.add_column(0, name, pa.array(labels))
+
+
+def _find_label(label: str, classes: Sequence[Any]) -> Any:
+    """Return the class that is written like this."""
+    for known in classes:
+        if str(known) == label:
+            return known
+    raise UsageProblem(f"--label {label!r} is not a class of this model; its classes are {quoted(classes)}.")
+
+
+def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
+    """Return {column: value} of `column=value` texts, each value of its column's kind."""
+    names = {str(column.name): column for column in schema.columns}
+    found: dict[Any, Any] = {}
+    for text in given:
+        name, mark, value = text.partition("=")
+        if not mark:
+            raise UsageProblem(f"--given {text!r} has no equals sign; write COLUMN=VALUE.")
+        if name not in names:
+            raise UsageProblem(f"--given {text!r}: the model has no column {name!r}; it has {quoted(list(names))}.")
+        if names[name].name in found:
+            raise UsageProblem(f"--given names the column {name!r} twice.")
+        found[names[name].name] = _read_value(text, value, names[name].kind)
+    return found
+
+
+def _read_value(text: str, value: str, kind: Any) -> Any:
+    from ..schema import Kind
+
+    if kind.is_label:
+        return value
+    if kind is Kind.BOOLEAN:
+        if value.lower() not in TRUTHS:
+            raise UsageProblem(f"--given {text!r}: the column holds truth values; write true or false.")
+        return TRUTHS[value.lower()]
+    try:
+        return float(value)
+    except ValueError:
+        raise UsageProblem(f"--given {text!r}: the column holds numbers, and {value!r} is none.") from None

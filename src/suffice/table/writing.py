@@ -1,0 +1,169 @@
+"""Write cells back: fill the holes of a table, or make a new one, in the kind of table a user has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import narwhals.stable.v2 as nw
+
+from .._arrays import Array, Codes, np, sparse
+from ..schema import Kind, Level, Name
+
+FRAMES = ("pandas", "polars", "pyarrow")
+CONTAINERS = ("numpy", "sparse", *FRAMES)
+
+Holes = Mapping[int, tuple[Codes, Any]]  # column position → row numbers (h,) and the values (h,) that belong there
+
+
+class NewColumn(NamedTuple):
+    """A column to be made: `values` (n,) are floats, integers, truth values, or objects (categories, None if missing).
+
+    `levels` are the categories it may take, None for numbers and truth values.
+    """
+
+    name: Name
+    kind: Kind
+    values: Any
+    levels: tuple[Level, ...] | None = None
+
+
+# --- filling ---------------------------------------------------------------------------------------------------------
+
+
+def fill_array(values: Any, holes: Holes) -> Any:
+    """Return a copy of an array (n, d) with its holes filled; floats stay floats, objects take Python values."""
+    out = np.array(values)
+    for position, (rows, cells) in holes.items():
+        out[rows, position] = cells.tolist() if out.dtype.kind == "O" else cells
+    return out
+
+
+def fill_frame(frame: nw.DataFrame[Any], holes: Holes) -> Any:
+    """Return the data frame, in its own library, with holes filled; columns without any are those that came in."""
+    native = frame.to_native()
+    pandas = frame.implementation.is_pandas_like()
+    out: Any = native.copy() if pandas else frame
+    for position, (rows, cells) in holes.items():
+        series = frame.get_column(frame.columns[position])
+        if pandas:
+            out.isetitem(position, _fill_pandas(series, rows, cells))
+        else:
+            out = out.with_columns(_fill_series(series, rows, cells).alias(series.name))
+    return out if pandas else out.to_native()
+
+
+def _fill_pandas(series: nw.Series[Any], rows: Codes, cells: Any) -> Any:
+    """Fill a pandas column, which keeps its type where that can hold the values."""
+    native = series.to_native()
+    if len(rows) == len(series) and not _can_hold(series.dtype, cells):
+        filled = native.astype(object)
+        filled.iloc[rows] = cells.tolist()
+        return filled.infer_objects()
+    native = _fit_numbers(series, cells).to_native().copy()
+    if series.dtype in (nw.Categorical, nw.Enum):
+        present = set(native.cat.categories)
+        native = native.cat.add_categories([level for level in dict.fromkeys(cells.tolist()) if level not in present])
+        cells = cells.astype(object)
+    if native.dtype != object and cells.dtype.kind in "fiub":
+        cells = cells.astype(getattr(native.dtype, "numpy_dtype", native.dtype))
+    native.iloc[rows] = cells.tolist() if native.dtype == object or cells.dtype.kind == "O" else cells
+    return native
+
+
+def _fill_series(series: nw.Series[Any], rows: Codes, cells: Any) -> nw.Series[Any]:
+    """Fill a polars or pyarrow column, which keeps its type where that can hold the values."""
+    dtype, backend = series.dtype, series.implementation
+    if len(rows) == len(series) and not _can_hold(dtype, cells):
+        return nw.new_series(series.name, cells[np.argsort(rows)].tolist(), backend=backend)
+    if dtype in (nw.Categorical, nw.Enum):
+        filled = series.cast(nw.String).scatter(rows.tolist(), [str(cell) for cell in cells.tolist()])
+        if backend.is_pyarrow():
+            encoded = filled.to_native().dictionary_encode().cast(series.to_native().type)
+            return nw.from_native(encoded, series_only=True)
+        if dtype == nw.Enum:
+            known = series.cat.get_categories().to_list()
+            dtype = nw.Enum([*known, *(c for c in dict.fromkeys(map(str, cells.tolist())) if c not in set(known))])
+        return filled.cast(dtype)
+    base = _fit_numbers(series, cells)
+    return base.scatter(rows.tolist(), nw.new_series("", cells.tolist(), backend=backend).cast(base.dtype))
+
+
+def _can_hold(dtype: Any, cells: Any) -> bool:
+    """Return whether a column in which no cell has a value is of a type for these cells."""
+    if cells.dtype.kind == "O":
+        return dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object)
+    return bool(dtype.is_numeric() or (cells.dtype.kind == "b" and dtype == nw.Boolean))
+
+
+def _fit_numbers(series: nw.Series[Any], cells: Any) -> nw.Series[Any]:
+    """Return the column as floats if it holds integers or decimals and some cell to come is not among those."""
+    dtype = series.dtype
+    if cells.dtype.kind not in "fiu" or not dtype.is_numeric() or dtype.is_float():
+        return series
+    if dtype.is_integer():
+        low, high = cells.min(), cells.max()
+        bits = int("".join(filter(str.isdigit, str(dtype))))
+        least, most = (0, 2**bits - 1) if dtype.is_unsigned_integer() else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        if (cells == np.floor(cells)).all() and least <= low and high < most:
+            return series
+    return series.cast(nw.Float64)
+
+
+# --- making ----------------------------------------------------------------------------------------------------------
+
+
+def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> Any:
+    """Return a new table of the wanted kind; a data frame of a library that is not there becomes one that is.
+
+    Columns without names, or no library of data frames at all, make an array: of numbers, or of objects where some
+    column holds text.
+    """
+    if container not in FRAMES:
+        return make_array(columns)
+    there: list[Any] = [name for name in (container, *FRAMES) if name in FRAMES and find_spec(name)]
+    if not there:
+        return make_array(columns)
+    series = [_make_series(column, there[0]) for column in columns]
+    frame = nw.from_dict({str(one.name): one for one in series}, backend=there[0]).to_native()
+    if there[0] == "pandas" and not named:
+        frame.columns = [column.name for column in columns]
+    return frame
+
+
+def make_array(columns: Sequence[NewColumn]) -> Any:
+    """Return an array (n, d) of these columns: numbers if all are, else objects."""
+    if all(column.values.dtype.kind in "fiub" for column in columns):
+        return np.column_stack([column.values for column in columns])
+    out = np.empty((len(columns[0].values), len(columns)), dtype=object)
+    for j, column in enumerate(columns):
+        out[:, j] = column.values.tolist()
+    return out
+
+
+def make_sparse(rows: Array) -> Any:
+    """Return rows of counts (n, d) as a sparse array of integers."""
+    return sparse.csr_array(rows.astype(np.int64))
+
+
+def stack_sparse(parts: Sequence[Any]) -> Any:
+    """Return sparse arrays below each other."""
+    return sparse.vstack(parts, format="csr")
+
+
+def _make_series(column: NewColumn, backend: Any) -> nw.Series[Any]:
+    values, name = column.values, str(column.name)
+    if values.dtype.kind != "O":
+        return nw.new_series(name, values.tolist() if backend == "pyarrow" else values, backend=backend)
+    cells = values.tolist()
+    if column.kind is not Kind.CATEGORICAL or column.levels is None:
+        return nw.new_series(name, cells, backend=backend)
+    if backend == "pandas":
+        native = nw.new_series(name, cells, backend=backend).to_native().astype("category")
+        return nw.from_native(native.cat.set_categories(list(column.levels)), series_only=True)
+    text = [None if cell is None else str(cell) for cell in cells]
+    series = nw.new_series(name, text, nw.String, backend=backend)
+    if backend == "pyarrow":
+        return nw.from_native(series.to_native().dictionary_encode(), series_only=True)
+    return series.cast(nw.Categorical)

@@ -1,0 +1,99 @@
+"""What belongs in the missing cells of a row: their conditional mean or most probable category, or draws of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .._arrays import Array, Codes, np, row_chunks
+from ..densities.discrete import draw_codes
+from ..densities.product import missing_cells, take_rows
+from ..joint import JointModel
+from .classify import log_posterior
+
+CHUNK_CELLS = 1 << 20  # rows × (columns + classes) answered at a time: memory does not grow with the table
+
+
+class Cells(NamedTuple):
+    """Filled cells of one block: row and column numbers (h,), and values (h,) or (draws, h), codes for categories."""
+
+    row: Codes
+    column: Codes
+    value: Any
+
+
+def impute(model: JointModel, rows: Sequence[Any], known: Codes | None = None) -> list[Cells]:
+    """Return, by block, the missing cells at their best value given the observed cells of their row.
+
+    A number is E[x_m | x_o] = Σ_k p(k | x_o) E[x_m | x_o, k], a category the most probable one under
+    Σ_k p(k | x_o) p(x_m | x_o, k). `known` (n,) gives classes that are known, −1 where not: p(k | x_o) is then 1 or 0.
+    """
+    return _join(
+        (index, model.condition(parts, _posterior(model, parts, None if known is None else known[index])), parts)
+        for index, parts in _incomplete(rows, model, 1)
+    )
+
+
+def draw(model: JointModel, rows: Sequence[Any], draws: int, rng: Any, known: Codes | None = None) -> list[Cells]:
+    """Return, by block, `draws` values of each missing cell: a class from p(k | x_o), cells from p(x_m | x_o, k).
+
+    The cells of a row in one draw belong together: they come from one class, and within it from their joint density.
+    """
+
+    def answers() -> Iterator[tuple[Codes, Sequence[Any], Sequence[Any]]]:
+        for index, parts in _incomplete(rows, model, draws):
+            posterior = _posterior(model, parts, None if known is None else known[index])
+            again = np.tile(np.arange(len(index)), draws)
+            codes = draw_codes(posterior, rng, again)
+            yield index, model.sample([take_rows(part, again) for part in parts], codes, rng), parts
+
+    return _join(answers(), draws)
+
+
+def _posterior(model: JointModel, rows: Sequence[Any], known: Codes | None) -> Array:
+    """Return p(k | row), (n, k), exactly 1 for the class of a row where that is known."""
+    k = len(model.classes)
+    if known is None:
+        return np.exp(log_posterior(model, rows))
+    posterior = np.zeros((len(known), k))
+    open_rows, told = np.flatnonzero(known < 0), np.flatnonzero(known >= 0)
+    if len(open_rows):
+        posterior[open_rows] = np.exp(log_posterior(model, [take_rows(part, open_rows) for part in rows]))
+    posterior[told, known[told]] = 1.0
+    return posterior
+
+
+def _incomplete(rows: Sequence[Any], model: JointModel, draws: int) -> Iterator[tuple[Codes, list[Any]]]:
+    """Yield, in chunks, the rows that miss a cell: their numbers and their cells by block."""
+    masks = [mask for mask in map(missing_cells, rows) if mask is not None]
+    if not masks:
+        return
+    columns = sum(mask.shape[1] for mask in masks)
+    incomplete = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
+    size = max(64, CHUNK_CELLS // ((columns + len(model.classes)) * draws))
+    for part in row_chunks(len(incomplete), size):
+        yield incomplete[part], [take_rows(block, incomplete[part]) for block in rows]
+
+
+def _join(answers: Iterator[tuple[Codes, Sequence[Any], Sequence[Any]]], draws: int = 1) -> list[Cells]:
+    """Return the filled cells of each block of all chunks; `answers` are (row numbers, completed, as they were)."""
+    found: list[list[Cells]] = []
+    for index, completed, parts in answers:
+        found = found or [[] for _ in parts]
+        for cells, after, before in zip(found, completed, parts, strict=True):
+            missing = missing_cells(before)
+            if missing is None or not missing.any():
+                continue
+            row, column = np.nonzero(missing)
+            table = np.column_stack(after) if isinstance(after, tuple) else after
+            value = table.reshape(draws, len(index), -1)[:, row, column]
+            cells.append(Cells(index[row], column, value))
+    return [_concatenate(cells, draws) for cells in found]
+
+
+def _concatenate(cells: list[Cells], draws: int) -> Cells:
+    if not cells:
+        nothing = np.zeros(0, dtype=np.intp)
+        return Cells(nothing, nothing, np.zeros((draws, 0)))
+    rows, columns, values = zip(*cells, strict=True)
+    return Cells(np.concatenate(rows), np.concatenate(columns), np.concatenate(values, axis=1))

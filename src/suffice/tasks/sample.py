@@ -1,0 +1,30 @@
+"""New rows from the joint density: by class prior, of one class, or with some cells given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from .._arrays import Codes, np, row_chunks
+from ..densities.discrete import draw_codes
+from ..densities.product import take_rows
+from ..joint import JointModel
+from .classify import log_posterior
+
+CHUNK_CELLS = 1 << 21  # cells drawn at a time
+
+
+def sample(
+    model: JointModel, n: int, given: Sequence[Any], columns: int, rng: Any, known: int | None = None
+) -> Iterator[tuple[tuple[Any, ...], Codes]]:
+    """Yield, in chunks, `n` new rows by block, and their class numbers.
+
+    `given` is one row by block, of `columns` cells, missing where a cell is to be drawn. The class is drawn from
+    p(k | given), which is the class prior where nothing is given, or is `known`; the other cells from
+    p(x | given, class).
+    """
+    posterior = np.exp(log_posterior(model, given)) if known is None else None
+    for part in row_chunks(n, max(64, CHUNK_CELLS // max(columns, 1))):
+        rows = np.zeros(part.stop - part.start, dtype=np.intp)
+        codes = np.full(len(rows), known) if posterior is None else draw_codes(posterior, rng, rows)
+        yield model.sample([take_rows(block, rows) for block in given], codes, rng), codes
