@@ -27,6 +27,7 @@ from .gaussian import Gaussian
 from .location_scale import Laplace, StudentT
 from .mixture import Mixture
 from .product import Product
+from .student import MultivariateT
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
@@ -41,6 +42,7 @@ __all__ = [
     "Laplace",
     "LowRank",
     "Mixture",
+    "MultivariateT",
     "Multinomial",
     "Poisson",
     "Product",

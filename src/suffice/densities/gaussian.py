@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,20 +29,14 @@ class Gaussian:
         log N = −½ (d log 2π + log|Σ_k| + (x − μ_k)ᵀ Σ_k⁻¹ (x − μ_k)); with cells missing, the same formula with the
         rows and columns of μ and Σ that are observed. Rows that miss the same cells are computed together.
         """
-        every = len(self.used) == rows.shape[1]
-        rows, means = (rows, self.means) if every else (rows[:, self.used], self.means[:, self.used])
-        scores = _scores(self.covariance, rows, means)
-        incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
-        if len(incomplete):
-            part = rows[incomplete]
-            for observed, index in pattern_groups(~np.isnan(part)):
-                columns = observed.tolist()
-                if not columns:
-                    scores[incomplete[index]] = 0.0
-                    continue
-                cells = part[index][:, columns]
-                scores[incomplete[index]] = _scores(self.covariance.marginal(columns), cells, means[:, columns])
-        return scores
+
+        def score(cells: Array, columns: Sequence[int] | None) -> Array:
+            if columns is None:
+                return _scores(self.covariance, cells, self.means[:, self.used])
+            kept = [self.used[c] for c in columns]
+            return _scores(self.covariance.marginal(columns), cells, self.means[:, kept])
+
+        return integrate_missing(rows, self.used, score)
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
         """Return the density of some of the columns."""
@@ -107,6 +101,25 @@ class Gaussian:
         for observed, index in pattern_groups(present[incomplete]):
             missing = np.setdiff1d(np.arange(len(used)), observed)
             yield incomplete[index], used[observed], used[missing], observed.tolist(), missing.tolist()
+
+
+def integrate_missing(
+    rows: Array, used: Sequence[int], score: Callable[[Array, Sequence[int] | None], Array]
+) -> Array:
+    """Return log densities (n, k) of rows (n, d), those that miss the same cells (NaN) computed together.
+
+    `score(cells, columns)` gives those of complete cells of the `used` columns, or of some of them by position among
+    these. A row with no cell observed has the log density 0.
+    """
+    rows = rows if len(used) == rows.shape[1] else rows[:, used]
+    scores = score(rows, None)
+    incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if len(incomplete):
+        part = rows[incomplete]
+        for observed, index in pattern_groups(~np.isnan(part)):
+            columns = observed.tolist()
+            scores[incomplete[index]] = score(part[index][:, columns], columns) if columns else 0.0
+    return scores
 
 
 def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:

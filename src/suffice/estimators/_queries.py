@@ -17,7 +17,7 @@ from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
 from ..joint import JointModel
 from ..schema import Kind, Level, Name, Schema, sort_levels
-from ..stats import ByClass
+from ..stats import ByClass, Reservoir
 from ..table import Table, read_table
 from ..tasks import classify
 from ._generation import Generation
@@ -34,6 +34,7 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
     """
 
     priors: Any
+    keep_rows: int
     statistics_: ByClass
     _schema: Schema
     _blocks: tuple[Block, ...]
@@ -67,7 +68,7 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
         statistics = self._summarize(batch.split()[0] if not batch.is_labelled else batch, plan)
         _check_observed(statistics, plan, table.schema)
         joined = None if batch.is_labelled else self._join_unlabelled(statistics, batch, plan, table.schema)
-        statistics = statistics if joined is None else joined.statistics
+        statistics = statistics if joined is None else replace(joined.statistics, sample=statistics.sample)
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
         self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
@@ -146,7 +147,13 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
             self._summarize_block(block, part, codes, classes, weight)
             for block, part in zip(plan, batch.rows, strict=True)
         )
-        return ByClass(classes, totals, blocks, len(codes))
+        return ByClass(classes, totals, blocks, len(codes), self._sample(batch))
+
+    def _sample(self, batch: Batch) -> Reservoir | None:
+        """Return the rows of a batch that are kept as they are."""
+        if not self.keep_rows:
+            return None
+        return Reservoir.summarize(batch.rows, batch.codes, batch.classes, batch.weight, int(self.keep_rows))
 
     def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
         """Return the statistics of all rows of a batch, some without a label, from those of the labelled ones."""
@@ -330,6 +337,11 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
 
     def _validate_settings(self) -> None:
         """Raise SettingError for constructor arguments that cannot work."""
+        rows: Any = self.keep_rows
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
+            raise SettingError(
+                f"keep_rows={rows!r} must be a whole number, at least 0. Next: 2000 is usual, 0 is none."
+            )
 
     def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
         """Raise DataError where the estimator was told not to accept missing cells."""

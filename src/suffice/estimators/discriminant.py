@@ -49,6 +49,9 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     missing : {"em", "error"}
         Missing cells (NaN, null): maximum likelihood given the observed cells, by EM, taking them to be missing at
         random; or a DataError.
+    keep_rows : int
+        How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
+        what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
     Attributes
     ----------
@@ -80,6 +83,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         priors: Any = None,
         divisor: str = "mle",
         missing: str = "em",
+        keep_rows: int = 2000,
     ) -> None:
         self.covariance = covariance
         self.shared = shared
@@ -87,8 +91,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.priors = priors
         self.divisor = divisor
         self.missing = missing
+        self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
+        super()._validate_settings()
         if self.covariance not in list(STRUCTURES):
             raise SettingError.choice("covariance", self.covariance, STRUCTURES)
         if self.divisor not in ("mle", "unbiased"):

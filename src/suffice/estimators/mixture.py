@@ -69,6 +69,9 @@ class MixtureDiscriminant(GenerativeEstimator):
     A component that collapses (fewer rows than its covariance needs, or no spread in some direction) is left out and
     noted, unless another start avoids it. `partial_fit` and `merge` are a MergeError unless `n_components=1`: which
     component a row belongs to depends on all rows. Fit on all of them instead.
+    keep_rows : int
+        How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
+        what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
     Attributes
     ----------
@@ -106,6 +109,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
+        keep_rows: int = 2000,
     ) -> None:
         self.n_components = n_components
         self.covariance = covariance
@@ -119,8 +123,10 @@ class MixtureDiscriminant(GenerativeEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
+        super()._validate_settings()
         choices: dict[str, Sequence[Any]] = {
             "covariance": list(STRUCTURES),
             "shared": SHARED,

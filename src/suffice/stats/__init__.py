@@ -21,6 +21,7 @@ from .gaussian import GaussianStats
 from .mixture import MixtureStats
 from .moments import SumStats
 from .patterns import PatternStats
+from .reservoir import Reservoir
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
 from .values import ValueStats
 
@@ -34,6 +35,7 @@ __all__ = [
     "MixtureStats",
     "PatternStats",
     "PooledScatter",
+    "Reservoir",
     "SumStats",
     "ThinScatter",
     "ValueStats",

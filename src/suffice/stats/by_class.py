@@ -9,6 +9,7 @@ from typing import Any, Protocol, Self
 from .._arrays import Array, np
 from ..errors import MergeError, quoted
 from ..schema import Level, sort_levels
+from .reservoir import Reservoir
 from .scatter import spread
 
 
@@ -29,13 +30,15 @@ class ByClass:
     """Everything a generative model needs to know of the rows it has seen.
 
     `classes` are the labels in a fixed order, `weight` (k,) the row weights of each, `rows` the number of rows read,
-    `blocks` one statistic per block of columns, all with the classes on the leading axis.
+    `blocks` one statistic per block of columns, all with the classes on the leading axis. `sample` holds some of the
+    rows themselves, for what needs rows.
     """
 
     classes: tuple[Level, ...]
     weight: Array
     blocks: tuple[Any, ...]
     rows: int = 0
+    sample: Reservoir | None = None
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both; a class may be new to either. MergeError if the blocks differ."""
@@ -52,7 +55,8 @@ class ByClass:
         classes = self.classes if self.classes == other.classes else sort_levels([*self.classes, *other.classes])
         a, b = self.with_classes(classes), other.with_classes(classes)
         blocks = tuple(x.merge(y) for x, y in zip(a.blocks, b.blocks, strict=True))
-        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows)
+        sample = None if a.sample is None or b.sample is None else a.sample.merge(b.sample)
+        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample)
 
     def with_classes(self, classes: Sequence[Level]) -> Self:
         """Return the same statistics over a longer list of classes, which must hold all of the present ones."""
@@ -61,7 +65,9 @@ class ByClass:
         position = {label: i for i, label in enumerate(classes)}
         index = [position[label] for label in self.classes]
         blocks = tuple(block.place(index, len(classes)) for block in self.blocks)
-        return replace(self, classes=tuple(classes), weight=spread(self.weight, index, len(classes)), blocks=blocks)
+        sample = None if self.sample is None else self.sample.place(index, len(classes))
+        weight = spread(self.weight, index, len(classes))
+        return replace(self, classes=tuple(classes), weight=weight, blocks=blocks, sample=sample)
 
     @property
     def total(self) -> float:
