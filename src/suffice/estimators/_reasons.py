@@ -61,8 +61,7 @@ class Reasons:
         >>> [round(float(c), 3) for c in odds[0, :, 0] - odds[0, :, 1]]  # log (3/4 : 1/4), and nothing
         [1.099, 0.0]
         """
-        if orders is not None and (isinstance(orders, bool) or not isinstance(orders, int | np.integer) or orders < 2):
-            raise SettingError(f"orders={orders!r} must be a whole number of at least 2. Next: leave it out.")
+        _check_orders(orders)
         owner = cast(Any, self)
         model = owner.model_
         positions = [block.positions for block in owner._blocks]
@@ -109,9 +108,7 @@ class Reasons:
         law = hotelling_law(owner, model)
         if y is None:
             return outliers.pvalues(model, rows, self._replicates(model), law)
-        codes = self._known_codes(y, len(X) if not hasattr(X, "shape") else X.shape[0])
-        if law is None:
-            raise SettingError("y needs the exact law. Next: leave y out.")
+        codes = self._known_codes(y, outliers.count_rows(rows))
         return outliers.own_pvalues(model, rows, codes, [], law, None)
 
     def _replicates(self, model: JointModel) -> list[outliers.Replicate]:
@@ -129,3 +126,9 @@ class Reasons:
         if unknown:
             raise DataError(f"y holds {unknown}, classes the model has not learned. Next: correct these labels.")
         return np.array([known[label] for label in labels])[codes]
+
+
+def _check_orders(orders: object) -> None:
+    whole = isinstance(orders, int | np.integer) and not isinstance(orders, bool)
+    if orders is not None and not (whole and int(cast(int, orders)) >= 2):
+        raise SettingError(f"orders={orders!r} must be a whole number of at least 2. Next: leave it out.")

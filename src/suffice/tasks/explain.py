@@ -6,9 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np, parallel_map, pattern_groups, row_chunks
-from ..densities import Diagonal, Gaussian, LowRank, Mixture, Spherical
+from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
+from ..densities.student import log_t_constant, t_decay
 from ..joint import JointModel
 from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, quadratics, sample_orders, subset_game
 
@@ -71,7 +72,7 @@ def _assemble(parts: Sequence[Array], positions: Sequence[Sequence[int]], d: int
 
 
 def _impossible(found: Sequence[Explanation]) -> Iterator[Any]:
-    """Yield for each block where a class is ruled out (k, n, d), or None: zeros beyond the fewest that any class has."""
+    """Yield by block where a class is ruled out (k, n, d), or None: it has more zeros than some other class."""
     counts = [own.order.sum(axis=2) for own in found if own.order is not None]
     if not counts:
         yield from (None for _ in found)
@@ -204,18 +205,13 @@ def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) 
     if not thin and (exact or (d <= QUADRATIC and not errors)):
         return _quadratic(density, rows, orders or ORDERS), None
     if exact:
-        return _quadratic(Gaussian(density.means, _dense(density), density.used), rows, 1), None
+        dense = Full.factor(density.covariance.dense())
+        return _quadratic(Gaussian(density.means, dense, density.used), rows, 1), None
     default = ORDERS if d <= QUADRATIC and not thin else FEW_ORDERS
     mean = OrderMean((len(density.means), *rows.shape), errors)
     for order in sample_orders(d, orders or default):
         mean.add(ordered_terms(density, rows, order))
     return mean.result()
-
-
-def _dense(density: Gaussian) -> Any:
-    from ..densities import Full
-
-    return Full.factor(density.covariance.dense())
 
 
 def _quadratic(density: Gaussian, rows: Array, orders: int) -> Array:
@@ -278,7 +274,9 @@ def ordered_terms(density: Gaussian, rows: Array, order: Codes) -> Array:
             i = min(c, covariance.g - 1)
             out[c] = _thin_terms(covariance, i, rows - means[c], order)
     else:
-        sorted_factors = covariance.marginal(order.tolist()).whitener  # W of the columns in this order
+        in_order = covariance.marginal(order.tolist())
+        assert isinstance(in_order, Full)
+        sorted_factors = in_order.whitener  # W of the columns in this order
         for c in range(len(means)):
             whiten = sorted_factors[:, min(c, covariance.g - 1)]
             z = (rows[:, order] - means[c, order]) @ whiten.T
@@ -316,7 +314,7 @@ def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array
 def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions under a density known only by its marginals: a cell not looked at is a missing one."""
     table = np.stack(rows, axis=1) if isinstance(rows, tuple) else rows
-    n, d = table.shape
+    d = table.shape[1]
     empty: Any = -1 if isinstance(rows, tuple) else np.nan
 
     def value(columns: Codes) -> Array:
@@ -332,7 +330,8 @@ def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanat
         return Explanation(_centred(score))
     mean: OrderMean | None = None
     for order in sample_orders(d, orders or FEW_ORDERS):
-        terms = _mixture_terms(density, table, order) if isinstance(density, Mixture) else _steps(value, order)
+        known = isinstance(density, Mixture | MultivariateT)
+        terms = _chain_terms(density, table, order) if known else _steps(value, order)
         mean = mean or OrderMean(terms.shape, errors)
         mean.add(terms)
     assert mean is not None
@@ -349,23 +348,50 @@ def _steps(value: Any, order: Codes) -> Array:
     return out
 
 
-def _mixture_terms(density: Mixture, rows: Array, order: Codes) -> Array:
-    """Return log p(x_j | the columns before j) under mixtures of Gaussians, (k, n, d): every prefix from one pass."""
-    out = np.zeros((density.k, *rows.shape))
-    gaussian = density.components
-    used = list(gaussian.used)
+def _chain_terms(density: Mixture | MultivariateT, rows: Array, order: Codes) -> Array:
+    """Return log p(x_j | the columns before j), (k, n, d), of densities made of squared distances, in one pass."""
+    if isinstance(density, Mixture):
+        inner, k = density.components, density.k
+    else:
+        inner = Gaussian(density.location, density.scale, density.used)
+        k = len(inner.means)
+    out = np.zeros((k, *rows.shape))
+    used = list(inner.used)
     position = {c: i for i, c in enumerate(used)}
-    inner = [position[c] for c in order.tolist() if c in position]
+    path = [position[c] for c in order.tolist() if c in position]
     for index, kept in _patterns(rows[:, used]):
-        seen = [j for j in inner if j in set(kept)]
+        seen = [j for j in path if j in set(kept)]
         if not seen:
             continue
         columns = [used[j] for j in seen]
-        part = Gaussian(gaussian.means[:, columns], gaussian.covariance.marginal(seen), tuple(range(len(seen))))
+        part = Gaussian(inner.means[:, columns], inner.covariance.marginal(seen), tuple(range(len(seen))))
         cells = rows[index][:, columns]
-        terms = ordered_terms(part, cells, np.arange(len(seen))).cumsum(axis=2)
-        m, n, d = terms.shape
-        scores = terms.reshape(m, -1).T + density.log_weight
-        prefix = sum_within(scores, density.owner).T.reshape(density.k, n, d)
+        prefix = (
+            _mixture_prefix(density, part, cells)
+            if isinstance(density, Mixture)
+            else _student_prefix(density, part, cells)
+        )
         _put(out, np.diff(prefix, axis=2, prepend=0.0), index, columns)
     return out
+
+
+def _mixture_prefix(density: Mixture, part: Gaussian, cells: Array) -> Array:
+    """Return log p(the first j columns | k), (k, n, d)."""
+    order = np.arange(cells.shape[1])
+    joint = ordered_terms(part, cells, order).cumsum(axis=2)
+    scores = joint.reshape(len(joint), -1).T + density.log_weight
+    return sum_within(scores, density.owner).T.reshape(density.k, *cells.shape)
+
+
+def _student_prefix(density: MultivariateT, part: Gaussian, cells: Array) -> Array:
+    """Return log p(the first j columns | k), (k, n, d)."""
+    order = np.arange(cells.shape[1])
+    center = np.einsum("kkd->kd", ordered_terms(part, part.means, order))  # what does not depend on the row
+    squares = -2.0 * (ordered_terms(part, cells, order) - center[:, None]).cumsum(axis=2)
+    prefix = center.cumsum(axis=1)[:, None] - 0.5 * np.log(density.inflation)[:, None, None] * (order + 1)
+    prefix = np.repeat(prefix, len(cells), axis=1)
+    for j in range(len(order)):
+        inside = np.maximum(squares[:, :, j].T, 0.0) / density.inflation
+        found = np.asarray(log_t_constant(density.df, j + 1) - t_decay(inside, density.df, j + 1))
+        prefix[:, :, j] += found.T
+    return prefix

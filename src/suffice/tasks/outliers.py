@@ -153,7 +153,19 @@ def pvalues(
 
     `replicates` stand for the model, all of one family; `law`, for one block of Gaussians, is exact within a class.
     """
-    return _by_pattern(rows, lambda part, null: null.pvalues(*measure(model, part)), replicates, law)
+    groups = list(_patterns(rows))
+    out = np.ones(sum(len(index) for _, index in groups))
+    for observed, index in groups:
+        if not observed.any():
+            continue
+        null = Null.make(replicates, law, observed)
+
+        def answer(own: Codes, null: Null = null) -> None:
+            out[own] = null.pvalues(*measure(model, _take(rows, own)))
+
+        for _ in parallel_map(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]):
+            pass
+    return out
 
 
 def own_pvalues(
@@ -187,21 +199,8 @@ def own_pvalues(
     return out
 
 
-def _by_pattern(rows: Sequence[Any], answer: Any, replicates: Sequence[Replicate], law: HotellingLaw | None) -> Array:
-    groups = list(_patterns(rows))
-    out = np.ones(sum(len(index) for _, index in groups))
-    for observed, index in groups:
-        if not observed.any():
-            continue
-        null = Null.make(replicates, law, observed)
-        parts = [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]
-        for part, found in zip(parts, parallel_map(lambda i, n=null: answer(_take(rows, i), n), parts), strict=True):
-            out[part] = found
-    return out
-
-
 def measure(model: JointModel, rows: Sequence[Any]) -> tuple[Array, Array]:
-    """Return distances log p(centre | k) − log p(x | k) and log posteriors, (n, k) each, of rows missing the same cells.
+    """Return distances log p(centre | k) − log p(x | k) and log posteriors, (n, k) each; rows miss the same cells.
 
     A row that every class makes impossible is infinitely far from all.
     """
@@ -230,6 +229,11 @@ def peaks(model: JointModel, rows: Sequence[Any], observed: Flags) -> Array:
 
 
 # --- rows by block ---------------------------------------------------------------------------------------------------
+
+
+def count_rows(rows: Sequence[Any]) -> int:
+    """Return the number of rows."""
+    return len(rows[0][0]) if isinstance(rows[0], tuple) else int(rows[0].shape[0])
 
 
 def _width(part: Any) -> int:
@@ -268,7 +272,8 @@ def hide(rows: Sequence[Any], observed: Flags) -> list[Any]:
     """Return the rows without the cells of columns that are not observed (d,)."""
     if observed.all():
         return list(rows)
-    hidden, start = [], 0
+    hidden: list[Any] = []
+    start = 0
     for part in rows:
         own = observed[start : start + _width(part)]
         start += _width(part)

@@ -4,8 +4,8 @@ With v(S) = log p(x_S), the marginal density of the columns S, column j adds
 
     φ_j = Σ_{S ∌ j} |S|! (d − |S| − 1)! / d! · (v(S ∪ j) − v(S)),
 
-the mean over all orders of log p(x_j | the columns before j): the chain rule, so that Σ_j φ_j = log p(x) for the mean as
-for every single order. Shapley (1953); Štrumbelj & Kononenko (2014), doi:10.1007/s10115-013-0679-x.
+the mean over all orders of log p(x_j | the columns before j): the chain rule, so that Σ_j φ_j = log p(x) for the mean
+as for every single order. Shapley (1953); Štrumbelj & Kononenko (2014), doi:10.1007/s10115-013-0679-x.
 
 For a Gaussian v is quadratic in the row, and so is φ_j: the sum over subsets is over matrices, made once for all rows.
 """
@@ -24,7 +24,7 @@ CELLS = 1 << 20  # numbers in a batch of matrices
 
 
 class Quadratics(NamedTuple):
-    """φ_j of standardised cells z under correlations R: −½ (zᵀ matrix[j] z + log_scale[j]) less log √(2π) and log sd."""
+    """φ_j of standardised cells z under correlations R: −½ (zᵀ matrix[j] z + log_scale[j]), less log √(2π) sd_j."""
 
     matrix: Array  # (d, d, d); they add up to R⁻¹
     log_scale: Array  # (d,); they add up to log |R|
@@ -36,13 +36,13 @@ def subsets(d: int) -> Codes:
 
 
 def subset_shares(chosen: Codes) -> Array:
-    """Return how often v(S) counts in φ_j, (2^d, d): (s − 1)! (d − s)! / d! for j in S, −s! (d − s − 1)! / d! if not."""
+    """Return how v(S) counts in φ_j, (2^d, d): (s − 1)! (d − s)! / d! where j is in S, else −s! (d − s − 1)! / d!."""
     d = chosen.shape[1]
     s = chosen.sum(axis=1, keepdims=True).astype(np.float64)
     within = gammaln(np.maximum(s, 1.0)) + gammaln(d - s + 1.0)
     outside = gammaln(s + 1.0) + gammaln(np.maximum(d - s, 1.0))
     total = gammaln(d + 1.0)
-    return np.where(chosen, np.exp(within - total), -np.exp(outside - total))
+    return np.asarray(np.where(chosen, np.exp(within - total), -np.exp(outside - total)))
 
 
 def sample_orders(d: int, count: int) -> Codes:
