@@ -110,6 +110,14 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def not_learned(cls, row: int, label: object, why: str) -> DataError:
+        """Refuse a row that is to be taken out of statistics it cannot be part of."""
+        return cls(
+            f"Row {row} of class {label!r} cannot be among the rows this model has learned: {why}. "
+            "Next: pass rows, labels and sample_weight as they were given to fit or partial_fit."
+        )
+
+    @classmethod
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
         """Refuse labels outside the list the caller gave."""
         return cls(

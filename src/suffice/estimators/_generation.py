@@ -130,7 +130,7 @@ class Generation:
         >>> rows[:, 0].tolist(), labels.tolist()
         (['red', 'red', 'red'], ['warm', 'warm', 'warm'])
         """
-        return self._sample(n, label, given, random_state)
+        return self._new_rows(n, label, given, random_state)
 
     # --- impute ------------------------------------------------------------------------------------------------------
 
@@ -184,7 +184,7 @@ class Generation:
 
     # --- sample ------------------------------------------------------------------------------------------------------
 
-    def _sample(
+    def _new_rows(
         self, n: int, label: Any, given: Mapping[Name, Any] | None, random_state: Any, container: str | None = None
     ) -> tuple[Any, Any]:
         """Return rows in a table of this kind, by default the one the model was fitted on, and labels."""

@@ -25,9 +25,10 @@ from ._labels import check_label_kinds, read_labels, read_weights
 from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._unlabelled import Batch, Joined, join_unlabelled
+from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(Generation, Reasons, LeaveOneOut, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -40,6 +41,7 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
     _blocks: tuple[Block, ...]
     _model: JointModel | None
     _notes: list[Note]
+    _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -72,6 +74,7 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
         self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._holds_unlabelled = joined is not None
         self._set_steps(joined)
         return self
 
@@ -119,6 +122,7 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
                 )
         statistics = self.statistics_.merge(other.statistics_)
         self._remember(self._schema, self._blocks, statistics, None)
+        self._holds_unlabelled |= other._holds_unlabelled
         return self
 
     def _read(
@@ -194,7 +198,7 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
         densities, notes, names = [], [], schema.names
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(names[p] for p in block.positions)
-            settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
+            settings = replace(self._settings_for(statistics), classes=statistics.classes, columns=columns, **told)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
@@ -302,6 +306,13 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
         _check_filled(table, type(self).__name__)
         return table, self._align(table)
 
+    def _encode(self, X: Any) -> tuple[list[Any], int]:
+        """Return the rows of each block of a table with the model's columns, and their number."""
+        table, order = self._aligned(X)
+        rows = _encode(table, order, self._blocks)
+        self._check_missing(rows, self._blocks)
+        return rows, table.rows
+
     def _encoded(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]:
         """Return the rows of a table by block."""
         rows = _encode(table, order, self._blocks)
@@ -334,6 +345,19 @@ class GenerativeEstimator(Generation, Reasons, ClassifierMixin, BaseEstimator):
 
     def _settings(self) -> Settings:
         raise NotImplementedError
+
+    def _settings_for(self, statistics: ByClass) -> Settings:
+        """Return the settings of an estimate from given statistics, which may be what some of them are found by."""
+        return self._settings()
+
+    def _chosen_settings(self) -> dict[str, Any]:
+        """Return by name what was found from the statistics instead of given, for the model file."""
+        return {}
+
+    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
+        """Take over what `_chosen_settings` returned; ValueError if it cannot be that."""
+        if chosen:
+            raise ValueError(f"settings {sorted(chosen)} of a {type(self).__name__}")
 
     def _validate_settings(self) -> None:
         """Raise SettingError for constructor arguments that cannot work."""

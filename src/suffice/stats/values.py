@@ -94,6 +94,16 @@ class ValueStats:
         """Return each entry's value (m,), the middle of its interval where values are rounded."""
         return self.values + 0.5 * self.width.ravel()[self.cells]
 
+    def find(self, cell: int, values: Array) -> Codes:
+        """Return the number of the entry that holds each of these values in a cell, −1 for none."""
+        start, stop = int(self.bounds[cell]), int(self.bounds[cell + 1])
+        width = self.width.flat[cell]
+        sought = _round_down(values, int(np.frexp(width)[1]) - 1) if width else values + 0.0
+        place = start + np.searchsorted(self.values[start:stop], sought)
+        found = place < stop
+        found[found] = self.values[place[found]] == sought[found]
+        return np.where(found, place, -1)
+
     def merge(self, other: Self) -> Self:
         """Return the counts over the rows of both, at the coarser width of the two, or coarser if need be."""
         width = np.maximum(self.width, other.width)

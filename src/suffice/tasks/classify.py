@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
@@ -17,15 +17,25 @@ def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | Non
     """
     prior = model.log_prior if log_prior is None else log_prior
     scores = model.log_joint(rows, prior)
+    return normalize(scores, prior, lambda chosen: model.limit_log_joint(rows, chosen, prior))
+
+
+def normalize(scores: Array, log_prior: Array, limit: Callable[[Codes], tuple[Array, Array]]) -> Array:
+    """Return log posteriors (n, k) from log joints, which they overwrite; `log_prior` is (k,) or (n, k).
+
+    `limit` gives (order, log coefficient) of the joint density of rows, by their numbers, that every class gives
+    density zero.
+    """
     posterior = log_softmax(scores, out=scores)
     impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
     if len(impossible):
-        posterior[impossible] = log_softmax(_limit_scores(model, rows, impossible, prior))
+        order, score = limit(impossible)
+        prior = log_prior if log_prior.ndim == 1 else log_prior[impossible]
+        posterior[impossible] = log_softmax(_limit_scores(order, score, prior))
     return posterior
 
 
-def _limit_scores(model: JointModel, rows: Sequence[Any], chosen: Codes, prior: Array) -> Array:
-    order, score = model.limit_log_joint(rows, chosen, prior)
+def _limit_scores(order: Array, score: Array, prior: Array) -> Array:
     order = np.where(np.isneginf(score), np.inf, order)
     lowest = order.min(axis=1, keepdims=True)
     scores = np.where(order == lowest, score, -np.inf)
