@@ -13,7 +13,7 @@ from .._arrays import Array, Codes, np
 from ..densities import Categorical, Diagonal, Full, Gaussian, LowRank, Mixture, Spherical
 from ..errors import SettingError
 from ..joint import JointModel
-from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats import GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from ..tasks.outliers import HotellingLaw, Replicate
 from ._unlabelled import Batch
@@ -124,9 +124,7 @@ def _degrees(covariance: Any, stats: Any, weight: Array, used: list[int]) -> tup
         )
         return cells, divisor if usual.all() else None
     scatter = stats.dense().scatter.values
-    if shared and isinstance(stats.dense().scatter, FullScatter):
-        return freedom, None
-    scatter = (scatter[None] if shared else scatter)[:, used][:, :, used]
+    scatter = scatter.reshape(covariance.g, *scatter.shape[-2:])[:, used][:, :, used]
     dense = covariance.dense()
     divisor = scatter[:, 0, 0] / dense[:, 0, 0]
     alike = np.isclose(scatter, dense * divisor[:, None, None], rtol=1e-9, atol=0.0) | (np.abs(scatter) < 1e-300)
