@@ -11,8 +11,10 @@ from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 from .. import __version__
 from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
+from .explain import explain
 from .fit import fit
 from .impute import impute
+from .outliers import outliers
 from .predict import predict
 from .problems import UsageProblem, one_line
 from .sample import sample
@@ -30,7 +32,7 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
 """
 
 
-COMMANDS = (fit, predict, impute, sample, show, compare)
+COMMANDS = (fit, predict, explain, outliers, impute, sample, show, compare)
 
 
 def build() -> App:

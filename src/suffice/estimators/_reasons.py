@@ -111,7 +111,8 @@ class Reasons:
         owner = cast(Any, self)
         model, law = owner.model_, hotelling_law(owner, owner.model_)
         if y is None:
-            return outliers.pvalues(model, owner._rows(X), self._replicates(model), law)
+            exact = law is not None and len(model.classes) == 1
+            return outliers.pvalues(model, owner._rows(X), [] if exact else self._replicates(model), law)
         coded, n = owner._encode(X)
         codes = self._known_codes(y, n)
         if law is not None:

@@ -7,18 +7,18 @@ new rows (the parametric bootstrap).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..densities import Categorical, Diagonal, Full, Gaussian, LowRank, Mixture, Spherical
+from ..densities import Categorical, Diagonal, Full, Gaussian, LowRank, Mixture, Product, Spherical
 from ..errors import SettingError
 from ..joint import JointModel
 from ..stats import GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from ..tasks.outliers import HotellingLaw, Replicate
-from ._unlabelled import Batch
 
-MOST, FEWEST = 100, 4  # how often training rows are simulated
+MOST, FEWEST = 30, 4  # how often training rows are simulated
 NEW_ROWS = 20_000  # new rows in all, shared out over classes
 PLENTY = 200  # rows per free column of a class beyond which estimates are as good as the truth
 MOST_WORK = 2e8  # rows × columns × jointly modelled columns
@@ -64,9 +64,13 @@ def _learn(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> JointMo
         CodedColumns(density.levels, part) if isinstance(density, Categorical) else part
         for density, part in zip(model.density.blocks, rows, strict=True)
     ]
-    statistics = estimator._summarize(Batch(model.classes, codes, coded, None), estimator._blocks)
-    like, _ = estimator._estimate(statistics, estimator._blocks, estimator._schema)
-    return JointModel(model.classes, model.log_prior, like.density)
+    settings, names = estimator._settings_for(estimator.statistics_), estimator._schema.names
+    densities = []
+    for block, part in zip(estimator._blocks, coded, strict=True):
+        stats = estimator._summarize_block(block, part, codes, model.classes, None)
+        told = replace(settings, classes=model.classes, columns=tuple(names[p] for p in block.positions))
+        densities.append(block.family.estimate(stats, told)[0])
+    return JointModel(model.classes, model.log_prior, Product(tuple(densities)))
 
 
 def _draw(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> list[Any]:

@@ -91,8 +91,10 @@ class Null:
     @classmethod
     def make(cls, replicates: Sequence[Replicate], law: HotellingLaw | None, observed: Flags) -> Null:
         """Summarise simulated rows from which the cells not observed (d,) are taken away."""
-        k = len(replicates[0].model.log_prior)
         d = int((observed if law is None else observed & law.used).sum())
+        if not replicates:  # one class, whose law is known
+            return cls([], law, d, np.zeros(0), np.zeros(0))
+        k = len(replicates[0].model.log_prior)
         found = [measure(r.model, hide(r.rows, observed)) for r in replicates]
         codes = np.concatenate([r.codes for r in replicates])
         distance = np.concatenate([part[0] for part in found])
