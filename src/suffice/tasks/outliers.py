@@ -66,7 +66,7 @@ class HotellingLaw:
     def new_row(self, squares: Array, d: int) -> Array:
         """Return the p-values of new rows from squared distances (n, k) in d columns."""
         second = self.freedom - (d - 1 if self.joint else 0)
-        ratio = squares / self.divisor * (self.rows / (self.rows + 1.0))  # × second / d is the F statistic
+        ratio = np.maximum(squares, 0.0) / self.divisor * (self.rows / (self.rows + 1.0))  # × second / d is the F statistic
         return np.asarray(betainc(0.5 * second, 0.5 * d, 1.0 / (1.0 + ratio)))
 
     def own_row(self, squares: Array, codes: Codes, d: int) -> Array:
@@ -211,7 +211,7 @@ def measure(model: JointModel, rows: Sequence[Any]) -> tuple[Array, Array]:
     impossible = np.isneginf(posterior).all(axis=1)
     posterior[impossible] = model.log_prior
     np.subtract(peaks(model, rows, missing_free(rows)), density, out=density)
-    return np.maximum(density, 0.0), log_softmax(posterior, out=posterior)
+    return density, log_softmax(posterior, out=posterior)
 
 
 def peaks(model: JointModel, rows: Sequence[Any], observed: Flags) -> Array:
