@@ -103,9 +103,7 @@ class Gaussian:
             yield incomplete[index], used[observed], used[missing], observed.tolist(), missing.tolist()
 
 
-def integrate_missing(
-    rows: Array, used: Sequence[int], score: Callable[[Array, Sequence[int] | None], Array]
-) -> Array:
+def integrate_missing(rows: Array, used: Sequence[int], score: Callable[[Array, Sequence[int] | None], Array]) -> Array:
     """Return log densities (n, k) of rows (n, d), those that miss the same cells (NaN) computed together.
 
     `score(cells, columns)` gives those of complete cells of the `used` columns, or of some of them by position among

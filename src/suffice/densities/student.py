@@ -1,4 +1,4 @@
-"""One multivariate Student t per class over a block of columns: what a Gaussian becomes when its covariance is a guess."""
+"""One multivariate Student t per class over a block of columns: a Gaussian whose covariance is uncertain."""
 
 from __future__ import annotations
 
@@ -73,9 +73,7 @@ class MultivariateT:
         position = {c: i for i, c in enumerate(self.used)}
         inner = [position[c] for c in columns if c in position]
         used = tuple(i for i, c in enumerate(columns) if c in position)
-        return MultivariateT(
-            self.location[:, list(columns)], self.scale.marginal(inner), used, self.df, self.inflation
-        )
+        return MultivariateT(self.location[:, list(columns)], self.scale.marginal(inner), used, self.df, self.inflation)
 
 
 def log_t_constant(df: Array, d: int) -> Array:
@@ -96,7 +94,9 @@ def _stirling(z: Array) -> Array:
     """Return log Γ(z) − ((z − ½) log z − z + ½ log 2π) for large z."""
     inverse = 1.0 / z
     square = inverse * inverse
-    return np.asarray(inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188)))))
+    return np.asarray(
+        inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680 - square / 1188))))
+    )
 
 
 def t_decay(squares: Array, df: Array, d: int) -> Array:

@@ -15,7 +15,9 @@ from itertools import pairwise
 from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks, sparse
+from ..errors import NotLearnedError
 from ..schema import Level
+from ._downdate import DUST
 from .counts import CodedColumns
 from .rows import Keys, compact, concat_rows, fingerprints, level_keys, mixed, priorities, take_rows
 
@@ -58,19 +60,14 @@ class Reservoir:
         chunks = list(row_chunks(n, max(CHUNK_CELLS * n // max(cells, 1), 64)))
 
         def hashed(part: slice) -> Keys:
-            total = salts[codes[part]]
-            for number, block in enumerate(rows):
-                total = total + priorities(take_rows(block, part), 3 + number)
-            return mixed(total)
+            return _priority([take_rows(block, part) for block in rows], salts[codes[part]])
 
         parts = list(parallel_map(hashed, chunks, cost=3.0 * cells))
         priority = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
         limit = _limits(priority, codes, np.full(len(classes), ALL, dtype=np.uint64), bound)
         kept = np.flatnonzero(priority <= limit[codes])
         own = tuple(compact(take_rows(block, kept)) for block in rows)
-        identity = salts[codes[kept]]
-        for number, block in enumerate(own):
-            identity = mixed(identity + fingerprints(block) + np.uint64(number))
+        identity = _identity(own, salts[codes[kept]])
         ones = np.ones(len(kept))
         own_weight = ones if weight is None else weight[kept].astype(np.float64)
         found = cls(own, codes[kept].astype(np.int64), ones, own_weight, priority[kept], identity, limit, bound)
@@ -94,16 +91,22 @@ class Reservoir:
         return joined._united()._bounded()
 
     def subtract(self, other: Self) -> Self:
-        """Return the sample without the rows of `other`; rows that are not in it leave no trace."""
+        """Return the sample without the rows of `other`, which holds all of its own.
+
+        Rows that are not in the sample leave no trace, unless it holds all rows of their class: then they were never
+        learned, and neither were those that weigh more than it says: NotLearnedError.
+        """
         place = {int(key): i for i, key in enumerate(self.identity)}
         copies, weight = self.copies.copy(), self.weight.copy()
-        for key, count, amount in zip(other.identity, other.copies, other.weight, strict=True):
+        for key, c, count, amount in zip(other.identity, other.codes, other.copies, other.weight, strict=True):
             i = place.get(int(key))
             if i is not None:
                 copies[i] -= count
                 weight[i] -= amount
-        left = np.flatnonzero((copies > 0.5) & (weight > 1e-12 * self.weight))
-        return replace(self, copies=copies, weight=weight)._take(left)
+            if self.limit[c] == ALL and (i is None or weight[i] < -DUST * self.weight[i]):
+                raise NotLearnedError("one of them is not among the rows learned, or not that often", int(c))
+        left = np.flatnonzero(weight > DUST * self.weight)
+        return replace(self, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
 
     def scale(self, factor: float) -> Self:
         """Return the sample with all weights multiplied by `factor`."""
@@ -116,12 +119,22 @@ class Reservoir:
         np.minimum.at(limit, moved, self.limit)
         return replace(self, codes=moved[self.codes], limit=limit)._bounded()
 
-    def keep_classes(self, index: Sequence[int]) -> Self:
-        """Return the sample of the classes numbered `index` only, renumbered in that order."""
-        number = np.full(len(self.limit), -1, dtype=np.int64)
-        number[np.asarray(index, dtype=np.int64)] = np.arange(len(index))
-        left = self._take(np.flatnonzero(number[self.codes] >= 0))
-        return replace(left, codes=number[left.codes], limit=self.limit[np.asarray(index, dtype=np.int64)])
+    def regroup(self, index: Codes, classes: Sequence[Level]) -> Self:
+        """Return the sample with class i made part of class index[i] of those listed, or left out (−1).
+
+        Rows are found by a hash of their class and cells, so those of a class with another label get another hash.
+        What is held of a class stays a sample of its rows; where that is all of them, it is the sample they would have
+        had under the new label.
+        """
+        limit = np.full(len(classes), ALL, dtype=np.uint64)
+        np.minimum.at(limit, index[index >= 0], self.limit[index >= 0])
+        left = self._take(np.flatnonzero(index[self.codes] >= 0))
+        codes = index[left.codes]
+        salts = level_keys(classes)[:-1][codes]
+        priority = np.where(limit[codes] == ALL, _priority(left.rows, salts), left.priority)
+        identity = _identity(left.rows, salts)
+        moved = replace(left, codes=codes, priority=priority, identity=identity, limit=limit)
+        return moved._within(limit)._united()._bounded()
 
     def row_weight(self) -> Array:
         """Return the weight of one copy of each row (m,)."""
@@ -199,6 +212,22 @@ class Reservoir:
         if not isinstance(bound, int) or not 0 <= bound <= 10**7:
             raise ValueError("bound of the sample of rows")
         return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound)
+
+
+def _priority(rows: Sequence[Any], salts: Keys) -> Keys:
+    """Return the numbers (n,) that decide which rows stay, from those of their classes."""
+    total = salts
+    for number, block in enumerate(rows):
+        total = total + priorities(block, 3 + number)
+    return mixed(total)
+
+
+def _identity(rows: Sequence[Any], salts: Keys) -> Keys:
+    """Return the numbers (n,) by which rows are found again, from those of their classes."""
+    identity = salts
+    for number, block in enumerate(rows):
+        identity = mixed(identity + fingerprints(block) + np.uint64(number))
+    return identity
 
 
 def _cells(part: Any) -> int:

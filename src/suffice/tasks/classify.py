@@ -47,11 +47,15 @@ def marginal_log_density(model: JointModel, rows: Sequence[Any]) -> Array:
     return np.asarray(logsumexp(model.log_joint(rows), axis=1))
 
 
-def decide(log_posteriors: Array, costs: Array | None = None) -> Codes:
+def decide(log_posteriors: Array, costs: Array | None = None, reject: float | None = None) -> Codes:
     """Return the class number (n,) with the largest posterior, or with the smallest expected cost.
 
-    `costs[i, j]` is the cost of answering j when the truth is i.
+    `costs[i, j]` is the cost of answering j when the truth is i; without it a wrong answer costs 1. Where the least
+    expected cost is above `reject` the number is −1: no answer (Chow 1970, doi:10.1109/TIT.1970.1054406).
     """
     if costs is None:
-        return np.asarray(log_posteriors.argmax(axis=1))
-    return np.asarray((np.exp(log_posteriors) @ costs).argmin(axis=1))
+        choice = np.asarray(log_posteriors.argmax(axis=1))
+        return choice if reject is None else np.where(-np.expm1(log_posteriors.max(axis=1)) > reject, -1, choice)
+    expected = np.exp(log_posteriors) @ costs
+    choice = np.asarray(expected.argmin(axis=1))
+    return choice if reject is None else np.where(expected.min(axis=1) > reject, -1, choice)

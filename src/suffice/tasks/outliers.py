@@ -66,7 +66,8 @@ class HotellingLaw:
     def new_row(self, squares: Array, d: int) -> Array:
         """Return the p-values of new rows from squared distances (n, k) in d columns."""
         second = self.freedom - (d - 1 if self.joint else 0)
-        ratio = np.maximum(squares, 0.0) / self.divisor * (self.rows / (self.rows + 1.0))  # × second / d is the F statistic
+        ratio = np.maximum(squares, 0.0) / self.divisor  # of sums of squares
+        ratio *= self.rows / (self.rows + 1.0)  # × second / d is the F statistic
         return np.asarray(betainc(0.5 * second, 0.5 * d, 1.0 / (1.0 + ratio)))
 
     def own_row(self, squares: Array, codes: Codes, d: int) -> Array:

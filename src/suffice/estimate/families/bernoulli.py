@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...densities import Bernoulli
-from ...errors import SchemaError
+from ...errors import NotLearnedError, SchemaError
 from ...stats import SumStats
+from ...stats._downdate import DUST
 from ...table import Table
 from ..likelihood import check_smoothing
 from ..notes import Note
@@ -51,6 +52,13 @@ class BernoulliFamily:
 
     def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> SumStats:
         return SumStats.summarize(rows, codes, k, weight)
+
+    def check_possible(self, stats: SumStats) -> None:
+        """Raise NotLearnedError where there are more ones than cells."""
+        over = stats.total > stats.weight * (1.0 + DUST)
+        if over.any():
+            code = int(over.any(axis=1).argmax())
+            raise NotLearnedError("fewer zeros than that were learned", code, over[code].nonzero()[0].tolist())
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Bernoulli, list[Note]]:
         check_smoothing(settings.smoothing)
