@@ -18,7 +18,7 @@ from ..stats import GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from ..tasks.outliers import HotellingLaw, Replicate
 
-MOST, FEWEST = 30, 4  # how often training rows are simulated
+MOST, FEWEST = 60, 4  # how often training rows are simulated
 NEW_ROWS = 20_000  # new rows in all, shared out over classes
 PLENTY = 200  # rows per free column of a class beyond which estimates are as good as the truth
 MOST_WORK = 2e8  # rows × columns × jointly modelled columns
