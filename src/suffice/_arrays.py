@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
-from scipy.special import digamma, gammaln, logsumexp, ndtri
+from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
     "Array",
     "Codes",
     "NDArray",
+    "betainc",
     "cholesky",
     "digamma",
     "eigh",

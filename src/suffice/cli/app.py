@@ -12,8 +12,10 @@ from .. import __version__
 from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
 from .edit import drop_class, forget, merge, rename_class, update
+from .explain import explain
 from .fit import fit
 from .impute import impute
+from .outliers import outliers
 from .predict import predict
 from .problems import UsageProblem, one_line
 from .sample import sample
@@ -31,7 +33,21 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
 """
 
 
-COMMANDS = (fit, predict, impute, sample, show, compare, update, forget, merge, drop_class, rename_class)
+COMMANDS = (
+    fit,
+    predict,
+    explain,
+    outliers,
+    impute,
+    sample,
+    show,
+    compare,
+    update,
+    forget,
+    merge,
+    drop_class,
+    rename_class,
+)
 
 
 def build() -> App:

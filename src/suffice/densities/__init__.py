@@ -5,6 +5,8 @@ The contract of a class-conditional density (frozen; `k` classes):
 must provide
     log_density(rows)        (n, k) in nats; a missing cell is integrated out, so it contributes nothing
 may provide
+    terms(rows)              (k, n, d): what each of independent columns adds to the log density
+    limit_terms(rows)        the same as order and coefficient, for densities that can be zero
     limit(rows)              order and coefficient of a density that is zero, see `discrete.Categorical`
     marginal(columns)        the density of some of the columns
     condition(rows, posterior)

@@ -61,10 +61,32 @@ class CountDensity:
         parts = list(parallel_map(fill, chunks, cost=10.0 * rows.size))
         return np.concatenate([order for order, _ in parts]), np.concatenate([score for _, score in parts])
 
-    def _part(self, x: Any, observed: Array | None) -> Part:
+    def limit_terms(self, rows: Any) -> Part:
+        """Return (order, log coefficient) of every column by itself, (k, n, d) each, but for log x_j! of a Poisson.
+
+        That term is the same for all classes. A column of a multinomial is its count times its log share.
+        """
+        table = self._tables()
+        x = rows.toarray().astype(np.float64) if is_sparse(rows) else rows
+        missing = np.isnan(x)
+        x = np.where(missing, 0.0, x)
+        pairs = (table.zero_per_count, table.zero_per_cell), (table.per_count, table.per_cell)
+        order, score = np.zeros((2, table.per_count.shape[1], *x.shape))
+        for out, (per_count, per_cell) in zip((order, score), pairs, strict=True):
+            if per_count is not None:
+                np.multiply(x, per_count.T[:, None], out=out)
+            if per_cell is not None:
+                out += per_cell[:, None]
+                out[:, missing] = 0.0
+        return order, score
+
+    def _tables(self) -> Linear:
         if "linear" not in self._cache:
             self._cache["linear"] = self._linear()
-        table = self._cache["linear"]
+        return self._cache["linear"]
+
+    def _part(self, x: Any, observed: Array | None) -> Part:
+        table = self._tables()
         score = np.asarray(x @ table.per_count)
         if table.per_cell is not None:
             score += _over_cells(observed, table.per_cell)

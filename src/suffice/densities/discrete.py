@@ -115,6 +115,18 @@ class Categorical:
             score += np.concatenate([limit.T, missing])[code]
         return order, score
 
+    def limit_terms(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
+        """Return (order, log coefficient) of every column by itself, (k, n, d) each; see `limit`."""
+        order = np.zeros((self.k, len(columns[0]), len(columns)))
+        score = np.zeros(order.shape)
+        missing = np.zeros((self.k, 1))
+        for j, (code, log_p, limit) in enumerate(zip(columns, self.log_p, self.limit_log_p, strict=True)):
+            score[:, :, j] = np.concatenate([limit, missing], axis=1)[:, code]
+            zero = np.isneginf(log_p)
+            if zero.any():
+                order[:, :, j] = np.concatenate([zero.astype(np.float64), missing], axis=1)[:, code]
+        return order, score
+
 
 def draw_codes(probabilities: Array, rng: Any, choice: Codes | None = None) -> Codes:
     """Return one number per row of `probabilities` (n, m), drawn in their proportion; `choice` (h,) picks rows.

@@ -54,6 +54,18 @@ class LocationScale:
             pass
         return out
 
+    def terms(self, rows: Array) -> Array:
+        """Return log p(x_j | k) of every column by itself, (k, n, d) in nats; 0 where the cell is missing."""
+        used = list(self.used)
+        constant = self._log_constant()[:, used] - np.log(self.scale[:, used])
+        out = np.zeros((len(self.location), *rows.shape))
+        block = rows[:, used].astype(np.float64)
+        for c in range(len(out)):
+            z = np.abs(block - self.location[c, used]) / self.scale[c, used]
+            out[c][:, used] = self._log_kernel(z, c, used) + constant[c]
+        out[:, np.isnan(rows)] = 0.0
+        return out
+
     @abstractmethod
     def _log_kernel(self, z: Array, c: int, used: Sequence[int]) -> Array:
         """Return log f(|z|) up to its constant, of standardised cells (n, used) of class c."""

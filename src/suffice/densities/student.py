@@ -83,6 +83,7 @@ class MultivariateT:
             return own
         variance = self.scale.marginal([self.used.index(j)]).dense()[:, 0, 0] * self.inflation
         return {**own, "scale": np.sqrt(variance), "df": self.df}
+
     def condition(self, rows: Array, posterior: Array) -> Array:
         """Return rows (n, d) with each missing cell (NaN) at its centre given the observed cells, as a Gaussian's.
 

@@ -25,11 +25,12 @@ from ._edits import Edits
 from ._generation import Generation
 from ._labels import check_filled, read_labels, read_weights
 from ._persistence import save_fitted
+from ._reasons import Reasons
 from ._unlabelled import Batch, Joined, join_unlabelled
 from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(Edits, Decisions, Generation, LeaveOneOut, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(Edits, Decisions, Generation, Reasons, LeaveOneOut, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -248,6 +249,7 @@ class GenerativeEstimator(Edits, Decisions, Generation, LeaveOneOut, ClassifierM
 
     def _aligned(self, X: Any) -> tuple[Table, Sequence[int]]:
         """Read a table; column p of the model stands at the p-th of the positions returned with it."""
+        check_is_fitted(self, "statistics_")
         table = read_table(X)
         check_filled(table, type(self).__name__)
         return table, self._align(table)

@@ -65,7 +65,7 @@ class LeaveOneOut:
         ['low', 'low', 'low', 'high', 'high']
         """
         check_is_fitted(self, "statistics_")
-        learned = _learned(self)
+        learned = what_was_learned(self)
         rows, n = self._encode(X)
         found, codes = read_labels(y, n, type(self).__name__)
         known = {label: i for i, label in enumerate(learned.statistics.classes)}
@@ -79,7 +79,7 @@ class LeaveOneOut:
         return leave_one_out(learned, rows, codes, read_weights(sample_weight, n))
 
 
-def _learned(estimator: Any) -> Learned:
+def what_was_learned(estimator: Any) -> Learned:
     """Return what an estimator has learned, a mixture of single components as the Gaussians they are."""
     if getattr(estimator, "_holds_unlabelled", False):
         raise DataError(

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ._arrays import Array, Codes, np
-from .errors import DataError, NotLearnedError, SettingError
-from .estimate import Settings
-from .table import factorize, read_table
+from .._arrays import Array, Codes, np
+from ..errors import DataError, NotLearnedError, SettingError
+from ..estimate import Settings
+from ..table import factorize, read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,7 +380,7 @@ def _comes_back(case: _FamilyCase, rng: Any) -> None:
     stats = case.summary(np.arange(len(case.codes)))
     again = type(stats).from_arrays(*stats.arrays())
     case.same(case.scores(again), case.scores(stats), "the statistic written and read")
-    from .estimators import NaiveBayes, load
+    from ..estimators import NaiveBayes, load
 
     model = NaiveBayes(case.family, smoothing=case.smoothing).fit(case.X, case.labels)
     with tempfile.TemporaryDirectory() as folder:

@@ -1,0 +1,98 @@
+"""`suffice explain`: which columns speak for the class of each row, and how strongly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number as Between
+
+from .answers import deliver, model_columns, open_model
+from .files import check_writable, file_format, read_table
+from .output import Common, progress
+
+
+def explain(
+    model: Annotated[Path, Parameter(metavar="MODEL")],
+    data: Annotated[Path, Parameter(metavar="DATA")],
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
+    top: Annotated[int, Parameter(metavar="N", validator=Between(gte=1))] = 3,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Say of each row which columns speak for its class against the next most probable one.
+
+    A line per row: its number in DATA, from 1, its class, how many to one the odds against the next class are, and the
+    columns that move these odds most, each with the logarithm it adds (in nats; 2.3 makes the odds ten times better).
+    The logarithms of all columns and of the class priors add up to that of the odds.
+
+    With --json or --output: the numbers of all columns, `prior` for the class priors and `log_odds` their sum.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    data
+        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+    output
+        File to write, in the format of its ending; lines of text on stdout if not given.
+    top
+        How many columns a line of text names.
+    """
+    if output is not None:
+        file_format(output)
+        check_writable(output, [(data, "table"), (model, "model")])
+    estimator, schema = open_model(model)
+    names = [str(name) for name in schema.names]
+    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    rows = model_columns(table, names, data) if schema.named else table
+    with progress(common, f"Explaining {data.name}"):
+        answer = _answer(estimator, rows, names)
+    if output is not None or common.json:
+        deliver(answer, output, common, {"classes": estimator.classes_.tolist()}, "explanations")
+        return
+    for row, cells in zip(answer.to_pylist(), rows.to_pylist(), strict=True):
+        print(_line(row, names, cells, top))
+
+
+def _answer(estimator: Any, rows: Any, names: list[str]) -> Any:
+    """Return per row its number, its class, the next one, and the log-odds between them by column."""
+    import pyarrow as pa
+
+    from .._arrays import np
+
+    posterior, odds = estimator.predict_log_proba(rows), estimator.explain(rows)
+    labels, place = estimator.classes_.tolist(), np.arange(len(posterior))
+    order = np.argsort(-posterior, axis=1, kind="stable")
+    first, second = order[:, 0], order[:, min(1, len(labels) - 1)]
+    prior = np.log(estimator.priors_)
+    with np.errstate(invalid="ignore"):
+        difference = np.nan_to_num(odds[place, :, first] - odds[place, :, second], posinf=np.inf, neginf=-np.inf)
+    taken = {
+        "row": place + 1,
+        "class": [labels[c] for c in first],
+        "against": [labels[c] for c in second],
+        "log_odds": posterior[place, first] - posterior[place, second],
+        "prior": prior[first] - prior[second],
+    }
+    columns = {name: difference[:, j] for j, name in enumerate(names)}
+    return pa.table(taken | {f"by_{name}": values for name, values in columns.items()})
+
+
+def _line(row: dict[str, Any], names: list[str], cells: dict[str, Any], top: int) -> str:
+    import math
+
+    ranked = sorted(names, key=lambda name: -abs(row[f"by_{name}"]))[:top]
+    odds = math.exp(min(row["log_odds"], 700.0))
+    size = f"{odds:,.1f}" if odds < 1000 else f"{odds:.1e}"
+    said = [
+        f"{name}={_cell(value)} {row[f'by_{name}']:+.2f}"
+        for name, value in zip(ranked, map(cells.get, ranked), strict=True)
+    ]
+    return f"{row['row']}: {row['class']}, {size} to 1 against {row['against']}: {', '.join(said)}"
+
+
+def _cell(value: Any) -> str:
+    return "missing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,63 @@
+"""`suffice outliers`: how unlike anything seen each row of a table is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number as Between
+
+from .answers import deliver, free_name, model_columns, open_model
+from .files import check_writable, file_format, read_table
+from .output import Common, progress
+from .problems import count
+
+
+def outliers(
+    model: Annotated[Path, Parameter(metavar="MODEL")],
+    data: Annotated[Path, Parameter(metavar="DATA")],
+    /,
+    *,
+    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
+    below: Annotated[float | None, Parameter(metavar="P", validator=Between(gt=0, lte=1))] = None,
+    keep: Annotated[bool, Parameter(show_default=False)] = False,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Say of each row how likely a row of the model is at least as far out.
+
+    One row out per row in: its number in DATA, from 1, its p_value and its log_density (in nats). Of rows like those
+    the model was fitted on, 5 % have a p-value below 0.05. Cells may be missing.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote.
+    data
+        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+    output
+        File to write, in the format of its ending; CSV on stdout if not given.
+    below
+        Only rows with p-values up to P.
+    keep
+        Copy the columns of DATA beside the answers.
+    """
+    import pyarrow as pa
+
+    if output is not None:
+        file_format(output)
+        check_writable(output, [(data, "table"), (model, "model")])
+    estimator, schema = open_model(model)
+    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
+    with progress(common, f"Judging {data.name}"):
+        found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}
+        found["log_density"] = estimator.score_samples(rows)
+    number = free_name("row", "outlier_", table.column_names if keep else [], common)
+    answers = table.add_column(0, number, pa.array(range(1, table.num_rows + 1)))
+    answers = answers if keep else answers.select([number])
+    for name, values in found.items():
+        answers = answers.append_column(free_name(name, "outlier_", answers.column_names, common), pa.array(values))
+    few = found["p_value"] <= (1.0 if below is None else below)
+    common.remark(f"{count(int((found['p_value'] <= 0.01).sum()), 'row')} with a p-value up to 0.01.")
+    deliver(answers.filter(pa.array(few)), output, common, {"judged": table.num_rows}, "outliers")

@@ -1,0 +1,209 @@
+"""Why a class, and is the row like anything seen: questions whose answers are about the model as much as the row."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from .._arrays import Array, NDArray, np
+from ..errors import DataError, SettingError, quoted
+from ..joint import JointModel
+from ..selection import leave_one_out
+from ..selection.leave_one_out import log_densities
+from ..tasks import conformal, outliers
+from ..tasks.explain import contributions
+from ._labels import read_labels
+from ._simulated import hotelling_law, make_replicates
+from ._validation import what_was_learned
+
+
+class Reasons:
+    """`explain`, `outlier_pvalues` and `predict_set`, for every estimator."""
+
+    _simulated: tuple[JointModel, list[outliers.Replicate]]
+    _left_out: tuple[JointModel, Array]
+
+    def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
+        """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
+
+        Contributions add up, with the class priors, to the log posterior odds of every pair of classes:
+
+            Σ_j (c[i, j, k] − c[i, j, l]) + log π_k − log π_l = log p(y = k | x_i) − log p(y = l | x_i).
+
+        Column j adds log p(x_j | k) if columns are independent given the class, which makes c[:, j, k] − c[:, j, l] the
+        log likelihood ratio of naive Bayes. Where columns depend on each other, it adds log p(x_j | the columns before
+        it, k), by the chain rule, averaged over all orders of the columns: the Shapley value of the game
+        v(S) = log p(x_S | k), whose marginal densities the model knows. Each is given less its mean over classes, so
+        that positive numbers speak for a class against the others on average; differences do not depend on that. A
+        missing cell contributes exactly 0, and so does a column without a density.
+
+        Exact for independent columns of any number, correlated Gaussian columns up to 12, and other joint blocks up to
+        8. Beyond that the mean over all orders is estimated from `orders` of them (the same ones in every call, each
+        with its reverse; default 512, or 64 for more than 48 columns, for mixtures and for more columns than rows). It
+        adds up all the same, as every single order does.
+
+        Parameters
+        ----------
+        X : table (n, d)
+        orders : int, optional
+            How many orders of the columns to average over, where there are too many for all of them. At least 2.
+        return_error : bool
+            Return (contributions, standard errors), both (n, d, k). The errors are 0 where values are exact.
+
+        Notes
+        -----
+        A class that gives a cell probability zero (no smoothing) has −∞ there. Shapley (1953), A value for n-person
+        games; Štrumbelj & Kononenko (2014), doi:10.1007/s10115-013-0679-x.
+
+        Examples
+        --------
+        >>> from suffice import NaiveBayes
+        >>> X = [["red", 1.0], ["red", 2.0], ["blue", 7.0], ["blue", 8.0]]
+        >>> model = NaiveBayes().fit(X, ["a", "a", "b", "b"])
+        >>> odds = model.explain([["red", None]])
+        >>> odds.shape
+        (1, 2, 2)
+        >>> [round(float(c), 3) for c in odds[0, :, 0] - odds[0, :, 1]]  # log (3/4 : 1/4), and nothing
+        [1.099, 0.0]
+        """
+        _check_orders(orders)
+        owner = cast(Any, self)
+        model = owner.model_
+        positions = [block.positions for block in owner._blocks]
+        found, error = contributions(model, owner._rows(X), positions, orders=orders, errors=return_error)
+        return (found, cast(Array, error)) if return_error else found
+
+    def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
+        """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.
+
+        Within a class, distance is how much less dense the row is than the class at its centre. For Gaussians with a
+        full or spherical covariance that is neither shrunken nor from missing cells, the p-value p_k is that of
+        Hotelling's T², exact at any number of rows. For all other models it is the share of rows, drawn from the
+        model and scored by models learned from as many simulated rows as there were, that are as far out; beyond the
+        farthest of them (200 to 2,000 per class, fewer the more classes) an exponential tail, so that p-values stay
+        comparable. The error is that of so many draws; of a class of few rows, that of 4 to 60 simulated models (a
+        p-value of 0.05 may then be one of 0.03). Mixtures of several components are taken as known.
+
+        Classes are averaged by their posterior, Σ_k p(k | x) p_k(x), and, with more than one class, the average is
+        compared with that of the same drawn rows, since between overlapping classes it would be too large. Missing
+        cells are left out of the comparison on both sides; a row without any cell has p-value 1. Of columns of
+        categories, p-values are those of discrete distributions: never too small, and not uniform in full.
+
+        Parameters
+        ----------
+        X : table (n, d)
+            Rows that the model has not learned from.
+        y : labels (n,), optional
+            The rows are training rows of these classes: the p-value is that within the class, with the row's own part
+            in the estimates taken out: for Gaussians as above by the Beta law of Mahalanobis distances, else by
+            leave-one-out log densities (see `leave_one_out` for the models that have none).
+
+        Notes
+        -----
+        Anderson, An Introduction to Multivariate Statistical Analysis (3rd ed., 2003), theorem 5.2.2; Gnanadesikan &
+        Kettenring (1972), doi:10.2307/2528963.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> model = GaussianDiscriminant().fit([[0.0], [1.0], [2.0], [3.0]], ["a"] * 4)
+        >>> model.outlier_pvalues([[1.5], [6.0], [60.0]]).round(4).tolist()  # t with 3 degrees of freedom
+        [1.0, 0.0526, 0.0]
+        """
+        owner = cast(Any, self)
+        model, law = owner.model_, hotelling_law(owner, owner.model_)
+        if y is None:
+            exact = law is not None and len(model.classes) == 1
+            return outliers.pvalues(model, owner._rows(X), [] if exact else self._replicates(model), law)
+        coded, n = owner._encode(X)
+        codes = self._known_codes(y, n)
+        if law is not None:
+            return outliers.own_pvalues(model, owner._rows(X), codes, [], law, None)
+        found = log_densities(what_was_learned(owner), coded, codes, None)
+        left_out = np.where(found.order > 0, -np.inf, found.score)
+        return outliers.own_pvalues(model, owner._rows(X), codes, self._replicates(model), None, left_out)
+
+    def predict_set(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
+        """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
+
+        A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
+        rows and their own classes, each by the exact leave-one-out posterior. That needs no rows set aside, and what
+        the model gets wrong makes sets larger, not wrong. The most probable class is always in, so that no set is
+        empty. With fewer than 1 / α − 1 rows every class is.
+
+        Parameters
+        ----------
+        X : table (n, d)
+        alpha : float, above 0 and below 1
+            Share of rows whose set may lack their class. Over all classes: rare ones may be missed more often.
+
+        Raises
+        ------
+        DataError, SettingError
+            As for `leave_one_out`: for a mixture of several components, or where rows without a label have joined.
+
+        Notes
+        -----
+        The quantile is that of the rows that the statistics keep a sample of (at most about 2,000): it adds to the
+        coverage a standard error of √(α (1 − α) / 2000), 0.007 at α = 0.1. Sadinle, Lei & Wasserman (2019),
+        doi:10.1080/01621459.2017.1395341. Coverage is 1 − α where leaving one row out hardly moves the model, and for
+        any model at least 1 − 2 α if scores of each row's own model were used (Barber et al. 2021,
+        doi:10.1214/20-AOS1965, the jackknife+), which these are not.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> X = [[float(i)] for i in range(20)]
+        >>> model = GaussianDiscriminant(shared=True).fit(X, ["low"] * 9 + ["high"] + ["low"] + ["high"] * 9)
+        >>> model.classes_.tolist(), model.predict_set([[2.0], [9.5], [17.0]]).tolist()
+        (['high', 'low'], [[False, True], [True, True], [True, False]])
+        """
+        told: object = alpha
+        if not isinstance(told, int | float | np.number) or not 0.0 < float(told) < 1.0:
+            raise SettingError(f"alpha={alpha!r} must lie between 0 and 1. Next: 0.1 gives sets that hold 90 %.")
+        owner = cast(Any, self)
+        sample = owner.statistics_.sample
+        limit = conformal.threshold(
+            self._left_out_posterior(owner.model_),
+            sample.codes,
+            sample.represented(owner.statistics_.weight),
+            float(told),
+        )
+        return conformal.class_sets(owner._log_posterior(X, None), limit)
+
+    def _left_out_posterior(self, model: JointModel) -> Array:
+        """Return leave-one-out log posteriors of the rows that the statistics keep, made once for a model."""
+        known = getattr(self, "_left_out", None)
+        if known is None or known[0] is not model:
+            sample = cast(Any, self).statistics_.sample
+            if sample is None:
+                raise DataError(
+                    "This model keeps no rows to judge itself by. Next: fit it again with this version of suffice."
+                )
+            found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
+            self._left_out = known = (model, found)
+        return known[1]
+
+    def _replicates(self, model: JointModel) -> list[outliers.Replicate]:
+        """Return simulated rows and models, made once for a model."""
+        known = getattr(self, "_simulated", None)
+        if known is None or known[0] is not model:
+            self._simulated = known = (model, make_replicates(self, model))
+        return known[1]
+
+    def _known_codes(self, y: Any, rows: int) -> Any:
+        """Return the class number of each label, DataError for one the model does not know."""
+        labels, codes = read_labels(y, rows, type(self).__name__)
+        known = {label: c for c, label in enumerate(cast(Any, self).statistics_.classes)}
+        unknown = [label for label in labels if label not in known]
+        if unknown:
+            raise DataError(
+                f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
+                "Next: pass rows the model has learned, with their labels."
+            )
+        return np.array([known[label] for label in labels])[codes]
+
+
+def _check_orders(orders: object) -> None:
+    whole = isinstance(orders, int | np.integer) and not isinstance(orders, bool)
+    if orders is not None and not (whole and int(cast(int, orders)) >= 2):
+        raise SettingError(f"orders={orders!r} must be a whole number of at least 2. Next: leave it out.")

@@ -1,0 +1,397 @@
+"""Which column pushed towards which class: log posterior odds as a sum over columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from .._arrays import Array, Codes, np, parallel_map, pattern_groups, row_chunks
+from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
+from ..densities.gaussian import LOG_2PI
+from ..densities.mixture import sum_within
+from ..densities.student import log_t_constant, t_decay
+from ..joint import JointModel
+from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, quadratics, sample_orders, subset_game
+
+QUADRATIC = 48  # columns up to which sampled orders are added up to quadratic forms (d³ numbers) rather than by row
+FEW_ORDERS = 64  # orders sampled beyond that, where each is one pass over the rows
+CHUNK_CELLS = 1 << 16
+
+
+class Explanation(NamedTuple):
+    """What each column of a block adds, centred over classes (k, n, d) in nats, and how far it may be off.
+
+    `order` (k, n, d) counts cells to which a class gives probability zero, None if there are none. `variance` (k, n, d)
+    is the squared standard error of sampled values, None if exact or not asked for.
+    """
+
+    score: Array
+    order: Array | None = None
+    variance: Array | None = None
+
+
+def contributions(
+    model: JointModel,
+    rows: Sequence[Any],
+    positions: Sequence[Sequence[int]],
+    *,
+    orders: int | None = None,
+    errors: bool = False,
+) -> tuple[Array, Array | None]:
+    """Return contributions (n, d, k) in nats and, if asked for, their standard errors (n, d, k).
+
+    Contribution c_jk is the Shapley value of column j in the game v(S) = log p(x_S | k), less its mean over classes, so
+
+        Σ_j (c_jk − c_jl) + log π_k − log π_l = log p(y = k | x) − log p(y = l | x)    for all classes k, l.
+
+    `positions[b]` are the places of block b's columns among all d. Blocks are independent given the class, so a
+    column's value is that within its block. A class that gives a cell probability zero has −∞ there, unless every
+    class gives the row probability zero: then those that Bayes' rule answers in the limit of vanishing smoothing
+    (`classify.log_posterior`) have the limit of their log-odds.
+    """
+    found = [explain_block(block, part, orders, errors) for block, part in zip(model.density.blocks, rows, strict=True)]
+    for part, own in zip(_impossible(found), found, strict=True):
+        if part is not None:
+            own.score[part] = -np.inf
+    d = sum(len(columns) for columns in positions)
+    score = _assemble([own.score for own in found], positions, d)
+    if not errors:
+        return score, None
+    variance = [np.zeros_like(own.score) if own.variance is None else own.variance for own in found]
+    return score, np.sqrt(_assemble(variance, positions, d))
+
+
+def _assemble(parts: Sequence[Array], positions: Sequence[Sequence[int]], d: int) -> Array:
+    """Return the columns of all blocks in their places, (n, d, k)."""
+    if len(parts) == 1 and list(positions[0]) == list(range(d)):
+        return np.moveaxis(parts[0], 0, 2)
+    out = np.empty((*parts[0].shape[:2], d))
+    for part, columns in zip(parts, positions, strict=True):
+        out[:, :, list(columns)] = part
+    return np.moveaxis(out, 0, 2)
+
+
+def _impossible(found: Sequence[Explanation]) -> Iterator[Any]:
+    """Yield by block where a class is ruled out (k, n, d), or None: it has more zeros than some other class."""
+    counts = [own.order.sum(axis=2) for own in found if own.order is not None]
+    if not counts:
+        yield from (None for _ in found)
+        return
+    total = np.sum(counts, axis=0)
+    ruled_out = total > total.min(axis=0)
+    for own in found:
+        yield None if own.order is None else (own.order > 0) & ruled_out[:, :, None]
+
+
+def explain_block(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
+    """Return what each column of one block adds to the log density of each class."""
+    if isinstance(density, Mixture) and len(density.owner) == density.k:
+        density = density.components  # one component per class: the Gaussian itself
+    if hasattr(density, "limit_terms"):
+        order, score = density.limit_terms(rows)
+        return Explanation(_centred(score), order if order is not None and order.any() else None)
+    if hasattr(density, "terms"):
+        return Explanation(_centred(density.terms(rows)))
+    if isinstance(density, Gaussian):
+        if isinstance(density.covariance, Diagonal | Spherical):
+            return Explanation(_independent(density, rows))
+        return _joint(density, rows, orders, errors)
+    return _game(density, rows, orders, errors)
+
+
+def _centred(score: Array) -> Array:
+    """Return scores (k, …) less their mean over classes, in place."""
+    flat = score.reshape(len(score), -1)
+    for part in row_chunks(flat.shape[1], CHUNK_CELLS):
+        flat[:, part] -= flat[:, part].mean(axis=0)
+    return score
+
+
+# --- Gaussians -------------------------------------------------------------------------------------------------------
+
+
+def _independent(density: Gaussian, rows: Array) -> Array:
+    """Return the centred log density (k, n, d) of each column of Gaussians without correlations."""
+    used = list(density.used)
+    means = density.means
+    k, d = means.shape
+    variance = np.ones((k, d))
+    variance[:, used] = _variances(density.covariance)
+    constant = -0.5 * np.log(variance)
+    factor = np.zeros((k, d))
+    factor[:, used] = -0.5 / variance[:, used]
+    constant -= constant.mean(axis=0)
+    out = np.empty((k, len(rows), d))
+
+    def fill(part: slice) -> None:
+        block = rows[part].astype(np.float64, copy=False)
+        mean = np.zeros(block.shape)
+        for c in range(k):
+            own = out[c, part]
+            np.subtract(block, means[c], out=own)
+            own *= own
+            own *= factor[c]
+            mean += own
+        mean /= k
+        for c in range(k):
+            own = out[c, part]
+            own -= mean
+            own += constant[c]
+        missing = np.isnan(mean)
+        if missing.any():
+            out[:, part][:, missing] = 0.0
+
+    for _ in parallel_map(fill, row_chunks(len(rows), max(64, CHUNK_CELLS // max(d, 1))), cost=10.0 * out.size):
+        pass
+    return out
+
+
+def _variances(covariance: Any) -> Array:
+    """Return the variances (g, d) of a covariance without correlations."""
+    if isinstance(covariance, Spherical):
+        return np.repeat(covariance.variance[:, None], covariance.d, axis=1)
+    return np.asarray(covariance.variance)
+
+
+def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
+    """Return the contributions of correlated columns, rows that miss the same cells together."""
+    k, (n, d) = len(density.means), rows.shape
+    if len(density.used) == d and not np.isnan(rows).any():
+        score, error = _complete(density, rows.astype(np.float64, copy=False), orders, errors)
+        return Explanation(score, None, error)
+    score = np.zeros((k, n, d))
+    variance = np.zeros(score.shape) if errors else None
+    used = list(density.used)
+    for index, kept in _patterns(rows[:, used]):
+        if not kept:
+            continue
+        columns = [used[j] for j in kept]
+        part = Gaussian(
+            density.means[:, columns],
+            density.covariance if len(kept) == len(used) else density.covariance.marginal(kept),
+            tuple(range(len(kept))),
+        )
+        cells = rows[index][:, columns].astype(np.float64, copy=False)
+        own, error = _complete(part, cells, orders, errors)
+        _put(score, own, index, columns)
+        if variance is not None and error is not None:
+            _put(variance, error, index, columns)
+    return Explanation(score, None, variance)
+
+
+def _patterns(rows: Array) -> Iterator[tuple[Codes | slice, list[int]]]:
+    """Yield (row numbers, observed columns) for each pattern of observed cells."""
+    observed = ~np.isnan(rows)
+    if observed.all():
+        yield slice(None), list(range(rows.shape[1]))
+        return
+    for columns, index in pattern_groups(observed):
+        yield index, columns.tolist()
+
+
+def _put(out: Array, own: Array, index: Codes | slice, columns: Sequence[int]) -> None:
+    if isinstance(index, slice) and len(columns) == out.shape[2]:
+        out[...] = own
+    else:
+        rows = np.arange(out.shape[1])[index]
+        out[:, rows[:, None], list(columns)] = own
+
+
+def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+    """Return centred contributions (k, n, d) of rows without missing cells, and the variance of sampled ones."""
+    d = rows.shape[1]
+    exact = d <= EXACT
+    thin = isinstance(density.covariance, LowRank)
+    if not thin and (exact or (d <= QUADRATIC and not errors)):
+        return _quadratic(density, rows, orders or ORDERS), None
+    if exact:
+        dense = Full.factor(density.covariance.dense())
+        return _quadratic(Gaussian(density.means, dense, density.used), rows, 1), None
+    default = ORDERS if d <= QUADRATIC and not thin else FEW_ORDERS
+    mean = OrderMean((len(density.means), *rows.shape), errors)
+    for order in sample_orders(d, orders or default):
+        mean.add(ordered_terms(density, rows, order))
+    return mean.result()
+
+
+def _quadratic(density: Gaussian, rows: Array, orders: int) -> Array:
+    covariance, means = density.covariance, density.means
+    matrices = covariance.dense()
+    deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+    forms = [quadratics(m / np.outer(s, s), orders) for m, s in zip(matrices, deviation, strict=True)]
+    if covariance.g == 1:
+        return _linear(rows, means, deviation[0], forms[0].matrix)
+    out = np.empty((len(means), *rows.shape))
+    d = rows.shape[1]
+    flat = [form.matrix.transpose(1, 0, 2).reshape(d, d * d) for form in forms]
+
+    def fill(part: slice) -> None:
+        for c, form in enumerate(forms):
+            z = (rows[part] - means[c]) / deviation[c]
+            own = np.matmul((z @ flat[c]).reshape(-1, d, d), z[:, :, None])[:, :, 0]
+            own += form.log_scale + 2.0 * np.log(deviation[c])
+            np.multiply(own, -0.5, out=out[c, part])
+        out[:, part] -= out[:, part].mean(axis=0)
+
+    size = max(16, 4 * CHUNK_CELLS // (d * d))
+    for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * d * d):
+        pass
+    return out
+
+
+def _linear(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array:
+    """Return the contributions under one covariance, where what is quadratic in the row is the same for all classes."""
+    center = means.mean(axis=0)
+    shift = (means - center) / deviation
+    slope = np.einsum("jab,kb->kaj", matrix, shift)  # zᵀ Q_j m_k, Q_j symmetric
+    height = -0.5 * np.einsum("kaj,ka->kj", slope, shift)
+    slope -= slope.mean(axis=0)
+    height -= height.mean(axis=0)
+    slope /= deviation[:, None]
+    out = np.empty((len(means), *rows.shape))
+
+    def fill(part: slice) -> None:
+        block = rows[part] - center
+        for c in range(len(means)):
+            np.matmul(block, slope[c], out=out[c, part])
+            out[c, part] += height[c]
+
+    size = max(64, CHUNK_CELLS // rows.shape[1])
+    for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * rows.shape[1]):
+        pass
+    return out
+
+
+def ordered_terms(density: Gaussian, rows: Array, order: Codes) -> Array:
+    """Return log p(x_j | the columns before j in this order), (k, n, d), of Gaussians over complete rows."""
+    covariance, means = density.covariance, density.means
+    out = np.empty((len(means), *rows.shape))
+    if isinstance(covariance, Diagonal | Spherical):
+        variance = _variances(covariance)
+        out[...] = (rows - means[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
+    elif isinstance(covariance, LowRank):
+        for c in range(len(means)):
+            i = min(c, covariance.g - 1)
+            out[c] = _thin_terms(covariance, i, rows - means[c], order)
+    else:
+        in_order = covariance.marginal(order.tolist())
+        assert isinstance(in_order, Full)
+        sorted_factors = in_order.whitener  # W of the columns in this order
+        for c in range(len(means)):
+            whiten = sorted_factors[:, min(c, covariance.g - 1)]
+            z = (rows[:, order] - means[c, order]) @ whiten.T
+            out[c][:, order] = z * z - 2.0 * np.log(np.diagonal(whiten))
+    out += LOG_2PI
+    out *= -0.5
+    return out
+
+
+def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array:
+    """Return (x_j − E)² / V + log V (n, d), E and V given the columns before j, for a few directions and a floor.
+
+    The directions are latent numbers f ~ N(0, I), z_j = b_jᵀ f + noise: each column seen updates the mean and
+    covariance of f, so that no d × d matrix is made.
+    """
+    floor, scale = covariance.floor[i], covariance.scale[i]
+    loading = covariance.basis[i] * np.sqrt(np.maximum(covariance.values[i] - floor, 0.0))
+    z = rows / scale
+    mean, spread = np.zeros((len(rows), loading.shape[1])), np.eye(loading.shape[1])
+    out = np.empty(rows.shape)
+    for j in order:
+        gain = spread @ loading[j]
+        variance = float(loading[j] @ gain + floor)
+        residual = z[:, j] - mean @ loading[j]
+        out[:, j] = residual**2 / variance + np.log(variance)
+        mean += np.outer(residual, gain / variance)
+        spread -= np.outer(gain, gain / variance)
+    out += 2.0 * np.log(scale)
+    return out
+
+
+# --- any other density -----------------------------------------------------------------------------------------------
+
+
+def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
+    """Return the contributions under a density known only by its marginals: a cell not looked at is a missing one."""
+    table = np.stack(rows, axis=1) if isinstance(rows, tuple) else rows
+    d = table.shape[1]
+    empty: Any = -1 if isinstance(rows, tuple) else np.nan
+
+    def value(columns: Codes) -> Array:
+        part = np.full(table.shape, empty)
+        part[:, columns] = table[:, columns]
+        return np.asarray(density.log_density(tuple(part.T) if isinstance(rows, tuple) else part))
+
+    if d == 1:
+        return Explanation(_centred(density.log_density(rows).T[:, :, None].copy()))
+    if d <= EXACT_GAME:
+        score = np.ascontiguousarray(subset_game(value, d))
+        score[:, table == -1 if isinstance(rows, tuple) else np.isnan(table)] = 0.0  # exactly, not to rounding
+        return Explanation(_centred(score))
+    mean: OrderMean | None = None
+    for order in sample_orders(d, orders or FEW_ORDERS):
+        known = isinstance(density, Mixture | MultivariateT)
+        terms = _chain_terms(density, table, order) if known else _steps(value, order)
+        mean = mean or OrderMean(terms.shape, errors)
+        mean.add(terms)
+    assert mean is not None
+    score, variance = mean.result()
+    return Explanation(score, None, variance)
+
+
+def _steps(value: Any, order: Codes) -> Array:
+    """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
+    prefixes = [value(order[: t + 1]).T for t in range(len(order))]
+    steps = np.diff(np.stack([np.zeros_like(prefixes[0]), *prefixes], axis=2), axis=2)
+    out = np.empty(steps.shape)
+    out[:, :, order] = steps
+    return out
+
+
+def _chain_terms(density: Mixture | MultivariateT, rows: Array, order: Codes) -> Array:
+    """Return log p(x_j | the columns before j), (k, n, d), of densities made of squared distances, in one pass."""
+    if isinstance(density, Mixture):
+        inner, k = density.components, density.k
+    else:
+        inner = Gaussian(density.location, density.scale, density.used)
+        k = len(inner.means)
+    out = np.zeros((k, *rows.shape))
+    used = list(inner.used)
+    position = {c: i for i, c in enumerate(used)}
+    path = [position[c] for c in order.tolist() if c in position]
+    for index, kept in _patterns(rows[:, used]):
+        seen = [j for j in path if j in set(kept)]
+        if not seen:
+            continue
+        columns = [used[j] for j in seen]
+        part = Gaussian(inner.means[:, columns], inner.covariance.marginal(seen), tuple(range(len(seen))))
+        cells = rows[index][:, columns]
+        prefix = (
+            _mixture_prefix(density, part, cells)
+            if isinstance(density, Mixture)
+            else _student_prefix(density, part, cells)
+        )
+        _put(out, np.diff(prefix, axis=2, prepend=0.0), index, columns)
+    return out
+
+
+def _mixture_prefix(density: Mixture, part: Gaussian, cells: Array) -> Array:
+    """Return log p(the first j columns | k), (k, n, d)."""
+    order = np.arange(cells.shape[1])
+    joint = ordered_terms(part, cells, order).cumsum(axis=2)
+    scores = joint.reshape(len(joint), -1).T + density.log_weight
+    return sum_within(scores, density.owner).T.reshape(density.k, *cells.shape)
+
+
+def _student_prefix(density: MultivariateT, part: Gaussian, cells: Array) -> Array:
+    """Return log p(the first j columns | k), (k, n, d)."""
+    order = np.arange(cells.shape[1])
+    center = np.einsum("kkd->kd", ordered_terms(part, part.means, order))  # what does not depend on the row
+    squares = -2.0 * (ordered_terms(part, cells, order) - center[:, None]).cumsum(axis=2)
+    prefix = center.cumsum(axis=1)[:, None] - 0.5 * np.log(density.inflation)[:, None, None] * (order + 1)
+    prefix = np.repeat(prefix, len(cells), axis=1)
+    for j in range(len(order)):
+        inside = np.maximum(squares[:, :, j].T, 0.0) / density.inflation
+        found = np.asarray(log_t_constant(density.df, j + 1) - t_decay(inside, density.df, j + 1))
+        prefix[:, :, j] += found.T
+    return prefix

@@ -1,0 +1,289 @@
+"""Is a row like anything seen: p-values that are uniform for rows drawn from the model.
+
+Within a class, the p-value of a row is the chance that a new row of the class is at least as far out, where distance is
+how much less dense a row is than the class at its centre; for a Gaussian, half the squared Mahalanobis distance. Across
+classes, p-values are averaged by the posterior. Where classes overlap the average is no p-value itself (a row between
+two classes has two that are not small), so it is compared with its own distribution for rows drawn from the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .._arrays import (
+    Array,
+    Codes,
+    NDArray,
+    betainc,
+    is_sparse,
+    log_softmax,
+    np,
+    parallel_map,
+    pattern_groups,
+    row_chunks,
+)
+from ..densities import Gaussian
+from ..joint import JointModel
+
+TAIL = 0.01  # share of simulated rows below which a p-value is extrapolated
+NEGLIGIBLE = -30.0  # log posterior of a class whose p-value does not count
+CHUNK_ROWS = 1 << 14
+
+Flags = NDArray[np.bool_]
+
+
+class Replicate(NamedTuple):
+    """A model as estimated from simulated training rows, and new rows of known classes (n,) to try it on."""
+
+    model: JointModel
+    rows: tuple[Any, ...]
+    codes: Codes
+
+
+@dataclass(frozen=True, slots=True)
+class HotellingLaw:
+    """The law of squared distances to a class whose mean and covariance were estimated from Gaussian rows.
+
+    The mean is that of `rows` (k,) rows; the covariance is a scatter with `freedom` ν (k,) degrees of freedom over
+    `divisor` (k,). `joint`: it is a whole matrix, else one variance for all columns. With D² the squared distance of a
+    new row in d columns,
+
+        D² / divisor · n / (n + 1) · (ν − d + 1) / d ~ F(d, ν − d + 1),    or with ν in place of ν − d + 1 unless joint,
+
+    and with D² that of one of the rows themselves, D² / divisor · n / (n − 1) ~ Beta(d / 2, (ν − d) / 2). Anderson, An
+    Introduction to Multivariate Statistical Analysis (3rd ed., 2003), theorem 5.2.2; Gnanadesikan & Kettenring (1972),
+    doi:10.2307/2528963.
+    """
+
+    rows: Array
+    freedom: Array
+    divisor: Array
+    joint: bool
+    used: Flags  # (d,) columns that have a density
+
+    def new_row(self, squares: Array, d: int) -> Array:
+        """Return the p-values of new rows from squared distances (n, k) in d columns."""
+        second = self.freedom - (d - 1 if self.joint else 0)
+        ratio = np.maximum(squares, 0.0) / self.divisor  # of sums of squares
+        ratio *= self.rows / (self.rows + 1.0)  # × second / d is the F statistic
+        return np.asarray(betainc(0.5 * second, 0.5 * d, 1.0 / (1.0 + ratio)))
+
+    def own_row(self, squares: Array, codes: Codes, d: int) -> Array:
+        """Return the p-values of rows that the class learned from, from squared distances (n,) to their class."""
+        n, second = self.rows[codes], self.freedom[codes] - d
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.clip(squares / self.divisor[codes] * (n / (n - 1.0)), 0.0, 1.0)
+            found = betainc(0.5 * second, 0.5 * d, 1.0 - share)
+        return np.where((n > 1.0) & (second > 0.0), found, 1.0)  # a row that fits itself says nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Null:
+    """What simulated rows look like in some of the columns: by class, and over all classes."""
+
+    distances: Sequence[Array]  # (m,) ascending, of each class's own rows
+    law: HotellingLaw | None
+    d: int
+    combined: Array  # (m,) ascending posterior means of p-values
+    below: Array  # (m + 1,) share of rows below each, by class prior
+
+    @classmethod
+    def make(cls, replicates: Sequence[Replicate], law: HotellingLaw | None, observed: Flags) -> Null:
+        """Summarise simulated rows from which the cells not observed (d,) are taken away."""
+        d = int((observed if law is None else observed & law.used).sum())
+        if not replicates:  # one class, whose law is known
+            return cls([], law, d, np.zeros(0), np.zeros(0))
+        k = len(replicates[0].model.log_prior)
+        found = [measure(r.model, hide(r.rows, observed)) for r in replicates]
+        codes = np.concatenate([r.codes for r in replicates])
+        distance = np.concatenate([part[0] for part in found])
+        posterior = np.concatenate([part[1] for part in found])
+        own = [np.sort(distance[codes == c, c]) for c in range(k)]
+        null = cls(own, law, d, np.zeros(0), np.zeros(0))
+        if k == 1:
+            return null
+        combined = null.average(distance, posterior)
+        order = np.argsort(combined)
+        prior = np.exp(replicates[0].model.log_prior)
+        weight = (prior / np.maximum(np.bincount(codes, minlength=k), 1))[codes][order]
+        below = np.concatenate([[0.0], np.cumsum(weight)])
+        return cls(own, law, d, combined[order], below / below[-1])
+
+    def by_class(self, distance: Array, c: int) -> Array:
+        """Return the p-values of rows (n,) at these distances from class c."""
+        own = self.distances[c]
+        share = (1.0 + len(own) - np.searchsorted(own, distance)) / (1.0 + len(own))
+        far = distance > own[-1]
+        if far.any():
+            start = own[int((1.0 - 5.0 * TAIL) * len(own))]
+            scale = max(float((own[own >= start] - start).mean()), 1e-12)  # tails are about exponential in the distance
+            share[far] *= np.exp(-(distance[far] - own[-1]) / scale)
+        return np.asarray(share)
+
+    def average(self, distance: Array, posterior: Array) -> Array:
+        """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k)."""
+        if self.law is not None and self.d == 0:
+            return np.ones(len(distance))
+        if self.law is not None:
+            p = self.law.new_row(2.0 * distance, self.d)
+            return np.asarray((np.exp(posterior) * p).sum(axis=1))
+        total = np.zeros(len(distance))
+        for c in range(distance.shape[1]):
+            rows = np.flatnonzero(posterior[:, c] > NEGLIGIBLE)
+            total[rows] += np.exp(posterior[rows, c]) * self.by_class(distance[rows, c], c)
+        return total
+
+    def pvalues(self, distance: Array, posterior: Array) -> Array:
+        """Return p-values (n,) over all classes."""
+        combined = self.average(distance, posterior)
+        if not len(self.combined):
+            return combined
+        m = len(self.combined)
+        share = (1.0 + m * self.below[np.searchsorted(self.combined, combined, side="right")]) / (1.0 + m)
+        low = int(np.searchsorted(self.below, TAIL)) - 1
+        start = self.combined[max(low, 0)]
+        tail = combined < start  # a p-value is continuous in the row where theirs are
+        share[tail] = combined[tail] * ((1.0 + m * self.below[max(low, 0) + 1]) / (1.0 + m) / max(start, 1e-300))
+        return np.asarray(np.minimum(share, 1.0))
+
+
+def pvalues(
+    model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: HotellingLaw | None = None
+) -> Array:
+    """Return the p-value of each row (n,): the share of rows of the model that are at least as far out.
+
+    `replicates` stand for the model, all of one family; `law`, for one block of Gaussians, is exact within a class.
+    """
+    groups = list(_patterns(rows))
+    out = np.ones(sum(len(index) for _, index in groups))
+    for observed, index in groups:
+        if not observed.any():
+            continue
+        null = Null.make(replicates, law, observed)
+
+        def answer(own: Codes, null: Null = null) -> None:
+            out[own] = null.pvalues(*measure(model, _take(rows, own)))
+
+        for _ in parallel_map(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]):
+            pass
+    return out
+
+
+def own_pvalues(
+    model: JointModel,
+    rows: Sequence[Any],
+    codes: Codes,
+    replicates: Sequence[Replicate],
+    law: HotellingLaw | None,
+    left_out: Array | None,
+) -> Array:
+    """Return the p-value (n,) of each row within its class, for rows that the model has learned from.
+
+    By `law` with the row's own part taken out, or from `left_out` (n, k), log densities without each row.
+    """
+    out = np.ones(len(codes))
+    for observed, index in _patterns(rows):
+        part, own = _take(rows, index), codes[index]
+        d = int((observed if law is None else observed & law.used).sum())
+        if d == 0:
+            continue
+        if law is not None:
+            distance = measure(model, part)[0]
+            out[index] = law.own_row(2.0 * distance[np.arange(len(own)), own], own, d)
+            continue
+        assert left_out is not None
+        null = Null.make(replicates, None, observed)
+        distance = peaks(model, part, observed) - left_out[index]
+        for c in np.unique(own):
+            mine = np.flatnonzero(own == c)
+            out[index[mine]] = null.by_class(distance[mine, c], int(c))
+    return out
+
+
+def measure(model: JointModel, rows: Sequence[Any]) -> tuple[Array, Array]:
+    """Return distances log p(centre | k) − log p(x | k) and log posteriors, (n, k) each; rows miss the same cells.
+
+    A row that every class makes impossible is infinitely far from all.
+    """
+    density = model.density.log_density(rows)
+    posterior = density + model.log_prior
+    impossible = np.isneginf(posterior).all(axis=1)
+    posterior[impossible] = model.log_prior
+    np.subtract(peaks(model, rows, missing_free(rows)), density, out=density)
+    return density, log_softmax(posterior, out=posterior)
+
+
+def peaks(model: JointModel, rows: Sequence[Any], observed: Flags) -> Array:
+    """Return the log density of each class at its centre (k,), in the observed columns, of blocks that have a centre.
+
+    Without it, an estimate of the spread that is too small would make every row look likelier.
+    """
+    total, start = np.zeros(len(model.log_prior)), 0
+    for block, part in zip(model.density.blocks, rows, strict=True):
+        width = _width(part)
+        center = block.means if isinstance(block, Gaussian) else getattr(block, "location", None)
+        if center is not None:
+            cells = np.where(observed[start : start + width], center, np.nan)
+            total += np.diagonal(block.log_density(cells))
+        start += width
+    return total
+
+
+# --- rows by block ---------------------------------------------------------------------------------------------------
+
+
+def count_rows(rows: Sequence[Any]) -> int:
+    """Return the number of rows."""
+    return len(rows[0][0]) if isinstance(rows[0], tuple) else int(rows[0].shape[0])
+
+
+def _width(part: Any) -> int:
+    return len(part) if isinstance(part, tuple) else int(part.shape[1])
+
+
+def _observed(part: Any) -> Flags:
+    if isinstance(part, tuple):
+        return np.stack([codes >= 0 for codes in part], axis=1)
+    return np.ones(part.shape, dtype=bool) if is_sparse(part) else ~np.isnan(part)
+
+
+def missing_free(rows: Sequence[Any]) -> Flags:
+    """Return which columns of the first row are observed (d,)."""
+    return np.concatenate([_observed(_take([part], np.array([0]))[0])[0] for part in rows])
+
+
+def _patterns(rows: Sequence[Any]) -> Iterator[tuple[Flags, Codes]]:
+    """Yield (observed columns (d,), row numbers) for each pattern of observed cells."""
+    if all(is_sparse(part) for part in rows):
+        yield np.ones(sum(_width(part) for part in rows), dtype=bool), np.arange(rows[0].shape[0])
+        return
+    seen = np.concatenate([_observed(part) for part in rows], axis=1)
+    if seen.all():
+        yield seen[0], np.arange(len(seen))
+        return
+    for columns, index in pattern_groups(seen):
+        yield np.isin(np.arange(seen.shape[1]), columns), index
+
+
+def _take(rows: Sequence[Any], index: Codes) -> list[Any]:
+    return [tuple(codes[index] for codes in part) if isinstance(part, tuple) else part[index] for part in rows]
+
+
+def hide(rows: Sequence[Any], observed: Flags) -> list[Any]:
+    """Return the rows without the cells of columns that are not observed (d,)."""
+    if observed.all():
+        return list(rows)
+    hidden: list[Any] = []
+    start = 0
+    for part in rows:
+        own = observed[start : start + _width(part)]
+        start += _width(part)
+        if isinstance(part, tuple):
+            hidden.append(
+                tuple(codes if kept else np.full_like(codes, -1) for codes, kept in zip(part, own, strict=True))
+            )
+        else:
+            hidden.append(np.where(own, part, np.nan))
+    return hidden

@@ -1,0 +1,153 @@
+"""The laws of a joint model: whatever is asked of it, the answers belong to one density of rows and classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sklearn.base import clone
+
+from .._arrays import Array, Codes, logsumexp, np
+from ..errors import DataError
+
+
+def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: int = 0) -> None:
+    """Check that a fitted estimator keeps the laws of a joint model; AssertionError names the law that fails.
+
+    Parameters
+    ----------
+    model : fitted estimator
+        It is not changed.
+    X, y : array or list of rows (n, d), labels (n,)
+        The rows and labels it was fitted to, unweighted; cells may be missing.
+    tolerance : float
+        Largest difference allowed between log densities, relative to 1 + their size.
+
+    Laws: posteriors add up to one and are the joint density divided by its sum over classes; a row without any cell
+    gets the class priors and density 1; cells taken away leave the marginal density; what `explain` says adds up to
+    the log odds, missing cells saying nothing; answers do not depend on which rows are asked about together; where the
+    model can be added to, it depends neither on the order of the rows nor on whether parts were fitted and merged; and
+    a model fitted to many rows drawn from it is close to it.
+
+    Examples
+    --------
+    >>> from suffice import GaussianDiscriminant
+    >>> from suffice.testing import check_model
+    >>> X, y = [[0.0, 1.0], [1.0, 0.5], [0.5, 2.0], [4.0, 2.0], [5.0, 5.0], [4.5, 3.0]], list("aaabbb")
+    >>> check_model(GaussianDiscriminant(shared=True).fit(X, y), X, y)
+    """
+    table = np.asarray(X)
+    if table.dtype.kind not in "fiub":
+        table = np.asarray(X, dtype=object)
+    case = _Case(model, table, np.asarray(y), tolerance)
+    rng = np.random.default_rng(seed)
+    for law in (_bayes, _nothing_known, _marginals, _reasons, _one_by_one, _learns_in_any_order, _draws):
+        try:
+            law(case, rng)
+        except AssertionError as error:
+            raise AssertionError(f"{law.__name__.strip('_')}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A fitted model and its rows."""
+
+    model: Any
+    X: Any
+    y: Any
+    tolerance: float
+
+    def hide(self, hidden: Codes) -> Any:
+        """Return the table without the cells of some columns, or None where the model takes no missing cells."""
+        families = [getattr(block.family, "takes_missing", True) for block in self.model._blocks]
+        if not all(families) or not self.model.__sklearn_tags__().input_tags.allow_nan:
+            return None
+        holed = self.X.astype(np.float64 if self.X.dtype.kind in "fiub" else object)
+        holed[:, hidden] = np.nan if holed.dtype.kind == "f" else None
+        return holed
+
+    def same(self, actual: Array, expected: Array, what: str) -> None:
+        finite = np.isfinite(expected)
+        assert (actual[~finite] == expected[~finite]).all(), what
+        gap = np.abs(actual[finite] - expected[finite]) / (1.0 + np.abs(expected[finite]))
+        assert gap.max(initial=0.0) <= self.tolerance, f"{what}: a difference of {gap.max():.3g}"
+
+
+def _bayes(case: _Case, rng: Any) -> None:
+    joint, posterior = case.model.predict_joint_log_proba(case.X), case.model.predict_log_proba(case.X)
+    assert not np.isnan(joint).any(), "a log density is NaN"
+    assert np.abs(np.exp(posterior).sum(axis=1) - 1.0).max() <= 1e-12, "posteriors do not add up to one"
+    total = np.asarray(logsumexp(joint, axis=1))
+    case.same(case.model.score_samples(case.X), total, "the density of a row and the sum of its joint densities")
+    possible = np.isfinite(total)
+    case.same(posterior[possible], (joint - total[:, None])[possible], "posteriors and joint densities")
+
+
+def _nothing_known(case: _Case, rng: Any) -> None:
+    empty = case.hide(np.arange(case.X.shape[1]))
+    if empty is not None:
+        case.same(case.model.predict_proba(empty), np.tile(case.model.priors_, (len(case.y), 1)), "rows without a cell")
+        assert np.abs(case.model.score_samples(empty)).max() <= case.tolerance, "a row without a cell has a density"
+
+
+def _marginals(case: _Case, rng: Any) -> None:
+    d = case.X.shape[1]
+    hidden = np.sort(rng.permutation(d)[: (d + 1) // 2])
+    holed, densities = case.hide(hidden), case.model.model_.density.blocks
+    if holed is None or not all(hasattr(density, "marginal") for density in densities):
+        return
+    total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
+    for block, density, part in zip(case.model._blocks, densities, case.model._rows(case.X), strict=True):
+        kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
+        if kept:
+            total += density.marginal(kept).log_density(part[:, kept])
+    case.same(case.model.predict_joint_log_proba(holed), total, "missing cells and the marginal without their columns")
+
+
+def _reasons(case: _Case, rng: Any) -> None:
+    hidden = rng.permutation(case.X.shape[1])[: case.X.shape[1] // 2]
+    for table in (case.X, case.hide(hidden)):
+        if table is None:
+            continue
+        found, posterior = case.model.explain(table), case.model.predict_log_proba(table)
+        total = found.sum(axis=1) + np.log(case.model.priors_)
+        possible = np.isfinite(total).all(axis=1) & np.isfinite(posterior).all(axis=1)
+        odds = (posterior - posterior[:, :1])[possible]
+        case.same((total - total[:, :1])[possible], odds, "contributions and log posterior odds")
+        if table is not case.X:
+            assert (found[:, hidden] == 0.0).all(), "a missing cell contributes something"
+
+
+def _one_by_one(case: _Case, rng: Any) -> None:
+    expected, order = case.model.predict_joint_log_proba(case.X), rng.permutation(len(case.y))
+    case.same(case.model.predict_joint_log_proba(case.X[order]), expected[order], "rows in another order")
+    for i in order[:3]:
+        case.same(case.model.predict_joint_log_proba(case.X[[i]]), expected[[i]], "a row by itself")
+
+
+def _learns_in_any_order(case: _Case, rng: Any) -> None:
+    expected, order = case.model.predict_joint_log_proba(case.X), rng.permutation(len(case.y))
+    if not hasattr(case.model, "partial_fit"):  # a mixture is found by EM, whose steps follow rounding
+        return
+    again = clone(case.model).fit(case.X[order], case.y[order])
+    case.same(again.predict_joint_log_proba(case.X), expected, "rows learned in another order")
+    a, b = (clone(case.model).fit(case.X[part], case.y[part]) for part in np.array_split(order, 2))
+    case.same(a.merge(b).predict_joint_log_proba(case.X), expected, "halves merged")
+
+
+def _draws(case: _Case, rng: Any) -> None:
+    """A refit loses about (parameters / 2) / rows nats per row, for d²/2 parameters and 400 d rows d / 1,600."""
+    d, classes = case.X.shape[1], case.model.classes_.tolist()
+    state = np.random.RandomState(int(rng.integers(1 << 30)))
+    try:
+        case.model.sample(1, random_state=state)
+    except DataError:  # a family that cannot draw
+        return
+    parts = [case.model.sample(400 * d, label=label, random_state=state) for label in classes]
+    again = clone(case.model)
+    again.fit(np.concatenate([rows for rows, _ in parts]), np.concatenate([labels for _, labels in parts]))
+    for c, label in enumerate(classes):
+        fresh, _ = case.model.sample(200 * d, label=label, random_state=state)
+        mine = case.model.predict_joint_log_proba(fresh)[:, c] - np.log(case.model.priors_[c])
+        lost = float((mine - again.predict_joint_log_proba(fresh)[:, c] + np.log(again.priors_[c])).mean())
+        assert abs(lost) < 0.1 + d / 100, f"a refit to drawn rows of class {label!r} is {lost:.3g} nats a row off"

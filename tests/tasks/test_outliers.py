@@ -1,0 +1,177 @@
+"""Outlier p-values: closed forms at small n, uniformity by Kolmogorov-Smirnov, and what must not change them."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy.stats import beta, f, kstest, t
+from sklearn.datasets import load_iris
+
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice.errors import DataError, SettingError
+from suffice.estimate.families import PoissonFamily
+from suffice.estimators import _simulated
+from suffice.estimators._simulated import _draw, hotelling_law
+from suffice.tasks.outliers import measure
+
+LEVEL = 1e-3  # seeds are fixed; at this level a true law fails once in a thousand
+
+
+def gaussian_table(rng, n, d, k, kind, distance):
+    """Rows of k Gaussian classes of n each and a function that draws new ones of given classes."""
+    means = distance * rng.normal(size=(k, d))
+    if kind == "diagonal":
+        factors = [np.diag(np.exp(0.5 * rng.normal(size=d))) for _ in range(k)]
+    elif kind == "shared":
+        factors = [np.eye(d) + 0.5 * rng.normal(size=(d, d))] * k
+    else:
+        factors = [np.eye(d) + 0.5 * rng.normal(size=(d, d)) for _ in range(k)]
+
+    def draw(codes):
+        return np.stack([means[c] + factors[c] @ rng.normal(size=d) for c in codes])
+
+    y = np.repeat(np.arange(k), n)
+    return draw(y), y, draw
+
+
+@pytest.mark.parametrize("divisor", ["mle", "unbiased"])
+def test_one_column_is_the_t_test_of_a_new_value(divisor, rng):
+    x = rng.normal(3.0, 2.0, size=12)
+    new = np.array([-5.0, 0.0, 3.0, 9.0, 40.0])
+    model = GaussianDiscriminant(divisor=divisor).fit(x[:, None], ["only"] * 12)
+    statistic = (new - x.mean()) / (x.std(ddof=1) * np.sqrt(1 + 1 / 12))
+    np.testing.assert_allclose(model.outlier_pvalues(new[:, None]), 2 * t.sf(np.abs(statistic), 11), rtol=1e-9)
+
+
+@pytest.mark.parametrize("divisor", ["mle", "unbiased"])
+def test_one_class_is_hotellings_t2_for_new_rows_and_the_beta_law_for_its_own(divisor, rng):
+    n, d = 15, 4
+    X = rng.normal(size=(n, d)) @ rng.normal(size=(d, d))
+    new = rng.normal(size=(6, d)) * 3
+    model = GaussianDiscriminant(divisor=divisor).fit(X, np.zeros(n, dtype=int))
+    inverse = np.linalg.inv(np.cov(X.T))
+
+    def squares(rows):
+        return np.einsum("ni,ij,nj->n", rows - X.mean(axis=0), inverse, rows - X.mean(axis=0))
+
+    expected = f.sf(squares(new) * n * (n - d) / ((n * n - 1) * d), d, n - d)
+    np.testing.assert_allclose(model.outlier_pvalues(new), expected, rtol=1e-8)
+    own = beta.sf(squares(X) * n / (n - 1) ** 2, d / 2, (n - d - 1) / 2)
+    np.testing.assert_allclose(model.outlier_pvalues(X, np.zeros(n, dtype=int)), own, rtol=1e-8)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("covariance", ["full", "spherical"])
+def test_the_law_of_a_training_row_is_that_of_a_new_row_for_the_model_without_it(covariance, shared, rng):
+    X, y, _ = gaussian_table(rng, 8, 3, 2, "shared", 1.0)
+    make = lambda: GaussianDiscriminant(covariance, shared=shared)  # noqa: E731
+    own = make().fit(X, y).outlier_pvalues(X, y)
+    for i in (0, 5, 11):
+        rest = make().fit(np.delete(X, i, axis=0), np.delete(y, i))
+        distance = measure(rest.model_, [X[[i]]])[0]
+        new = hotelling_law(rest, rest.model_).new_row(2.0 * distance, 3)[0, y[i]]
+        assert own[i] == pytest.approx(new, rel=1e-8)
+
+
+def test_missing_cells_are_those_of_the_marginal_model(rng):
+    X, y, draw = gaussian_table(rng, 20, 4, 1, "full", 0.0)
+    new = draw(np.zeros(5, dtype=int))
+    kept = [0, 2]
+    holed = new.copy()
+    holed[:, [1, 3]] = np.nan
+    whole = GaussianDiscriminant().fit(X, y).outlier_pvalues(holed)
+    np.testing.assert_allclose(whole, GaussianDiscriminant().fit(X[:, kept], y).outlier_pvalues(new[:, kept]))
+    assert GaussianDiscriminant().fit(X, y).outlier_pvalues(np.full((1, 4), np.nan)).tolist() == [1.0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "n", "d", "k", "distance"),
+    [
+        ("full", 10, 4, 1, 0.0),
+        ("full", 10, 2, 2, 1.0),
+        ("shared", 10, 4, 3, 1.0),
+        ("diagonal", 10, 2, 2, 1.0),
+        ("full", 30, 3, 3, 5.0),
+        ("diagonal", 40, 4, 2, 0.3),
+    ],
+)
+def test_uniform_on_rows_of_the_model(kind, n, d, k, distance, monkeypatch):
+    monkeypatch.setattr(_simulated, "MOST", 8)  # the error of few simulated models averages out over tables
+    found = []
+    for repeat in range(40):
+        rng = np.random.default_rng([repeat, n, d, k])
+        X, y, draw = gaussian_table(rng, n, d, k, kind, distance)
+        settings = {"covariance": "diagonal" if kind == "diagonal" else "full", "shared": kind == "shared"}
+        model = GaussianDiscriminant(**settings).fit(X, y)
+        found.append(model.outlier_pvalues(draw(rng.integers(k, size=2))))
+    assert kstest(np.concatenate(found), "uniform").pvalue > LEVEL
+
+
+def test_uniform_on_simulated_rows_of_other_models(rng):
+    X, y = load_iris(return_X_y=True)
+    for model in (
+        MixtureDiscriminant(2, random_state=0).fit(X, y),
+        NaiveBayes("laplace").fit(X, y),
+        GaussianDiscriminant(shrinkage=0.2).fit(np.repeat(X, 20, axis=0), np.repeat(y, 20)),  # estimates are the truth
+    ):
+        rows, _ = model.sample(600, random_state=5)
+        # for few rows, the spread that p-values allow for estimates is beyond that of rows drawn from the estimate
+        p = model.outlier_pvalues(rows)
+        assert kstest(p, "uniform").statistic < 0.08
+
+
+def test_mixed_tables_and_shrunken_models_find_what_is_far(rng):
+    X = np.empty((90, 3), dtype=object)
+    code = np.arange(90) % 3
+    X[:, 0] = rng.normal(size=90) + 4 * code
+    X[:, 1] = np.array(["red", "green", "blue"])[code]
+    X[:, 2] = rng.poisson(3 + code)
+    model = NaiveBayes({2: "poisson"}).fit(X, code)
+    p = model.outlier_pvalues(
+        [[0.0, "red", 3], [0.0, "red", 30], [50.0, "red", 3], [None, None, 60], [0.0, "black", 3]]
+    )
+    assert p[0] > 0.2
+    assert (p[1:4] < 1e-3).all()
+    assert p[4] < p[0]
+    assert (model.outlier_pvalues(X) > 0.0).all()
+    assert 0.02 <= (model.outlier_pvalues(X, code) < 0.1).mean() <= 0.2
+    shrunk = GaussianDiscriminant(shrinkage="oas").fit(X[:, [0, 2]].astype(float), code)
+    p = shrunk.outlier_pvalues([[4.0, 4.0], [4.0, 40.0], [4.0, 400.0]])
+    assert p[0] > 0.1 > 1e-3 > p[1] > p[2]  # tails go on, so that what is farther is less likely
+
+
+@pytest.mark.parametrize("covariance", ["full", "diagonal"])
+def test_units_order_and_repeated_calls_do_not_matter(covariance, blobs):
+    X, y = blobs
+    model = GaussianDiscriminant(covariance).fit(X, y)
+    expected = model.outlier_pvalues(X)
+    assert (model.outlier_pvalues(X) == expected).all()
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_allclose(model.outlier_pvalues(X[order]), expected[order], atol=1e-12)
+    scale = np.array([1e4, 1e-4, 1.0, 7.0])
+    scaled = GaussianDiscriminant(covariance).fit(X * scale, y).outlier_pvalues(X * scale)
+    np.testing.assert_allclose(scaled, expected, atol=1e-6)
+
+
+def test_the_model_is_simulated_anew_after_it_has_learned_more(blobs):
+    X, y = blobs
+    model = GaussianDiscriminant("diagonal").fit(X[:40], y[:40])
+    model.outlier_pvalues(X)
+    model.partial_fit(X[40:], y[40:])
+    fresh = GaussianDiscriminant("diagonal").fit(X, y)
+    np.testing.assert_allclose(model.outlier_pvalues(X), fresh.outlier_pvalues(X), atol=1e-6)
+
+
+def test_labels_the_model_does_not_know_are_refused(blobs):
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    with pytest.raises(DataError, match="'yew'"):
+        model.outlier_pvalues(X, ["yew"] * len(y))
+
+
+def test_a_family_that_cannot_draw_is_named(rng):
+    model = NaiveBayes(PoissonFamily()).fit([[1], [2], [5], [7]], list("aabb"))
+
+    joint = SimpleNamespace(density=SimpleNamespace(blocks=[object()]))
+    with pytest.raises(SettingError, match="'poisson' cannot draw"):
+        _draw(model, joint, np.zeros(2, dtype=int), rng)

@@ -1,0 +1,82 @@
+"""`check_model` passes on every estimator, and names the law that a broken one breaks."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice.testing import check_model
+
+NUMBERS = {
+    "full": lambda: GaussianDiscriminant(),
+    "shared": lambda: GaussianDiscriminant(shared=True, divisor="unbiased"),
+    "diagonal": lambda: GaussianDiscriminant("diagonal", priors="uniform"),
+    "spherical": lambda: GaussianDiscriminant("spherical"),
+    "rda": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.2)),
+    "mixture": lambda: MixtureDiscriminant(2, n_init=1, tol=1e-3, random_state=0),
+    "single": lambda: MixtureDiscriminant(1),
+    "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace", 3: "student_t"}),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "holes"), [*((name, False) for name in NUMBERS), ("full", True), ("shared", True), ("naive", True)]
+)
+def test_estimators_of_numbers(name, holes, rng):
+    X, y = load_iris(return_X_y=True)
+    X = X + rng.normal(scale=0.01, size=X.shape)  # so that medians are not ties
+    if holes:
+        X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    # EM with missing cells stops at a tolerance, not at rounding
+    check_model(NUMBERS[name]().fit(X, y), X, y, tolerance=1e-4 if holes else 1e-8)
+
+
+def test_mixed_columns(rng):
+    n = 120
+    y = np.array(["a", "b", "c"])[np.arange(n) % 3]
+    X = np.empty((n, 4), dtype=object)
+    X[:, 0] = rng.normal(size=n) + np.arange(n) % 3
+    X[:, 1] = np.array(["red", "green", "blue"])[(np.arange(n) + (rng.random(n) < 0.5)) % 3]
+    X[:, 2] = rng.random(n) < 0.3 + 0.2 * (np.arange(n) % 3)
+    X[:, 3] = rng.poisson(2 + np.arange(n) % 3)
+    X[rng.random(X.shape) < 0.1] = None
+    check_model(NaiveBayes({3: "poisson"}).fit(X, y), X, y)
+
+
+def test_counts_that_share_a_total(rng):
+    shares = np.array([[0.5, 0.2, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]])
+    y = np.arange(60) % 2
+    X = np.stack([rng.multinomial(20, shares[c]) for c in y])
+    check_model(NaiveBayes("multinomial").fit(X, y), X, y)
+
+
+def wrong(law):
+    """An estimator with one answer that is off."""
+
+    class Wrong(GaussianDiscriminant):
+        pass
+
+    def altered(answer, by):
+        return lambda self, *args, **kwargs: by(getattr(GaussianDiscriminant, answer)(self, *args, **kwargs))
+
+    changes = {
+        "bayes": ("score_samples", lambda found: found + 1e-3),
+        "nothing_known": ("predict_proba", lambda found: found[:, ::-1]),
+        "reasons": ("explain", lambda found: found * (1.0 + 1e-6)),
+        "one_by_one": ("predict_joint_log_proba", lambda found: found - found[0, 0] * 1e-6),
+        "learns_in_any_order": ("merge", lambda found: found.partial_fit([[0.0, 0.0]], ["b"])),
+        "draws": ("sample", lambda found: (found[0] * 3.0, found[1])),
+    }
+    answer, by = changes[law]
+    setattr(Wrong, answer, altered(answer, by))
+    return Wrong
+
+
+@pytest.mark.parametrize("law", ["bayes", "nothing_known", "reasons", "one_by_one", "learns_in_any_order", "draws"])
+def test_what_is_broken_is_named(law, rng):
+    X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 3 % 2]
+    X[y == "b"] += 1.0
+    model = wrong(law)().fit(X, y)
+    named = "bayes" if law == "one_by_one" else law  # joint densities that are off contradict the row's density first
+    with pytest.raises(AssertionError, match=f"^{named}:"):
+        check_model(model, X, y)
