@@ -12,10 +12,11 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..errors import DataError
+from ..schema import Level
 from ..stats import GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
 from .em_climb import Problem, climb
-from .em_step import Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
+from .em_step import RIDGE, Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
 from .notes import Note
 from .pooling import total_variance
 from .shrinkage import FLOOR, ROUNDING
@@ -26,7 +27,10 @@ Progress = Callable[[int, float], None]
 
 
 def complete(
-    stats: PatternStats, report: Callable[[Note], None] | None = None, progress: Progress | None = None
+    stats: PatternStats,
+    report: Callable[[Note], None] | None = None,
+    progress: Progress | None = None,
+    classes: Sequence[Level] = (),
 ) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
@@ -34,7 +38,7 @@ def complete(
     class's own cells cannot tell is borrowed: a column with no value in the class has the mean of all classes, and,
     when covariances are separate, one with at most one value has the variance within all classes and no correlations.
 
-    `report` is called with a note where EM stopped early; `progress` at every step with its number and the log
+    `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular; `progress` at every step with its number and the log
     likelihood of the observed cells in nats, up to a constant that the units decide.
     """
     if not stats.incomplete:
@@ -43,7 +47,7 @@ def complete(
     groups = _groups(stats)
     units = _standard_units(groups, stats.k, stats.d)
     problem = _problem(groups, units, stats)
-    return maximum(problem, problem.weight, units, stats.complete.form, report, progress)
+    return maximum(problem, problem.weight, units, stats.complete.form, report, progress, classes)
 
 
 def check_columns(d: int) -> None:
@@ -97,14 +101,20 @@ def maximum(
     form: type[Scatter],
     report: Callable[[Note], None] | None = None,
     progress: Progress | None = None,
+    classes: Sequence[Level] = (),
 ) -> GaussianStats:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter
     with single_blas_thread():
         reached = climb(problem, units.start(shared), MAX_STEPS, progress)
-    if reached.moved > 0 and report is not None:
-        why = f"after {reached.steps} steps the estimate still moved"
-        report(Note("stopped EM early", why, amount=reached.moved))
+    if report is not None:
+        if reached.moved > 0:
+            why = f"after {reached.steps} steps the estimate still moved"
+            report(Note("stopped EM early", why, amount=reached.moved))
+        for i in np.flatnonzero(reached.secured):
+            label = None if shared or not classes else classes[int(i)]
+            why = "it came near singular; the amount is relative to the variances"
+            report(Note("kept the covariance usable while filling missing cells", why, label, amount=RIDGE))
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     values[..., units.constant, :] = 0.0

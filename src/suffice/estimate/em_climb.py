@@ -52,12 +52,16 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """Where EM arrived: parameters, how far the last step still moved (0: converged), steps, log likelihood in nats."""
+    """Where EM arrived: parameters, how far the last step still moved (0: converged), steps, log likelihood in nats.
+
+    `secured` (g,) marks the covariances that had to be kept from becoming singular.
+    """
 
     point: Point
     moved: float
     steps: int
     likelihood: float
+    secured: Flags
 
 
 @dataclass(slots=True)
@@ -98,14 +102,14 @@ def climb(
     d = start.mean.shape[1]
     state = _begin(problem, start)
     found, reached = state.x.copy(), state.likelihood.copy()
-    live = np.arange(len(found))
+    live, secured = np.arange(len(found)), np.zeros(len(found), dtype=bool)
     memory = max(1, min(MEMORY, MEMORY_CELLS // (2 * max(1, found.size))))
     moved = 0.0
     for step in range(1, max_steps + 1):
         if state.mended.any():
             problem = _secure(problem, state, d)
         over = _is_over(state)
-        reached[live] = state.likelihood
+        reached[live], secured[live] = state.likelihood, state.secured
         if progress is not None:
             progress(step, float(reached.sum()))
         if over.any():
@@ -120,7 +124,7 @@ def climb(
     if len(live):
         found[live], reached[live] = _pack(problem.bare(_unpack(state.x, d))), state.likelihood
         moved = float(state.moved.max())
-    return Climb(_unpack(found, d), moved, step, float(reached.sum()))
+    return Climb(_unpack(found, d), moved, step, float(reached.sum()), secured)
 
 
 def _begin(problem: Problem, start: Point) -> _State:

@@ -107,7 +107,7 @@ class GaussianEstimate:
         stats = self.stats
         if isinstance(stats, PatternStats):
             self._note_unseen(stats)
-            stats = complete(stats, report=self.notes.append)
+            stats = complete(stats, report=self.notes.append, classes=self.classes)
         if isinstance(stats, FourthMomentStats):
             stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
