@@ -6,7 +6,7 @@ statistics of a pattern by regressing its missing columns on the observed ones; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from ..errors import DataError
 from ..schema import Level
 from ..stats import GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
-from .em_climb import Problem, climb
+from .em_climb import Climb, Problem, climb
 from .em_step import RIDGE, Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
 from .notes import Note
 from .pooling import total_variance
@@ -47,7 +47,11 @@ def complete(
     groups = _groups(stats)
     units = _standard_units(groups, stats.k, stats.d)
     problem = _problem(groups, units, stats)
-    return maximum(problem, problem.weight, units, stats.complete.form, report, progress, classes)
+    found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress)
+    for note in climb_notes(reached.steps, reached.moved, reached.secured, classes):
+        if report is not None:
+            report(note)
+    return found
 
 
 def check_columns(d: int) -> None:
@@ -94,33 +98,29 @@ class Units:
         return np.zeros(self.weight.shape, dtype=bool) if shared else self.weight <= 1.0
 
 
-def maximum(
-    problem: Problem,
-    weight: Array,
-    units: Units,
-    form: type[Scatter],
-    report: Callable[[Note], None] | None = None,
-    progress: Progress | None = None,
-    classes: Sequence[Level] = (),
-) -> GaussianStats:
+def climb_from(
+    problem: Problem, weight: Array, units: Units, form: type[Scatter], progress: Progress | None = None
+) -> tuple[GaussianStats, Climb]:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter
     with single_blas_thread():
         reached = climb(problem, units.start(shared), MAX_STEPS, progress)
-    if report is not None:
-        if reached.moved > 0:
-            why = f"after {reached.steps} steps the estimate still moved"
-            report(Note("stopped EM early", why, amount=reached.moved))
-        for i in np.flatnonzero(reached.secured):
-            label = None if shared or not classes else classes[int(i)]
-            why = "it came near singular; the amount is relative to the variances"
-            report(Note("kept the covariance usable while filling missing cells", why, label, amount=RIDGE))
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     values[..., units.constant, :] = 0.0
     values[..., :, units.constant] = 0.0
     scatter = form(values * units.scale[:, None] * units.scale)
-    return GaussianStats(weight, point.mean * units.scale + units.center, scatter, form)
+    return GaussianStats(weight, point.mean * units.scale + units.center, scatter, form), reached
+
+
+def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: Sequence[Level]) -> Iterator[Note]:
+    """Yield what there is to say of a climb; `secured` (g,) marks the covariances that were kept usable."""
+    if moved > 0:
+        yield Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved)
+    for i in np.flatnonzero(secured):
+        label = classes[int(i)] if len(secured) == len(classes) else None
+        why = "it came near singular; the amount is relative to the variances"
+        yield Note("kept the covariance usable while filling missing cells", why, label, amount=RIDGE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,12 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
+from .completed import CompletedStats
 from .gaussian import GaussianStats
 from .patterns import PatternStats
 from .scatter import spread
 
-KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats)}
+KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes
 from ...densities import Covariance, Diagonal, Full, Gaussian
 from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ..likelihood import GaussianEstimate
 from ..notes import Note
+from ..sweep import complete_rows
 from ._contract import Settings
 
 
@@ -50,7 +52,10 @@ class GaussianFamily:
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
         if self.fourth:
             return FourthMomentStats.summarize(rows, codes, k, weight)
-        return self._type.summarize(rows, codes, k, weight, self._form)
+        try:
+            return self._type.summarize(rows, codes, k, weight, self._form)
+        except TooManyPatternsError:
+            return complete_rows(rows, codes, k, weight, self._form)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian, list[Note]]:
         job = GaussianEstimate(
