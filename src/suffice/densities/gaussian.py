@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, np, pattern_groups
-from .covariance import Covariance
+from .._arrays import Array, np, pattern_groups, row_chunks
+from .covariance import Covariance, Full
 
+MANY = 16  # rows per pattern of missing cells below which patterns are computed together
+CHUNK_CELLS = 1 << 20
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 
@@ -34,7 +36,11 @@ class Gaussian:
         incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
         if len(incomplete):
             part = rows[incomplete]
-            for observed, index in pattern_groups(~np.isnan(part)):
+            groups = list(pattern_groups(~np.isnan(part)))
+            if isinstance(self.covariance, Full) and len(groups) * MANY > len(part):
+                scores[incomplete] = _scores_by_size(self.covariance, part, means)
+                return scores
+            for observed, index in groups:
                 columns = observed.tolist()
                 if not columns:
                     scores[incomplete[index]] = 0.0
@@ -57,4 +63,29 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
     scores = covariance.distances(rows, means)
     scores += covariance.log_det + means.shape[1] * LOG_2PI
     scores *= -0.5
+    return scores
+
+
+def _scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
+    """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
+    present = ~np.isnan(rows)
+    counts = present.sum(axis=1)
+    scores = np.zeros((len(rows), len(means)))
+    for o in np.unique(counts[counts > 0]).tolist():
+        own = np.flatnonzero(counts == o)
+        for chunk in row_chunks(len(own), max(1, CHUNK_CELLS // o**2)):
+            index = own[chunk]
+            patterns, pattern = np.unique(present[index], axis=0, return_inverse=True)
+            observed = np.nonzero(patterns)[1].reshape(-1, o)
+            x, at = rows[index][present[index]].reshape(-1, o), observed[pattern.reshape(-1)]
+            for g in range(covariance.g):
+                sigma = covariance.matrix(g)
+                sd = np.sqrt(np.diagonal(sigma))
+                within = (sigma / sd[:, None] / sd)[observed[:, :, None], observed[:, None, :]]
+                precision = np.linalg.inv(within)[pattern.reshape(-1)]
+                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1) + o * LOG_2PI
+                for k in [g] if covariance.g > 1 else range(len(means)):
+                    z = (x - means[k][at]) / sd[at]
+                    squares = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
+                    scores[index, k] = -0.5 * (squares + constant[pattern.reshape(-1)])
     return scores

@@ -38,8 +38,9 @@ def complete(
     class's own cells cannot tell is borrowed: a column with no value in the class has the mean of all classes, and,
     when covariances are separate, one with at most one value has the variance within all classes and no correlations.
 
-    `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular; `progress` at every step with its number and the log
-    likelihood of the observed cells in nats, up to a constant that the units decide.
+    `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular;
+    `progress` at every step with its number and the log likelihood of the observed cells in nats, up to a constant that
+    the units decide.
     """
     if not stats.incomplete:
         return stats.complete
@@ -199,7 +200,7 @@ class _Problem:
     ridge: Array  # (g, d) what is added to variances so near singular covariances stay usable
 
     def step(self, point: Point) -> tuple[Array, Point, NDArray[np.bool_]]:
-        moments, mended = expect(self.parts, self.weight, point, self.whole, self.ridge.any(axis=1))
+        moments, mended = expect(self.parts, self.weight, point, self.whole, np.asarray(self.ridge.any(axis=1)))
         return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended
 
     def take(self, units: Codes) -> _Problem:
@@ -214,7 +215,7 @@ class _Problem:
         )
 
     def is_inside(self, point: Point) -> NDArray[np.bool_]:
-        return ~usable(point.covariance, self.ridge.any(axis=1))[1]
+        return ~usable(point.covariance, np.asarray(self.ridge.any(axis=1)))[1]
 
     def secured(self, units: Codes, point: Point) -> _Problem:
         ridge = more_ridge(self.ridge, units, point)
@@ -255,7 +256,7 @@ def _parts(group: _Group, units: Units, scatter: Array, shared: bool) -> Parts:
         observed,
         _complement(observed, len(units.scale)),
         unit,
-        np.bincount(own, weights=group.weight, minlength=len(observed)),
+        np.bincount(own, weights=group.weight, minlength=len(observed)).astype(np.float64),
         pattern[order],
         owner[order],
         np.concatenate([group.weight, np.ones(len(root_of))])[order],

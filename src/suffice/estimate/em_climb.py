@@ -18,6 +18,7 @@ from .em_step import Point
 TOLERANCE = 1e-8  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding
 TOLERANCE_AT_THE_EDGE = 1e-6  # where rounding is magnified by covariances near singular
+SPELL, DULL = 20, 1e-8  # steps, and the relative gain in them below which a problem near singular is given up
 PATIENCE = 10  # steps that may be no shorter than the shortest so far
 MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
@@ -74,6 +75,7 @@ class _State:
     mended: Flags
     secured: Flags
     shortest: Array  # (g,) length of the shortest step so far
+    earlier: Array  # (g,) log likelihood a spell of steps ago
     idle: Codes  # (g,) steps since, once the likelihood no longer tells
     refusals: Codes  # (g,) of combinations, one after the other
     detour: Codes  # (g,) steps to make before points are combined again: a plain one, a prolonged one, …
@@ -87,7 +89,7 @@ class _State:
 
     def take(self, kept: Codes) -> None:
         """Go on with some of the problems."""
-        for name in ("x", "ahead", "likelihood", "mended", "secured", "shortest", "idle", "refusals", "detour"):
+        for name in ("x", "ahead", "likelihood", "mended", "secured", "shortest", "earlier", "idle", "refusals", "detour"):
             setattr(self, name, getattr(self, name)[kept])
         self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
 
@@ -108,7 +110,7 @@ def climb(
     for step in range(1, max_steps + 1):
         if state.mended.any():
             problem = _secure(problem, state, d)
-        over = _is_over(state)
+        over = _is_over(state) | (_is_dull(state) if step % SPELL == 0 else False)
         reached[live], secured[live] = state.likelihood, state.secured
         if progress is not None:
             progress(step, float(reached.sum()))
@@ -133,7 +135,7 @@ def _begin(problem: Problem, start: Point) -> _State:
     g = len(x)
     zero = np.zeros(g, dtype=np.int64)
     secured, never = np.zeros(g, dtype=bool), np.full(g, np.inf)
-    return _State(x, _pack(ahead), likelihood, mended, secured, never, zero, zero.copy(), zero.copy(), [], [])
+    return _State(x, _pack(ahead), likelihood, mended, secured, never, -never, zero, zero.copy(), zero.copy(), [], [])
 
 
 def _is_over(state: _State) -> Flags:
@@ -146,6 +148,13 @@ def _is_over(state: _State) -> Flags:
     return np.asarray((moved <= POLISHED) | (near & (state.idle >= PATIENCE)))
 
 
+def _is_dull(state: _State) -> Flags:
+    """Return which problems near singular gained next to nothing since last asked (g,)."""
+    gain = state.likelihood - state.earlier
+    state.earlier = state.likelihood.copy()
+    return np.asarray(state.secured & (gain <= DULL * np.abs(state.likelihood)))
+
+
 def _secure(problem: Problem, state: _State, d: int) -> Problem:
     """Return the problem with what came near singular kept from it, and begin anew there."""
     units = np.flatnonzero(state.mended)
@@ -155,6 +164,7 @@ def _secure(problem: Problem, state: _State, d: int) -> Problem:
     state.likelihood[units], state.ahead[units] = likelihood[units], _pack(ahead)[units]
     state.shortest[units], state.detour[units] = np.inf, 2
     state.mended[units], state.secured[units] = False, True
+    state.earlier[units] = -np.inf
     for own in (*state.turns, *state.bends):
         own[units] = 0.0
     return problem

@@ -1,8 +1,8 @@
 """One EM step for Gaussians with missing cells, for all patterns with equally many observed cells at once.
 
-The missing cells of a pattern are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om is left
-over. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹, so that a few missing cells cost the inverse
-of a small matrix. With δ the rows less their mean, missing cells filled in, the squared distance of the observed cells
+The missing cells of a pattern are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om is
+left over. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹, so that a few missing cells cost the
+inverse of a small matrix. With δ the rows less their mean, missing cells filled in, the squared distance of the observed cells
 is δᵀ P δ. Little & Rubin, Statistical Analysis with Missing Data (3rd ed., 2019), section 11.2.
 """
 
@@ -223,15 +223,14 @@ def _regress(part: Parts, covariance: Array, precision: Array, log_det: Array) -
     unit, seen, gone = part.unit[:, None, None], part.observed, part.missing
     if m <= o:
         within = precision[unit, gone[:, :, None], gone[:, None, :]]
-        rest = np.linalg.inv(within)
+        rest: Array = np.asarray(np.linalg.inv(within), dtype=np.float64)
         slope = -rest @ precision[unit, gone[:, :, None], seen[:, None, :]]
-        log_dets = log_det[part.unit] + _log_det(within)
-        return slope, rest, log_dets
+        return slope, rest, np.asarray(log_det[part.unit] + _log_det(within), dtype=np.float64)
     within = covariance[unit, seen[:, :, None], seen[:, None, :]]
     across = covariance[unit, gone[:, :, None], seen[:, None, :]]
     slope = across @ np.linalg.inv(within)
     rest = covariance[unit, gone[:, :, None], gone[:, None, :]] - slope @ across.transpose(0, 2, 1)
-    return slope, rest, _log_det(within)
+    return slope, np.asarray(rest, dtype=np.float64), _log_det(within)
 
 
 def _log_det(matrices: Array) -> Array:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import reduce
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
+from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter
 from .em import Progress, Units, check_columns, climb_from
@@ -55,7 +56,7 @@ def _parts(cells: Array, codes: Codes, weight: Array, seen: Flags, counts: Codes
             observed,
             sorted_cells[:, o:],
             np.zeros(len(first), dtype=np.int64) if shared else codes[first],
-            np.bincount(pattern, weights=weight[own]),
+            np.bincount(pattern, weights=weight[own]).astype(np.float64),
             pattern,
             codes[own],
             weight[own],
@@ -82,7 +83,7 @@ class _Problem:
             mean, covariance = self.point.mean.copy(), self.point.covariance.copy()
             mean[self.live], covariance[self.live] = point.mean, point.covariance
             everything = Point(mean, covariance)
-        secured = self.ridge.any(axis=1)
+        secured = np.asarray(self.ridge.any(axis=1))
         moments = self.run(everything, secured)
         held, mended = expect([], np.zeros(self.weight.shape), everything, as_scatter(self.ridge, self.weight), secured)
         moments = moments.add(held)
@@ -96,7 +97,7 @@ class _Problem:
         return replace(self, live=self.live[units])
 
     def is_inside(self, point: Point) -> Flags:
-        return ~usable(point.covariance, self.ridge[self.live].any(axis=1))[1]
+        return ~usable(point.covariance, np.asarray(self.ridge[self.live].any(axis=1)))[1]
 
     def secured(self, units: Codes, point: Point) -> _Problem:
         ridge = self.ridge.copy()
@@ -154,3 +155,33 @@ def complete_rows(
         return reduce(Moments.add, parallel_map(one, chunks, cost=200.0 * rows.size))
 
     return complete_by_sweeps(run, total, observed, form, progress)
+
+
+def fill(
+    rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]
+) -> GaussianStats:
+    """Return the statistics of rows (n, d) with missing cells at what `density` expects of them, given the class.
+
+    A column without a density has no scatter.
+    """
+    used, d = list(density.used), rows.shape[1]
+    covariance = density.covariance.dense()
+    variance = np.diagonal(covariance, axis1=1, axis2=2).mean(axis=0)
+    means = density.means[:, used]
+    center, scale = means.mean(axis=0), np.sqrt(variance + means.var(axis=0))
+    units = Units(center, scale, np.zeros(means.shape), means, scale, np.zeros(len(used), dtype=bool))
+    point = Point((means - center) / scale, covariance / scale[:, None] / scale)
+    cells = rows if len(used) == d else rows[:, used]
+    moments = sweep(cells, codes, weight, units, point, np.ones(len(covariance), dtype=bool))
+    step = moments.first / np.where(moments.weight > 0, moments.weight, 1.0)[:, None]
+    if len(covariance) == 1:
+        second = moments.second - ((moments.weight[:, None] * step).T @ step)
+    else:
+        second = moments.second - moments.weight[:, None, None] * step[:, :, None] * step[:, None, :]
+    mean = density.means.copy()
+    mean[:, used] += step * scale
+    scatter = np.zeros((len(second), d, d))
+    scatter[np.ix_(range(len(second)), used, used)] = second * scale[:, None] * scale
+    shared = form is PooledScatter
+    mean[moments.weight == 0] = 0.0
+    return GaussianStats(moments.weight, mean, form(scatter[0] if shared else scatter), form)

@@ -174,9 +174,9 @@ def _cells(observed: Codes, codes: Codes, d: int, form: type[Scatter]) -> int:
 def _check_bound(patterns: int, cells: int) -> None:
     if cells > MAX_CELLS:
         raise TooManyPatternsError(
-            f"The missing cells form {patterns:,} patterns, whose statistics would need {cells * 8 / 2**30:.1f} GiB (the "
-            f"limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: call fit on all rows together, which then makes passes "
-            'over them, or use covariance="diagonal" or NaiveBayes, which count cells one by one.'
+            f"The missing cells form {patterns:,} patterns, whose statistics would need {cells * 8 / 2**30:.1f} GiB "
+            f"(the limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: call fit on all rows together, which then makes "
+            'passes over them, or use covariance="diagonal" or NaiveBayes, which count cells one by one.'
         )
 
 

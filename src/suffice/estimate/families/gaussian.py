@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes
+from ..._arrays import Array, Codes, np
 from ...densities import Covariance, Diagonal, Full, Gaussian
 from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ..likelihood import GaussianEstimate
 from ..notes import Note
-from ..sweep import complete_rows
+from ..sweep import complete_rows, fill
 from ._contract import Settings
 
 
@@ -68,3 +68,11 @@ class GaussianFamily:
             settings.columns,
         )
         return job.run(), job.notes
+
+    def misses(self, rows: Array) -> bool:
+        """Return whether cells are missing that only a joint density can fill."""
+        return self.structure is Full and not self.fourth and bool(np.isnan(rows).any())
+
+    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian) -> PatternStats:
+        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
+        return PatternStats(fill(rows, codes, k, weight, density, self._form), {})
