@@ -18,12 +18,13 @@ from .em_step import Point
 TOLERANCE = 1e-8  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding
 TOLERANCE_AT_THE_EDGE = 1e-6  # where rounding is magnified by covariances near singular
-SPELL, DULL = 20, 1e-8  # steps, and the relative gain in them below which a problem near singular is given up
+SPELL, DULL = 20, 1e-8  # steps, and the relative gain in them below which a problem near singular is over
 PATIENCE = 10  # steps that may be no shorter than the shortest so far
 MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
 RIDGE = 1e-14
 ROUNDING = 1e-13  # of a log likelihood, relative
+PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "shortest", "earlier", "idle", "refusals", "detour")
 Flags = NDArray[np.bool_]
 
 
@@ -89,7 +90,7 @@ class _State:
 
     def take(self, kept: Codes) -> None:
         """Go on with some of the problems."""
-        for name in ("x", "ahead", "likelihood", "mended", "secured", "shortest", "earlier", "idle", "refusals", "detour"):
+        for name in PER_PROBLEM:
             setattr(self, name, getattr(self, name)[kept])
         self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
 

@@ -157,9 +157,7 @@ def complete_rows(
     return complete_by_sweeps(run, total, observed, form, progress)
 
 
-def fill(
-    rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]
-) -> GaussianStats:
+def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
     """Return the statistics of rows (n, d) with missing cells at what `density` expects of them, given the class.
 
     A column without a density has no scatter.

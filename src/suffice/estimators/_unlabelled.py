@@ -13,6 +13,7 @@ from ..estimate import Block
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass
+from ..tasks import classify
 
 MAX_STEPS = 1000
 NEGLIGIBLE = 1e-13  # posteriors that cannot move an estimate beyond rounding
@@ -157,9 +158,11 @@ def _expect(
     """Return the objective in nats and the posteriors (u, k) of the unlabelled rows."""
     own = model.log_joint(_recode(known, statistics, plan))[np.arange(len(known.codes)), known.codes]
     objective = float(own.sum() if known.weight is None else known.weight @ own)
-    scores = model.log_joint(_recode(unknown, statistics, plan))
+    rows = _recode(unknown, statistics, plan)
+    scores = model.log_joint(rows)
     objective += float(weight @ np.asarray(logsumexp(scores, axis=1)))
-    posterior = np.exp(log_softmax(scores))
+    possible = bool(np.isfinite(scores.max(axis=1)).all())
+    posterior = np.exp(log_softmax(scores) if possible else classify.log_posterior(model, rows))
     priors = [density.log_prior(smoothing) for density in model.density.blocks if hasattr(density, "log_prior")]
     return objective + sum(priors), posterior
 
