@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cholesky, lapack, solve_triangular
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.linalg import cholesky, eigh, lapack, solve_triangular
+from scipy.special import digamma, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "NDArray",
     "cholesky",
     "digamma",
+    "eigh",
     "gammaln",
     "invert_triangular",
     "is_sparse",
@@ -30,6 +31,7 @@ __all__ = [
     "log_softmax",
     "logsumexp",
     "lower_factor",
+    "ndtri",
     "np",
     "parallel_map",
     "pattern_groups",

@@ -110,11 +110,51 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def not_learned(cls, row: int, label: object, why: str) -> DataError:
+        """Refuse a row that is to be taken out of statistics it cannot be part of."""
+        return cls(
+            f"Row {row} of class {label!r} cannot be among the rows this model has learned: {why}. "
+            "Next: pass rows, labels and sample_weight as they were given to fit or partial_fit."
+        )
+
+    @classmethod
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
         """Refuse labels outside the list the caller gave."""
         return cls(
             f"y holds {quoted(labels)}, not in the list `classes`. Next: add to `classes` or correct the labels."
         )
+
+
+class NotLearnedError(DataError):
+    """Rows to be forgotten cannot have been among those a model has learned; nothing has changed.
+
+    `code` is the number of the class, `block` and `columns` say where: positions of columns within a block.
+    """
+
+    def __init__(
+        self,
+        why: str,
+        code: int | None = None,
+        columns: Sequence[int] = (),
+        block: int = 0,
+        label: object = None,
+        names: Sequence[object] = (),
+    ) -> None:
+        self.why, self.code, self.columns, self.block, self.label = why, code, tuple(columns), block, label
+        who = "" if label is None else f" of class {label!r}"
+        where = f" in {'column' if len(names) == 1 else 'columns'} {quoted(names)}" if names else ""
+        super().__init__(
+            f"These rows{who} cannot be forgotten, because they were never learned: {why}{where}. Nothing has changed. "
+            "Next: give rows that were learned, with the labels and weights they had then."
+        )
+
+    def placed(self, label: object, block: int) -> NotLearnedError:
+        """Return the same refusal, naming the class."""
+        return type(self)(self.why, self.code, self.columns, block, label)
+
+    def named(self, names: Sequence[object]) -> NotLearnedError:
+        """Return the same refusal, naming the columns."""
+        return type(self)(self.why, self.code, self.columns, self.block, self.label, names)
 
 
 class SingularCovarianceError(SufficeError):
@@ -137,12 +177,20 @@ class MergeError(SufficeError):
     """Two sets of statistics or two models do not describe the same columns."""
 
     @classmethod
-    def mixture(cls) -> MergeError:
-        """Refuse to add rows to mixtures, whose responsibilities depend on all rows at once."""
+    def mixture(cls, what: str = "take in more rows") -> MergeError:
+        """Refuse to add or remove rows of mixtures, whose responsibilities depend on all rows at once."""
         return cls(
-            "A mixture of several components cannot take in more rows exactly: which row belongs to which component "
+            f"A mixture of several components cannot {what} exactly: which row belongs to which component "
             "depends on all of them. Next: call fit on all rows together, or use n_components=1 (or "
-            "GaussianDiscriminant), whose models merge."
+            "GaussianDiscriminant), whose models merge and forget."
+        )
+
+    @classmethod
+    def pooled(cls, k: int) -> MergeError:
+        """Refuse to take a class out of a sum of scatters whose parts were not kept."""
+        return cls(
+            f"The shared covariance was summed over {k} classes whose own parts would not fit in memory, so that no "
+            "class can leave it exactly. Next: fit again without the class."
         )
 
     @classmethod

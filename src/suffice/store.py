@@ -27,6 +27,7 @@ from .stats import (
     GaussianStats,
     MixtureStats,
     PatternStats,
+    Reservoir,
     SumStats,
     ValueStats,
 )
@@ -67,6 +68,10 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         fields, plain = stats.arrays()
         arrays |= {f"block{number}_{name}": values for name, values in fields.items()}
         blocks.append({"type": type(stats).__name__, "plain": plain})
+    if statistics.sample is not None:
+        fields, plain = statistics.sample.arrays()
+        arrays |= {f"sample_{name}": values for name, values in fields.items()}
+        state = {**state, "sample": plain}
     members = {name: _npy(values) for name, values in arrays.items()}
     document = {
         "format": FORMAT,
@@ -224,4 +229,15 @@ def _statistics(document: dict[str, Any], schema: Schema, arrays: dict[str, Arra
         if stats.column_weight().shape[0] != k:
             raise ValueError(f"block {number} has other classes")
         blocks.append(stats)
-    return ByClass(classes, weight, tuple(blocks), int(document["rows"]))
+    return ByClass(classes, weight, tuple(blocks), int(document["rows"]), _sample(document, arrays, k, len(blocks)))
+
+
+def _sample(document: dict[str, Any], arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
+    if "sample" not in document:
+        return None
+    prefix = "sample_"
+    fields = {name.removeprefix(prefix): v for name, v in arrays.items() if name.startswith(prefix)}
+    sample = Reservoir.from_arrays(fields, document["sample"])
+    if len(sample.limit) != k or len(sample.rows) != blocks:
+        raise ValueError("the sample of rows has other classes or blocks")
+    return sample

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ._arrays import Array, Codes, np
-from .errors import DataError, SettingError
+from .errors import DataError, NotLearnedError, SettingError
 from .estimate import Settings
 from .table import factorize, read_table
 
@@ -55,12 +55,14 @@ def check_statistics(
         Largest difference allowed, relative to the largest entry of each array.
 
     Laws: merging with nothing changes nothing; order and grouping of merges do not matter; parts (halves, single rows,
-    an empty part) merge to the whole; weight 2 is the row twice; classes can be renumbered;
-    the arrays written to a file give the statistic back.
+    an empty part) merge to the whole; weight 2 is the row twice; classes can be renumbered, put together and left
+    out (`regroup`); what was merged can be subtracted again, all of it leaves exactly nothing, and more than all is a
+    NotLearnedError (`subtract`); multiplied statistics are those of multiplied weights (`scale`); the arrays written
+    to a file give the statistic back. The laws of methods that a statistic does not have are passed over.
     """
     sample = Sample(rows, np.asarray(codes), k, take)
     rng = np.random.default_rng(seed)
-    for law in (_identity, _commutes, _associates, _parts, _weights, _places, _saves):
+    for law in (_identity, _commutes, _associates, _parts, _weights, _places, _saves, _subtracts, _scales, _regroups):
         try:
             law(statistic, sample, rng, tolerance)
         except AssertionError as error:
@@ -142,6 +144,43 @@ def _places(statistic: Any, sample: Sample, rng: Any, tolerance: float) -> None:
 def _saves(statistic: Any, sample: Sample, rng: Any, tolerance: float) -> None:
     whole = _summary(statistic, sample)
     assert_same_statistics(type(whole).from_arrays(*whole.arrays()), whole, 0.0)
+
+
+def _subtracts(statistic: Any, sample: Sample, rng: Any, tolerance: float) -> None:
+    whole, nothing = _summary(statistic, sample), statistic.zero()
+    if not hasattr(whole, "subtract"):
+        return
+    assert_same_statistics(whole.subtract(whole), nothing, 0.0)
+    assert_same_statistics(whole.subtract(nothing), whole, 0.0)
+    for index in (*_split(sample, rng, 2), np.arange(1)):
+        rest = np.setdiff1d(np.arange(len(sample)), index)
+        part, left = _summary(statistic, sample, index), _summary(statistic, sample, rest)
+        if not getattr(whole, "is_rounded", False):
+            assert_same_statistics(whole.subtract(part), left, 10.0 * tolerance)
+        assert_same_statistics(whole.subtract(part).merge(part), whole, tolerance)
+        try:
+            left.subtract(whole)
+        except NotLearnedError:
+            continue
+        assert_same_statistics(part, nothing, 0.0)  # else more was subtracted than there is
+
+
+def _scales(statistic: Any, sample: Sample, rng: Any, tolerance: float) -> None:
+    everything = np.arange(len(sample))
+    if not hasattr(_summary(statistic, sample), "scale"):
+        return
+    lighter = _summary(statistic, sample, everything, np.full(len(sample), 0.25))
+    assert_same_statistics(_summary(statistic, sample).scale(0.25), lighter, tolerance)
+
+
+def _regroups(statistic: Any, sample: Sample, rng: Any, tolerance: float) -> None:
+    target = rng.integers(-1, 2, sample.k)
+    target[sample.codes[0]] = 0
+    kept = np.flatnonzero(target[sample.codes] >= 0)
+    if not hasattr(_summary(statistic, sample), "regroup"):
+        return
+    again = statistic.summarize(sample.take(sample.rows, kept), target[sample.codes[kept]], 2, None)
+    assert_same_statistics(_summary(statistic, sample).regroup(target, 2), again, tolerance)
 
 
 # --- families --------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from suffice import GaussianDiscriminant, NaiveBayes
-from suffice.cli.compare import calibration_error
+from suffice.cli.comparison import calibration_error
 from suffice.datasets import penguins_path
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]

@@ -135,6 +135,60 @@ def test_priors_that_are_no_distribution_over_the_classes(blobs, priors):
             ask(X, priors=priors)
 
 
+@pytest.mark.parametrize("reject", [0.01, 0.1, 0.3, 0.7])
+def test_reject_by_chows_rule(blobs, reject):
+    """No answer where the best one is wrong with a probability above `reject`, under whatever priors."""
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    for priors in (None, "uniform", [0.1, 0.2, 0.7]):
+        p = model.predict_proba(X, priors=priors)
+        found = model.predict(X, priors=priors, reject=reject)
+        assert found.dtype == object
+        assert_array_equal([label is None for label in found], 1 - p.max(axis=1) > reject)
+        kept = 1 - p.max(axis=1) <= reject
+        assert_array_equal(found[kept].astype(str), model.predict(X, priors=priors)[kept])
+        assert_array_equal(model.predict(X, priors=priors, costs=1 - np.eye(3), reject=reject), found)
+    assert kept.any()
+    assert kept.all() == (reject > 1 - 1 / 3)
+
+
+def test_chows_rule_errs_least_among_rules_that_reject_as_much(blobs, rng):
+    """The loss Σ error + reject · (rows without answer), expected under the model, is least row by row."""
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    p, reject = model.predict_proba(X), 0.2
+    none = np.array([label is None for label in model.predict(X, reject=reject)])
+
+    def loss(rejected):
+        return np.where(rejected, reject, 1 - p.max(axis=1)).sum()
+
+    assert 0 < none.sum() < len(X)
+    for _ in range(50):
+        assert loss(none) <= loss(rng.permutation(none))
+
+
+def test_reject_under_costs(blobs, rng):
+    X, y = blobs
+    model = NaiveBayes().fit(X, y)
+    costs = rng.random((3, 3)) * 10 - 5
+    expected = model.predict_proba(X) @ costs
+    found = model.predict(X, costs=costs, reject=-0.5)
+    assert_array_equal([label is None for label in found], expected.min(axis=1) > -0.5)
+
+
+@pytest.mark.parametrize("reject", [0.0, 1.0, -0.1, float("nan"), "much", True])
+def test_reject_must_be_a_cost(blobs, reject):
+    X, y = blobs
+    with pytest.raises(SettingError, match=r"reject=.* must be above 0 and below 1"):
+        GaussianDiscriminant().fit(X, y).predict(X, reject=reject)
+
+
+def test_numbers_as_labels_stay_numbers_beside_no_answer(blobs):
+    X, y = blobs
+    found = GaussianDiscriminant().fit(X, np.searchsorted(["ash", "birch"], y)).predict(X, reject=0.05).tolist()
+    assert {type(label) for label in found} == {int, type(None)}
+
+
 def test_costs(blobs, rng):
     """The answer is the class of least expected cost Σ_i p(i | x) costs[i, j]."""
     X, y = blobs

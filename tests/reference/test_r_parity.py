@@ -61,6 +61,16 @@ def test_mass_posteriors(table, method):
     assert_allclose(posterior.sum(axis=1), 1, rtol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["lda_moment", "lda_mle", "qda_moment", "qda_mle"])
+def test_mass_leave_one_out(method):
+    """MASS leaves the row out of means and covariances and keeps the class shares of all rows as prior."""
+    found = golden("leave_one_out_iris")
+    priors = dict.fromkeys(range(3), 1 / 3)
+    model = GaussianDiscriminant(**POSTERIORS[method], priors=priors).fit(IRIS_X, IRIS_Y)
+    posterior = np.exp(model.leave_one_out(IRIS_X, IRIS_Y))[found["rows"]]
+    assert_allclose(posterior, found["values"][method], rtol=0, atol=TOLERANCE)
+
+
 @pytest.mark.parametrize("table", SOURCES)
 @pytest.mark.parametrize("method", ["lda_moment", "qda_moment"])
 def test_mass_uniform_prior_given_when_predicting(table, method):

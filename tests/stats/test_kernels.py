@@ -2,14 +2,20 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from suffice.stats import DiagonalScatter, FullScatter, GaussianStats, PooledScatter, _kernels
+from suffice.stats import DiagonalScatter, FullScatter, GaussianStats, PooledScatter, _kernels, scatter
 from suffice.testing import assert_same_statistics
 
 FORMS = [FullScatter, PooledScatter, DiagonalScatter]
 FORM = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
+
+
+@pytest.fixture(autouse=True, params=[0, scatter.OWN_CELLS], ids=["sum alone", "class parts"])
+def own_cells(request, monkeypatch):
+    """A pooled scatter is made in one of two ways, with the parts of the classes kept or not."""
+    monkeypatch.setattr(scatter, "OWN_CELLS", request.param)
 
 
 def row_by_row(X, codes, k, weight, form):
@@ -17,17 +23,17 @@ def row_by_row(X, codes, k, weight, form):
     X = np.asarray(X, dtype=np.float64)
     w = np.ones(len(X)) if weight is None else weight
     d = X.shape[1]
-    total, mean, scatter = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
+    total, mean, sums = np.zeros(k), np.zeros((k, d)), np.zeros((k, d, d))
     for c in np.unique(codes):
         own = codes == c
         total[c] = w[own].sum()
         mean[c] = (w[own, None] * X[own]).sum(axis=0) / total[c]
         for row, one in zip(X[own] - mean[c], w[own], strict=True):
-            scatter[c] += one * np.outer(row, row)
+            sums[c] += one * np.outer(row, row)
     if form is DiagonalScatter:
-        squares = np.diagonal(scatter, axis1=1, axis2=2).copy()
+        squares = np.diagonal(sums, axis1=1, axis2=2).copy()
         return GaussianStats(np.repeat(total[:, None], d, axis=1), mean, DiagonalScatter(squares), form)
-    return GaussianStats(total, mean, form(scatter if form is FullScatter else scatter.sum(axis=0)), form)
+    return GaussianStats(total, mean, PooledScatter.of(sums) if form is PooledScatter else form(sums), form)
 
 
 def laid_out(rng, layout, dtype=np.float64):
@@ -95,7 +101,7 @@ def test_more_classes_than_two_bytes_can_number(rng):
     assert_same_statistics(stats, row_by_row(X, codes, 70_000, None, DiagonalScatter), 1e-12)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     seed=st.integers(0, 2**32 - 1),
     n=st.integers(1, 120),

@@ -10,7 +10,7 @@ from cyclopts.validators import Number as Between
 
 from ..errors import quoted
 from .files import check_writable
-from .models import TITLES, ModelName, make_estimator, usable_columns
+from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
 from .output import Common, print_json, progress
 from .problems import UsageProblem, count
 from .training import Training, read_training
@@ -25,6 +25,8 @@ def fit(
     target: Column,
     output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
     model: ModelName = "nb",
+    family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
+    components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     weight: Column | None = None,
     priors: Literal["empirical", "uniform"] = "empirical",
@@ -48,7 +50,15 @@ def fit(
     model
         `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class over
         the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
-        classes, `diagonal` with independent columns, `spherical` with one variance for all columns.
+        classes, `diagonal` with independent columns, `spherical` with one variance for all columns; `mixture` is
+        several Gaussians per class, each with its own covariance.
+    family
+        For nb: the distribution of a column, `--family visits=poisson`, or of all numeric and boolean columns,
+        `--family laplace`; may be repeated. Families: gaussian, laplace, student_t, poisson, bernoulli, categorical,
+        multinomial. If not given: gaussian for numbers, bernoulli for truth values, categorical for text.
+    components
+        For mixture: Gaussians per class, or `bic` for the number with the least Bayesian information criterion, class
+        by class; bic if not given.
     drop
         Column to leave out, such as a row number or a date; may be repeated.
     weight
@@ -64,13 +74,23 @@ def fit(
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
+    if family and model != "nb":
+        raise UsageProblem(f"--family is for --model nb; --model {model} is made of Gaussians.")
+    if components is not None and model != "mixture":
+        raise UsageProblem(f"--components is for --model mixture, not {model}.")
     if shrinkage is not None and model == "nb":
-        raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical.")
+        raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
     check_writable(output, [(data, "table")])
     with progress(common, f"Learning from {data.name}"):
         training = read_training(data, target, drop=drop, weight=weight, common=common)
         used, left_out = usable_columns(model, training)
-        options = {"smoothing": smoothing, "shrinkage": shrinkage, "divisor": divisor}
+        options: dict[str, Any] = {
+            "smoothing": smoothing,
+            "shrinkage": shrinkage,
+            "divisor": divisor,
+            "n_components": components,
+        }
+        options["families"] = read_families(family, training, data)
         estimator = make_estimator(model, priors="uniform" if priors == "uniform" else None, **options)
         estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
         estimator.save(output)

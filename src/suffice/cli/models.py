@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
-from .problems import ColumnProblem
+from .problems import ColumnProblem, UsageProblem
 from .training import Training
 
-ModelName = Literal["nb", "full", "shared", "diagonal", "spherical"]
+ModelName = Literal["nb", "full", "shared", "diagonal", "spherical", "mixture"]
 
 GAUSSIANS: dict[str, dict[str, Any]] = {
     "full": {"covariance": "full"},
@@ -21,16 +23,41 @@ TITLES = {
     "shared": "Gaussians, one covariance (LDA)",
     "diagonal": "Gaussians, independent columns",
     "spherical": "Gaussians, one variance",
+    "mixture": "mixtures of Gaussians",
     "nb": "naive Bayes, numbers and categories",
 }
 
 
 def make_estimator(name: str, **settings: Any) -> Any:
     """Return an unfitted estimator; settings that are None keep the estimator's own default."""
-    from .. import GaussianDiscriminant, NaiveBayes
+    from .. import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 
     given = {key: value for key, value in settings.items() if value is not None}
+    if name == "mixture":
+        return MixtureDiscriminant(**given, random_state=0)  # the same table gives the same model
     return NaiveBayes(**given) if name == "nb" else GaussianDiscriminant(**GAUSSIANS[name], **given)
+
+
+def read_families(wanted: Sequence[str], training: Training, path: Path) -> dict[str, str] | None:
+    """Return the family of each column that has one, from `NAME` (all numbers) and `COLUMN=NAME`; None if no column."""
+    from ..estimate import FAMILIES
+
+    columns = list(training.columns.column_names)
+    every: dict[str, str] = {}
+    single: dict[str, str] = {}
+    for text in wanted:
+        column, given, name = text.rpartition("=")
+        if name not in FAMILIES:
+            raise UsageProblem(f"--family {text!r}: {name!r} is not one of {', '.join(FAMILIES)}.")
+        if given and column not in columns:
+            raise ColumnProblem.absent([column], columns, path, "for --family")
+        if (column in single) if given else every:
+            raise UsageProblem(f"--family gives {repr(column) if given else 'all numbers'} two families.")
+        if given:
+            single[column] = name
+        else:
+            every = dict.fromkeys(columns if name == "categorical" else training.numeric, name)
+    return {**every, **single} or None
 
 
 def usable_columns(name: str, training: Training) -> tuple[list[str], list[str]]:

@@ -19,6 +19,7 @@ from .gaussian import Gaussian
 from .location_scale import Laplace, StudentT
 from .mixture import Mixture
 from .product import Product
+from .student import MultivariateT
 
 STRUCTURES: dict[str, type[Covariance]] = {"full": Full, "diagonal": Diagonal, "spherical": Spherical}
 
@@ -34,6 +35,7 @@ __all__ = [
     "LowRank",
     "Mixture",
     "Multinomial",
+    "MultivariateT",
     "Poisson",
     "Product",
     "Spherical",

@@ -144,19 +144,32 @@ class Bernoulli(CountDensity):
 class Poisson(CountDensity):
     """Independent columns of counts with mean `rate` (k, d).
 
-    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!.
+    log p(x | k) = Σ_j x_j log rate_kj − rate_kj − log x_j!. `overall` (d,) is the rate that smoothing draws them to,
+    None where nothing was smoothed.
     """
 
     rate: Array
     limit_rate: Array
+    overall: Array | None = None
 
     def marginal(self, columns: Sequence[int]) -> Poisson:
         """Return the density of some of the columns."""
-        return Poisson(self.rate[:, list(columns)], self.limit_rate[:, list(columns)])
+        kept = list(columns)
+        overall = None if self.overall is None else self.overall[kept]
+        return Poisson(self.rate[:, kept], self.limit_rate[:, kept], overall)
 
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by class."""
         return {"rate": self.rate[:, j]}
+
+    def log_prior(self, smoothing: float) -> float:
+        """Return α Σ (m log rate − rate), the log Gamma(1 + α m, α) density of which the rate is the mode.
+
+        Up to a constant, and with m = `overall`: α rows of m counts each, as many as smoothing adds.
+        """
+        if self.overall is None or smoothing == 0:
+            return 0.0
+        return smoothing * float((self.overall * np.log(self.rate) - self.rate).sum())
 
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_rate)), -self.rate, _zeros(self.rate))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .._arrays import Array, np, pattern_groups, row_chunks
@@ -30,24 +30,18 @@ class Gaussian:
         log N = −½ (d log 2π + log|Σ_k| + (x − μ_k)ᵀ Σ_k⁻¹ (x − μ_k)); with cells missing, the same formula with the
         rows and columns of μ and Σ that are observed. Rows that miss the same cells are computed together.
         """
-        every = len(self.used) == rows.shape[1]
-        rows, means = (rows, self.means) if every else (rows[:, self.used], self.means[:, self.used])
-        scores = _scores(self.covariance, rows, means)
-        incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
-        if len(incomplete):
-            part = rows[incomplete]
-            groups = list(pattern_groups(~np.isnan(part)))
-            if isinstance(self.covariance, Full) and len(groups) * MANY > len(part):
-                scores[incomplete] = _scores_by_size(self.covariance, part, means)
-                return scores
-            for observed, index in groups:
-                columns = observed.tolist()
-                if not columns:
-                    scores[incomplete[index]] = 0.0
-                    continue
-                cells = part[index][:, columns]
-                scores[incomplete[index]] = _scores(self.covariance.marginal(columns), cells, means[:, columns])
-        return scores
+
+        def score(cells: Array, columns: Sequence[int] | None) -> Array:
+            if columns is None:
+                return _scores(self.covariance, cells, self.means[:, self.used])
+            kept = [self.used[c] for c in columns]
+            return _scores(self.covariance.marginal(columns), cells, self.means[:, kept])
+
+        def together(cells: Array) -> Array:
+            assert isinstance(self.covariance, Full)
+            return _scores_by_size(self.covariance, cells, self.means[:, self.used])
+
+        return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
         """Return the density of some of the columns."""
@@ -55,6 +49,33 @@ class Gaussian:
         position = {c: i for i, c in enumerate(self.used)}
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
+
+
+def integrate_missing(
+    rows: Array,
+    used: Sequence[int],
+    score: Callable[[Array, Sequence[int] | None], Array],
+    together: Callable[[Array], Array] | None = None,
+) -> Array:
+    """Return log densities (n, k) of rows (n, d), those that miss the same cells (NaN) computed together.
+
+    `score(cells, columns)` gives those of complete cells of the `used` columns, or of some of them by position among
+    these. `together(cells)`, if given, those of incomplete rows, for where patterns are many. A row with no cell
+    observed has the log density 0.
+    """
+    rows = rows if len(used) == rows.shape[1] else rows[:, used]
+    scores = score(rows, None)
+    incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if len(incomplete):
+        part = rows[incomplete]
+        groups = list(pattern_groups(~np.isnan(part)))
+        if together is not None and len(groups) * MANY > len(part):
+            scores[incomplete] = together(part)
+            return scores
+        for observed, index in groups:
+            columns = observed.tolist()
+            scores[incomplete[index]] = score(part[index][:, columns], columns) if columns else 0.0
+    return scores
 
 
 def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from .._arrays import Array, gammaln, np, parallel_map, row_chunks
+from .._arrays import Array, np, parallel_map, row_chunks
+from .gaussian import LOG_2PI
+from .student import log_t_constant
 
 CHUNK_CELLS = 1 << 16
 
@@ -84,12 +86,19 @@ class Laplace(LocationScale):
 
 @dataclass(frozen=True, slots=True)
 class StudentT(LocationScale):
-    """p(x) ∝ (1 + z²/ν)^(−(ν + 1)/2) with z = (x − m) / s and ν = `df` (k, d) degrees of freedom."""
+    """p(x) ∝ (1 + z²/ν)^(−(ν + 1)/2) with z = (x − m) / s and ν = `df` (k, d) degrees of freedom; ∞ is a Gaussian."""
 
     df: Array
 
     def _log_kernel(self, z: Array, c: int, used: Sequence[int]) -> Array:
         df = self.df[c, list(used)]
+        endless = np.isinf(df)
+        if endless.any():
+            return np.where(endless, -0.5 * z**2, self._log_finite(z, np.where(endless, 1.0, df)))
+        return self._log_finite(z, df)
+
+    @staticmethod
+    def _log_finite(z: Array, df: Array) -> Array:
         z /= np.sqrt(df)
         power = 0.5 * (df + 1.0)
         far = z > 1e150  # whose square would overflow
@@ -97,8 +106,7 @@ class StudentT(LocationScale):
         return np.where(far, -2.0 * power * np.log(np.where(far, z, 1.0)), kernel) if far.any() else kernel
 
     def _log_constant(self) -> Array:
-        df = self.df
-        return np.asarray(gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df))
+        return log_t_constant(self.df, 1) - 0.5 * LOG_2PI
 
     def marginal(self, columns: Sequence[int]) -> Self:
         """Return the density of some of the columns."""

@@ -1,8 +1,8 @@
 """One EM step for Gaussians with missing cells, for all patterns with equally many observed cells at once.
 
 The missing cells of a pattern are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om is
-left over. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹: a few missing cells cost the inverse of a
-small matrix. With δ the rows less their mean, missing cells filled in, the squared distance of the observed cells is
+left over. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹: a few missing cells cost the inverse of
+a small matrix. With δ the rows less their mean, missing cells filled in, the squared distance of the observed cells is
 δᵀ P δ. Little & Rubin, Statistical Analysis with Missing Data (3rd ed., 2019), section 11.2.
 """
 

@@ -12,7 +12,7 @@ from ..schema import Level, Name
 from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from .em import climb_notes, complete
 from .notes import Note
-from .pooling import pooled_variance, total_variance
+from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .shrinkage import (
     FLOOR,
     ROUNDING,
@@ -75,17 +75,20 @@ def estimate_categorical(stats: CategoricalStats, smoothing: float) -> Categoric
     check_smoothing(smoothing)
     log_p, limits = [], []
     for counts in stats.counts:
-        levels = counts.shape[1]
-        seen = counts.sum(axis=1, keepdims=True)
-        informed = seen + smoothing > 0
-        known = np.where(informed, counts + smoothing, 1.0) / np.where(informed, seen + smoothing * levels, levels)
-        spare = np.where(informed, smoothing, 1.0) / np.where(informed, seen + smoothing * (levels + 1), levels + 1)
-        own = np.concatenate([known, spare], axis=1)
-        vanishing = 1.0 / np.where(seen > 0, seen, levels + 1.0)  # coefficient of α in α / (n + α L) as α → 0
+        levels, seen = counts.shape[1], counts.sum(axis=1, keepdims=True)
+        known, limit = level_shares(counts, seen, smoothing, levels)
+        spare, spare_limit = level_shares(np.zeros_like(seen), seen, smoothing, levels + 1)
         with np.errstate(divide="ignore"):
-            log_p.append(np.log(own))
-        limits.append(np.log(np.where(own > 0, own, vanishing)))
+            log_p.append(np.log(np.concatenate([known, spare], axis=1)))
+        limits.append(np.log(np.concatenate([limit, spare_limit], axis=1)))
     return Categorical(stats.levels, tuple(log_p), tuple(limits))
+
+
+def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[Array, Array]:
+    """Return (count + α) / (n + α L), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = seen + alpha > 0
+    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
+    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, levels + 1.0))
 
 
 @dataclass(slots=True)
@@ -151,26 +154,17 @@ class GaussianEstimate:
 
     def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
         """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
-        less = weight - classes if self.divisor == "unbiased" else weight
-        return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))
+        return divisors(weight, classes, self.divisor)
 
     def _divisors(self, weight: Array) -> Array:
         """Return the divisor of each class's own, partly pooled, sum of squares; `weight` is (k,) or (k, d)."""
-        share = self.shrinkage.pooling
-        if share == 0.0:
-            return self._divide(weight)
-        less, total = (1, (weight > 0).sum(axis=0)) if self.divisor == "unbiased" else (0, 0)
-        mixed = (1.0 - share) * np.maximum(weight - less, 0.0) + share * (weight.sum(axis=0) - total)
-        return np.where(mixed > 0, mixed, np.where(weight > 0, weight, 1.0))
+        pool = Pool(weight.sum(axis=0), (weight > 0).sum(axis=0), self.shrinkage.pooling)
+        return mixed_divisors(weight, pool, self.divisor)
 
     def _cell_divisors(self, cells: Array, means: Array) -> Array:
         """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
-        share = self.shrinkage.pooling
-        if share == 0.0:
-            return self._divide(cells, means)
-        free = np.maximum(cells - means, 0.0) if self.divisor == "unbiased" else cells
-        mixed = (1.0 - share) * free + share * free.sum()
-        return np.where(mixed > 0, mixed, 1.0)
+        pool = Pool(cells.sum(), means.sum(), self.shrinkage.pooling)
+        return mixed_divisors(cells, pool, self.divisor, means)
 
     def _mixed(self, sums: Array) -> Array:
         """Return each class's sums (k, …) with its share of the pooled ones."""

@@ -19,10 +19,11 @@ from .notes import Note
 class MixtureFamily:
     """Mixtures of the Gaussians of `inner`; `within`: the components of a class share one covariance.
 
-    `prior` rows' worth of what is expected of a covariance before any row is seen are added to each component of a class
-    that has several: the inverse-Wishart prior of Fraley & Raftery (2007), doi:10.1007/s00357-007-0004-5, see `_expected`.
-    0 is maximum likelihood. `inner.shared` means one covariance for all components of all classes. `summarize` counts every class as one
-    component; more of them come from `mixture_starts.fit_mixtures`, which sees all rows.
+    `prior` rows' worth of what is expected of a covariance before any row is seen are added to each component of a
+    class that has several, an inverse-Wishart prior in the manner of Fraley & Raftery (2007),
+    doi:10.1007/s00357-007-0004-5, see `_expected`; 0 is maximum likelihood. `inner.shared` means one covariance for all
+    components of all classes. `summarize` counts every class as one component; more of them come from
+    `mixture_starts.fit_mixtures`, which sees all rows.
     """
 
     name: str = "mixture"

@@ -2,7 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from .._arrays import Array, np
+
+
+class Pool(NamedTuple):
+    """What all classes together add to each one's estimate: their weight, their number of means, and their share."""
+
+    weight: Any
+    means: Any
+    share: float
+
+
+def divisors(weight: Array, means: Any, rule: str) -> Array:
+    """Return what sums of squares are divided by: the weight ("mle"), or less the means ("unbiased") if that is > 0."""
+    less = weight - means if rule == "unbiased" else weight
+    return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))
+
+
+def mixed_divisors(weight: Array, pool: Pool, rule: str, means: Any = 1) -> Array:
+    """Return the divisors of (1 − λ) own + λ pooled sums of squares, λ the share of the pool; shapes broadcast."""
+    if pool.share == 0.0:
+        return divisors(weight, means, rule)
+    own, total = (weight - means, pool.weight - pool.means) if rule == "unbiased" else (weight, pool.weight)
+    mixed = (1.0 - pool.share) * np.maximum(own, 0.0) + pool.share * total
+    return np.where(mixed > 0, mixed, np.where(weight > 0, weight, 1.0))
 
 
 def pooled_variance(squares: Array, divisor: Array) -> Array:

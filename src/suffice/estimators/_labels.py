@@ -1,4 +1,4 @@
-"""Read labels and row weights, refusing what cannot be used before anything is learned."""
+"""Read labels, row weights and tables, refusing what cannot be used before anything is learned."""
 
 from __future__ import annotations
 
@@ -11,13 +11,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, sort_levels
-from ..table import factorize, label_values
+from ..table import Table, factorize, label_values
+
+WITHOUT_LABEL = {
+    "error": ". Next: drop those rows, or fill in their labels; fit, given all rows at once, can use them as they are",
+    "em": ". Next: give some labels",
+    "forget": ", and such rows cannot be forgotten: how they count in each class depends on all rows. Next: drop them "
+    "here, or fit again without them",
+}
 
 
 def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
 
-    DataError if any label is missing, or, with missing="em", if all are.
+    DataError if any label is missing ("error"; "forget" for rows to be forgotten), or, with missing="em", if all are.
     """
     if y is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
@@ -36,11 +43,9 @@ def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple
     if strange:
         raise SchemaError.unsupported("y", type(strange[0]).__name__)
     absent = np.flatnonzero(codes < 0)
-    if len(absent) and (missing == "error" or not levels):
-        way = "give some labels" if missing != "error" else "drop those rows, or fill in their labels"
-        also = "; fit, given all rows at once, can use them as they are" if missing == "error" else ""
+    if len(absent) and (missing != "em" or not levels):
         raise DataError(
-            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}). Next: {way}{also}."
+            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}){WITHOUT_LABEL[missing]}."
         )
     if values.dtype.kind == "f":
         check_classification_targets(values[codes >= 0])
@@ -77,3 +82,17 @@ def read_weights(weight: Any, rows: int) -> Array | None:
             "Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight."
         )
     return values
+
+
+def check_filled(table: Table, who: str) -> None:
+    """Raise DataError for a table without a column or a row."""
+    if not len(table.schema):
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. "
+            "Next: give at least one column."
+        )
+    if table.rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by {who}. "
+            "Next: give at least one row."
+        )

@@ -47,7 +47,9 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator = kind(**settings)
         estimator._validate_settings()
         estimator._object_labels = bool(document["object_labels"])
+        estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
         estimator._remember(schema, blocks, statistics, None)
+        estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
         _ = estimator.model_
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, np.linalg.LinAlgError) as error:
         why = str(error) if isinstance(error, SufficeError) else repr(error)

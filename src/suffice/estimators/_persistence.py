@@ -31,6 +31,8 @@ def save_fitted(
         "settings": {name: plain(value) for name, value in estimator.get_params(deep=False).items()},
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in blocks],
         "object_labels": bool(getattr(estimator, "_object_labels", False)),
+        "holds_unlabelled": bool(estimator._holds_unlabelled),
+        "chosen": {name: plain(value) for name, value in estimator._chosen_settings().items()},
     }
     write_model(path, state, schema, statistics)
 

@@ -13,30 +13,35 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
 from ..densities import Product
-from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
+from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
 from ..joint import JointModel
-from ..schema import Kind, Level, Name, Schema, sort_levels
-from ..stats import ByClass
+from ..schema import Level, Name, Schema
+from ..stats import ByClass, Reservoir
 from ..table import Table, read_table
 from ..tasks import classify
-from ._labels import check_label_kinds, read_labels, read_weights
+from ._decisions import Decisions
+from ._edits import Edits
+from ._labels import check_filled, read_labels, read_weights
 from ._persistence import save_fitted
 from ._unlabelled import Batch, Joined, join_unlabelled
+from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(Edits, Decisions, LeaveOneOut, ClassifierMixin, BaseEstimator):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
     """
 
     priors: Any
+    keep_rows: int
     statistics_: ByClass
     _schema: Schema
     _blocks: tuple[Block, ...]
     _model: JointModel | None
     _notes: list[Note]
+    _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -59,63 +64,18 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         """
         self._validate_settings()
         table = read_table(X)
-        _check_filled(table, type(self).__name__)
+        check_filled(table, type(self).__name__)
         plan = self._plan(table.schema)
         batch = self._read(table, range(len(table.schema)), plan, y, sample_weight, missing="em")
         statistics = self._summarize(batch.split()[0] if not batch.is_labelled else batch, plan)
         _check_observed(statistics, plan, table.schema)
         joined = None if batch.is_labelled else self._join_unlabelled(statistics, batch, plan, table.schema)
-        statistics = statistics if joined is None else joined.statistics
+        statistics = statistics if joined is None else replace(joined.statistics, sample=statistics.sample)
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
         self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._holds_unlabelled = joined is not None
         self._set_steps(joined)
-        return self
-
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows to those already learned; after any batches the model equals one fit on all rows.
-
-        The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
-        labels that may come. If anything is wrong with the batch, an error is raised and nothing has changed.
-        """
-        self._validate_settings()
-        table = read_table(X)
-        _check_filled(table, type(self).__name__)
-        first = not hasattr(self, "statistics_")
-        schema = table.schema if first else self._schema
-        order = range(len(schema)) if first else self._align(table)
-        plan = self._plan(schema) if first else self._blocks
-        batch = self._summarize(self._read(table, order, plan, y, sample_weight), plan)
-        if classes is not None:
-            known = read_labels(classes, len(classes), type(self).__name__)[0]
-            unknown = [label for label in batch.classes if label not in known]
-            if unknown:
-                raise DataError.unseen_labels(unknown)
-            batch = batch.with_classes(sort_levels([*batch.classes, *known]))
-        if not first:
-            check_label_kinds(self.statistics_.classes, batch.classes)
-        statistics = batch if first else self.statistics_.merge(batch)
-        self._remember(schema.settle(table.schema, order), plan, statistics, y)
-        return self
-
-    def merge(self, other: Self) -> Self:
-        """Add everything another fitted model has learned; the result equals one fit on the rows of both.
-
-        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
-        """
-        check_is_fitted(self, "statistics_")
-        check_is_fitted(other, "statistics_")
-        if type(other) is not type(self):
-            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
-        _check_same_columns(self._schema, other._schema)
-        for mine, theirs in zip(self._blocks, other._blocks, strict=False):
-            if mine != theirs:
-                columns = [self._schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
-                raise MergeError(
-                    f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
-                )
-        statistics = self.statistics_.merge(other.statistics_)
-        self._remember(self._schema, self._blocks, statistics, None)
         return self
 
     def _read(
@@ -137,14 +97,22 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch
 
-    def _summarize(self, batch: Batch, plan: Sequence[Block]) -> ByClass:
+    def _summarize(self, batch: Batch, plan: Sequence[Block], keep_rows: int | None = None) -> ByClass:
+        """Return the statistics of labelled rows; `keep_rows`, if given, takes the place of the setting."""
         classes, codes, weight = batch.classes, batch.codes, batch.weight
         totals = np.bincount(codes, weights=weight, minlength=len(classes)).astype(np.float64)
         blocks = tuple(
             self._summarize_block(block, part, codes, classes, weight)
             for block, part in zip(plan, batch.rows, strict=True)
         )
-        return ByClass(classes, totals, blocks, len(codes))
+        return ByClass(classes, totals, blocks, len(codes), self._sample(batch, keep_rows))
+
+    def _sample(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
+        """Return the rows of a batch that are kept as they are."""
+        bound = int(self.keep_rows if keep_rows is None else keep_rows)
+        if not bound:
+            return None
+        return Reservoir.summarize(batch.rows, batch.codes, batch.classes, batch.weight, bound)
 
     def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
         """Return the statistics of all rows of a batch, some without a label, from those of the labelled ones."""
@@ -185,7 +153,7 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
         densities, notes, names = [], [], schema.names
         for block, stats in zip(plan, statistics.blocks, strict=True):
             columns = tuple(names[p] for p in block.positions)
-            settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
+            settings = replace(self._settings_for(statistics), classes=statistics.classes, columns=columns, **told)
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
@@ -240,16 +208,6 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
 
     # --- classify ----------------------------------------------------------------------------------------------------
 
-    def predict(self, X: Any, *, priors: Any = None, costs: Any = None) -> Any:
-        """Return the most probable class of each row (n,), or the one of least expected cost.
-
-        `priors` replaces the class priors (one per class, a dict by label, or "uniform"). `costs[i][j]` is the cost of
-        answering class j when the truth is class i, in the order of `classes_`.
-        """
-        posterior = self._log_posterior(X, priors)
-        matrix = None if costs is None else _check_costs(costs, posterior.shape[1])
-        return self.classes_[classify.decide(posterior, matrix)]
-
     def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
         posterior = self._log_posterior(X, priors)
@@ -285,13 +243,16 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     def _rows(self, X: Any) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks."""
         check_is_fitted(self, "statistics_")
-        table = read_table(X)
-        _check_filled(table, type(self).__name__)
-        order = self._align(table)
-        rows = _encode(table, order, self._blocks)
-        self._check_missing(rows, self._blocks)
-        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
+        pairs = zip(self._blocks, self._encode(X)[0], self.statistics_.blocks, strict=True)
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+
+    def _encode(self, X: Any) -> tuple[list[Any], int]:
+        """Return the rows of each block of a table with the model's columns, and their number."""
+        table = read_table(X)
+        check_filled(table, type(self).__name__)
+        rows = _encode(table, self._align(table), self._blocks)
+        self._check_missing(rows, self._blocks)
+        return rows, table.rows
 
     def _align(self, table: Table) -> Sequence[int]:
         if table.schema is self._schema:
@@ -319,8 +280,26 @@ class GenerativeEstimator(ClassifierMixin, BaseEstimator):
     def _settings(self) -> Settings:
         raise NotImplementedError
 
+    def _settings_for(self, statistics: ByClass) -> Settings:
+        """Return the settings of an estimate from given statistics, which may be what some of them are found by."""
+        return self._settings()
+
+    def _chosen_settings(self) -> dict[str, Any]:
+        """Return by name what was found from the statistics instead of given, for the model file."""
+        return {}
+
+    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
+        """Take over what `_chosen_settings` returned; ValueError if it cannot be that."""
+        if chosen:
+            raise ValueError(f"settings {sorted(chosen)} of a {type(self).__name__}")
+
     def _validate_settings(self) -> None:
         """Raise SettingError for constructor arguments that cannot work."""
+        rows: Any = self.keep_rows
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
+            raise SettingError(
+                f"keep_rows={rows!r} must be a whole number, at least 0. Next: 2000 is usual, 0 is none."
+            )
 
     def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
         """Raise DataError where the estimator was told not to accept missing cells."""
@@ -350,19 +329,6 @@ def _encode(table: Table, order: Sequence[int], plan: Sequence[Block]) -> list[A
     return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
 
 
-def _check_filled(table: Table, who: str) -> None:
-    if not len(table.schema):
-        raise DataError(
-            f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. "
-            "Next: give at least one column."
-        )
-    if table.rows == 0:
-        raise DataError(
-            f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by {who}. "
-            "Next: give at least one row."
-        )
-
-
 def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
     """Raise DataError naming columns without any value."""
     empty: list[Name] = []
@@ -375,31 +341,3 @@ def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) 
             f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "
             f"value in any of the {statistics.rows} rows. Next: drop {'it' if len(empty) == 1 else 'them'}."
         )
-
-
-def _check_costs(costs: Any, k: int) -> Array:
-    try:
-        matrix = np.asarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.shape != (k, k) or not np.isfinite(matrix).all():
-        raise SettingError(
-            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. "
-            "Next: give one row per true class and one column per answer, in the order of `classes_`."
-        )
-    return matrix
-
-
-def _check_same_columns(mine: Schema, theirs: Schema) -> None:
-    if mine.names == theirs.names and mine.named == theirs.named:
-        for a, b in zip(mine.columns, theirs.columns, strict=True):
-            if Kind.EMPTY not in (a.kind, b.kind) and a.kind.is_number != b.kind.is_number:
-                raise MergeError(str(SchemaError.kind_differs(a.name, a.kind.value, b.kind.value)))
-        return
-    missing = [name for name in mine.names if name not in set(theirs.names)]
-    extra = [name for name in theirs.names if name not in set(mine.names)]
-    if missing or extra:
-        raise MergeError(str(SchemaError.columns_differ(missing, extra, "the first model")))
-    raise MergeError(
-        "The two models have the same columns in different orders. Next: fit both on equally ordered tables."
-    )

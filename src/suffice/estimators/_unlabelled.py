@@ -13,6 +13,7 @@ from ..estimate import Block
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass
+from ..stats.rows import take_rows
 from ..tasks import classify
 
 MAX_STEPS = 1000
@@ -59,13 +60,6 @@ class Joined(NamedTuple):
     steps: int
     finished: bool
     trace: tuple[float, ...] = ()
-
-
-def take_rows(part: Any, kept: Codes) -> Any:
-    """Return some rows of a block as it was encoded."""
-    if isinstance(part, tuple):  # CodedColumns
-        return type(part)(part.levels, tuple(codes[kept] for codes in part.codes))  # type: ignore[attr-defined, call-arg]
-    return part[kept]
 
 
 def join_unlabelled(

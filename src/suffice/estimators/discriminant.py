@@ -11,9 +11,10 @@ from sklearn.utils.metaestimators import available_if
 from .._arrays import Array, np
 from ..densities import STRUCTURES, Gaussian
 from ..errors import DataError, SchemaError, SettingError, quoted
-from ..estimate import Block, Settings, Shrinkage
+from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..schema import Schema
+from ._chosen import ShrinkageByLeaveOneOut
 from ._queries import GenerativeEstimator
 
 
@@ -26,7 +27,9 @@ def _is_shared(estimator: Any) -> bool:
     return True
 
 
-class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
+class GaussianDiscriminant(
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShrinkageByLeaveOneOut, GenerativeEstimator
+):
     """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
 
     Parameters
@@ -36,12 +39,13 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Bayes; spherical is the isotropic case, whose boundary between two classes of equal prior bisects the means.
     shared : bool
         One Σ for all classes: linear discriminant analysis, with `coef_`, `intercept_` and `transform`.
-    shrinkage : None, float from 0 to 1, "ledoit-wolf", "oas" or RDA
+    shrinkage : None, float from 0 to 1, "ledoit-wolf", "oas", "loo" or RDA
         Σ_s = (1 − s) Σ + s diag(Σ), which scales every correlation by 1 − s and does not depend on units. None: the
         least that makes Σ usable (usually 0), recorded in `notes_`. 0.0: none, and SingularCovarianceError if singular.
         "ledoit-wolf" and "oas" estimate s on the correlation scale: the amounts scikit-learn finds on standardised
         columns, per class or, when shared, about the class means. `suffice.RDA` also draws the class covariances
-        towards the shared one.
+        towards the shared one. "loo" finds its amounts by exact leave-one-out over the kept rows (covariance="full"
+        only): anew whenever the model has learned or forgotten rows.
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight. Priors never change a covariance.
     divisor : {"mle", "unbiased"}
@@ -49,12 +53,16 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     missing : {"em", "error"}
         Missing cells (NaN, null): maximum likelihood given the observed cells, by EM, taking them to be missing at
         random; or a DataError.
+    keep_rows : int
+        How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
+        what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
     Attributes
     ----------
     classes_ : (k,) labels; priors_ : (k,) class priors π; means_ : (k, d) class means μ.
     covariances_ : (k, d, d), or (d, d) when shared. A column that never varies has zeros.
     statistics_ : the sufficient statistics; model_ : the joint model; notes_ : what was repaired.
+    shrinkage_ : only when shrinkage="loo": the RDA it chose.
     coef_, intercept_ : only when shared: (k, d) and (k,), or (1, d) and (1,) for two classes, with
         posterior = softmax(X @ coef_.T + intercept_), or the sigmoid for two classes.
 
@@ -80,6 +88,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         priors: Any = None,
         divisor: str = "mle",
         missing: str = "em",
+        keep_rows: int = 2000,
     ) -> None:
         self.covariance = covariance
         self.shared = shared
@@ -87,14 +96,18 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.priors = priors
         self.divisor = divisor
         self.missing = missing
+        self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
+        super()._validate_settings()
         if self.covariance not in list(STRUCTURES):
             raise SettingError.choice("covariance", self.covariance, STRUCTURES)
         if self.divisor not in ("mle", "unbiased"):
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
         if self.missing not in ("em", "error"):
             raise SettingError.choice("missing", self.missing, ("em", "error"))
+        if self._by_loo:
+            self._check_loo()
         setting = self._settings().shrinkage
         if self.shared and setting.pooling > 0:
             raise SettingError(
@@ -103,7 +116,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
             )
 
     def _settings(self) -> Settings:
-        return Settings(divisor=self.divisor, shrinkage=Shrinkage(self.shrinkage))
+        return Settings(divisor=self.divisor, shrinkage=Shrinkage(RDA() if self._by_loo else self.shrinkage))
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         labels = [column.name for column in schema.columns if column.kind.is_label]

@@ -30,15 +30,16 @@ class _NotMergeableError(MergeError, AttributeError):
 class _IfMergeable:
     """A method that exists only where every class is one component, and says why where it does not."""
 
-    def __init__(self, method: Callable[..., Any]) -> None:
+    def __init__(self, method: Callable[..., Any], what: str) -> None:
         self.method = method
+        self.what = what
         self.__doc__ = method.__doc__
 
     def __get__(self, instance: Any, owner: type) -> Any:
         if instance is None:
             return self.method
         if not instance._mergeable:
-            raise _NotMergeableError(str(MergeError.mixture()))
+            raise _NotMergeableError(str(MergeError.mixture(self.what)))
         return self.method.__get__(instance, owner)
 
 
@@ -68,10 +69,14 @@ class MixtureDiscriminant(GenerativeEstimator):
         EM stops after `max_iter` steps, or when one gains less than `tol` nats per row.
     random_state : None, int or RandomState
         Seed of the starts. The same seed gives the same model, whatever the order of the rows.
+    keep_rows : int
+        How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
+        what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
     A component that collapses (fewer rows than its covariance needs, or no spread in some direction) is left out and
-    noted, unless another start avoids it. `partial_fit` and `merge` are a MergeError unless `n_components=1`: which
-    component a row belongs to depends on all rows. Fit on all of them instead.
+    noted, unless another start avoids it. `partial_fit`, `merge` and `forget` are a MergeError unless `n_components=1`:
+    which component a row belongs to depends on all rows. Fit on all of them instead. `drop_class`, `rename_classes` and
+    `decay` work; classes renamed to one keep the components of both.
 
     Attributes
     ----------
@@ -109,6 +114,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         max_iter: int = 500,
         tol: float = 1e-5,
         random_state: Any = None,
+        keep_rows: int = 2000,
     ) -> None:
         self.n_components = n_components
         self.covariance = covariance
@@ -122,8 +128,10 @@ class MixtureDiscriminant(GenerativeEstimator):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
+        self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
+        super()._validate_settings()
         choices: dict[str, Sequence[Any]] = {
             "covariance": list(STRUCTURES),
             "shared": SHARED,
@@ -230,7 +238,8 @@ class MixtureDiscriminant(GenerativeEstimator):
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
         return all(number == 1 for number in wanted)
 
-    partial_fit = _IfMergeable(GenerativeEstimator.partial_fit)
+    partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
+    forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")
 
     def merge(self, other: Self) -> Self:
         """Add everything another model has learned; MergeError unless both have `n_components=1`."""

@@ -44,6 +44,9 @@ class NaiveBayes(GenerativeEstimator):
         Divide the sums of squares of Gaussian columns by n_k or by n_k − 1, counting the class's observed cells.
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight.
+    keep_rows : int
+        How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
+        what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
     Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.
     Multinomial columns alone refuse them.
@@ -78,13 +81,16 @@ class NaiveBayes(GenerativeEstimator):
         smoothing: float = 1.0,
         divisor: str = "mle",
         priors: Any = None,
+        keep_rows: int = 2000,
     ) -> None:
         self.families = families
         self.smoothing = smoothing
         self.divisor = divisor
         self.priors = priors
+        self.keep_rows = keep_rows
 
     def _validate_settings(self) -> None:
+        super()._validate_settings()
         if self.divisor not in ("mle", "unbiased"):
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
         check_smoothing(self.smoothing)

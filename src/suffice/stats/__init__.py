@@ -8,6 +8,10 @@ must provide
     merge(other)              the statistics of both sets of rows; associative, commutative, zero is the identity
     place(index, k)           the same statistics with class i moved to number index[i] of k
     arrays() / from_arrays()  the fields as named arrays and plain values, for the model file
+may provide, for models to be edited
+    subtract(other)           the statistics of the rows left without others; NotLearnedError if they were not there
+    scale(factor)             the same rows with their weights multiplied by a factor above 0
+    regroup(index, k)         class i made part of class index[i] of k (several: their rows merge), or left out (-1)
 gets for free
     growing class lists (`ByClass`), streaming, merging, saving, and the laws in `suffice.testing.check_statistics`
 
@@ -22,6 +26,7 @@ from .gaussian import GaussianStats
 from .mixture import MixtureStats
 from .moments import SumStats
 from .patterns import PatternStats
+from .reservoir import Reservoir
 from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
 from .values import ValueStats
 
@@ -36,6 +41,7 @@ __all__ = [
     "MixtureStats",
     "PatternStats",
     "PooledScatter",
+    "Reservoir",
     "SumStats",
     "ThinScatter",
     "ValueStats",

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self
 
-from .._arrays import Array, np
-from ..errors import MergeError, quoted
+from .._arrays import Array, Codes, np
+from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
-from .scatter import spread
+from ._downdate import DUST, subtract_weights
+from .reservoir import Reservoir
+from .scatter import gather, spread
+
+
+def _check_covered(stats: Any, weight: Array, touched: Any) -> None:
+    """Raise NotLearnedError where a column has more observed weight left than the rows of its class."""
+    observed = stats.column_weight()
+    over = (observed > weight[:, None] * (1.0 + DUST)) & touched[:, None]
+    if over.any():
+        code = int(np.argwhere(over)[0][0])
+        raise NotLearnedError("they miss cells that were not missing", code, np.flatnonzero(over[code]).tolist())
 
 
 class Statistic(Protocol):
@@ -23,19 +34,33 @@ class Statistic(Protocol):
         """Return the same statistics with class i moved to number index[i] of k."""
         ...
 
+    def subtract(self, other: Any) -> Any:
+        """Return the statistics of the rows left without the others."""
+        ...
+
+    def scale(self, factor: float) -> Any:
+        """Return the statistics of the same rows with their weights multiplied."""
+        ...
+
+    def regroup(self, index: Codes, k: int) -> Any:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ByClass:
     """Everything a generative model needs to know of the rows it has seen.
 
     `classes` are the labels in a fixed order, `weight` (k,) the row weights of each, `rows` the number of rows read,
-    `blocks` one statistic per block of columns, all with the classes on the leading axis.
+    `blocks` one statistic per block of columns, all with the classes on the leading axis. `sample` holds some of the
+    rows themselves, for what needs rows.
     """
 
     classes: tuple[Level, ...]
     weight: Array
     blocks: tuple[Any, ...]
     rows: int = 0
+    sample: Reservoir | None = None
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both; a class may be new to either. MergeError if the blocks differ."""
@@ -52,7 +77,52 @@ class ByClass:
         classes = self.classes if self.classes == other.classes else sort_levels([*self.classes, *other.classes])
         a, b = self.with_classes(classes), other.with_classes(classes)
         blocks = tuple(x.merge(y) for x, y in zip(a.blocks, b.blocks, strict=True))
-        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows)
+        sample = None if a.sample is None or b.sample is None else a.sample.merge(b.sample)
+        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample)
+
+    def subtract(self, other: Self) -> Self:
+        """Return the statistics of the rows left without those of `other`; a class left without a row is gone.
+
+        The sample of `other` must hold all its rows. NotLearnedError names the class whose rows cannot have been among
+        these.
+        """
+        strange = [label for label in other.classes if label not in self.classes]
+        if strange:
+            raise NotLearnedError("there is no such class").placed(strange[0], 0)
+        b = other.with_classes(self.classes)
+        blocks: list[Any] = []
+        try:
+            weight = subtract_weights(self.weight, b.weight, "weight")
+            for own, part in zip(self.blocks, b.blocks, strict=True):
+                left = own.subtract(part)
+                _check_covered(left, weight, b.weight > 0)
+                blocks.append(left)
+            sample = None if self.sample is None or b.sample is None else self.sample.subtract(b.sample)
+        except NotLearnedError as error:
+            raise error.placed(None if error.code is None else self.classes[error.code], len(blocks)) from None
+        rest = type(self)(self.classes, weight, tuple(blocks), max(self.rows - b.rows, 0), sample)
+        gone = {label for label, w, own in zip(self.classes, weight, b.weight, strict=True) if w == 0 < own}
+        return rest.regroup({label: None if label in gone else label for label in self.classes}) if gone else rest
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        blocks = tuple(block.scale(factor) for block in self.blocks)
+        sample = None if self.sample is None else self.sample.scale(factor)
+        return replace(self, weight=self.weight * factor, blocks=blocks, sample=sample)
+
+    def regroup(self, names: Mapping[Level, Level | None]) -> Self:
+        """Return the statistics with each class under its new name, and left out where that is None.
+
+        Classes of one name become one class. `rows` is then the share of the remaining weight, rounded.
+        """
+        classes = sort_levels([name for name in names.values() if name is not None])
+        position = {None: -1} | {label: i for i, label in enumerate(classes)}
+        index = np.array([position[names[label]] for label in self.classes], dtype=np.int64)
+        weight = gather(self.weight, index, len(classes))
+        blocks = tuple(block.regroup(index, len(classes)) for block in self.blocks)
+        rows = round(self.rows * float(weight.sum()) / self.total) if self.total > 0 else 0
+        sample = None if self.sample is None else self.sample.regroup(index, classes)
+        return type(self)(classes, weight, blocks, rows, sample)
 
     def with_classes(self, classes: Sequence[Level]) -> Self:
         """Return the same statistics over a longer list of classes, which must hold all of the present ones."""
@@ -61,7 +131,9 @@ class ByClass:
         position = {label: i for i, label in enumerate(classes)}
         index = [position[label] for label in self.classes]
         blocks = tuple(block.place(index, len(classes)) for block in self.blocks)
-        return replace(self, classes=tuple(classes), weight=spread(self.weight, index, len(classes)), blocks=blocks)
+        sample = None if self.sample is None else self.sample.place(index, len(classes))
+        weight = spread(self.weight, index, len(classes))
+        return replace(self, classes=tuple(classes), weight=weight, blocks=blocks, sample=sample)
 
     @property
     def total(self) -> float:

@@ -6,10 +6,10 @@ What cells were expected to hold belongs to the fit that expected it: these stat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Self
 
-from .._arrays import Array
+from .._arrays import Array, Codes, np
 from ..errors import MergeError
 from .gaussian import GaussianStats
 from .scatter import spread
@@ -42,6 +42,22 @@ class CompletedStats:
     def merge(self, other: Any) -> NoReturn:
         """Raise MergeError: what was expected of one part's cells depends on the other part."""
         raise MergeError.completed()
+
+    def subtract(self, other: Any) -> NoReturn:
+        """Raise MergeError: what was expected of the other rows' cells depends on the rows to be forgotten."""
+        raise MergeError.completed()
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        return replace(self, complete=self.complete.scale(factor), observed=self.observed * factor)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        kept = index >= 0
+        observed, secured = np.zeros((k, self.d)), np.zeros(k)
+        np.add.at(observed, index[kept], self.observed[kept])
+        np.maximum.at(secured, index[kept], self.secured[kept])
+        return replace(self, complete=self.complete.regroup(index, k), observed=observed, secured=secured)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
+from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
-from .scatter import spread
+from ._downdate import subtract_weights
+from .scatter import gather, spread
 
 JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
 CHUNK_ROWS = 1 << 16
@@ -75,6 +77,47 @@ class CategoricalStats:
         a, b = self._with_levels(levels), other._with_levels(levels)
         counts = tuple(x + y for x, y in zip(a.counts, b.counts, strict=True))
         return type(self)(levels, counts, self.missing + other.missing)
+
+    def subtract(self, other: Self) -> Self:
+        """Return the counts of the rows left without those of `other`; a level that no row shows any more is gone.
+
+        NotLearnedError for a level never counted, or counted less often.
+        """
+        for j, (own, known, table) in enumerate(zip(other.levels, self.levels, other.counts, strict=True)):
+            for number, level in enumerate(own):
+                if level not in known and table[:, number].any():
+                    raise NotLearnedError(f"{level!r} was never there", int(np.argmax(table[:, number] > 0)), [j])
+        levels = tuple(sort_levels([*a, *b]) for a, b in zip(self.levels, other.levels, strict=True))
+        whole, part = self._with_levels(levels), other._with_levels(levels)
+        missing = subtract_weights(whole.missing, part.missing, "number of missing cells")
+        counts = []
+        for j, (a, b) in enumerate(zip(whole.counts, part.counts, strict=True)):
+            try:
+                counts.append(subtract_weights(a, b, "number of one of its categories"))
+            except NotLearnedError as error:
+                names = ", ".join(repr(levels[j][i]) for i in error.columns)
+                raise NotLearnedError(f"{error.why} ({names})", error.code, [j]) from None
+        return type(self)(levels, tuple(counts), missing)._without_lost(whole.counts, self.levels)
+
+    def _without_lost(self, before: Sequence[Array], known: Sequence[Sequence[Level]]) -> Self:
+        """Return the counts without the levels that were counted before and are no longer, or never were known."""
+        levels, counts = [], []
+        for own, table, old, had in zip(self.levels, self.counts, before, known, strict=True):
+            declared = np.array([level in had for level in own], dtype=bool)
+            kept = np.flatnonzero(table.any(axis=0) | (declared & ~old.any(axis=0)))
+            levels.append(tuple(own[int(i)] for i in kept))
+            counts.append(table[:, kept])
+        return type(self)(tuple(levels), tuple(counts), self.missing)
+
+    def scale(self, factor: float) -> Self:
+        """Return the counts of the same rows with their weights multiplied by a factor above 0."""
+        return type(self)(self.levels, tuple(table * factor for table in self.counts), self.missing * factor)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the counts with class i made part of class index[i] of k, or left out (−1) with its own levels."""
+        counts = tuple(gather(table, index, k) for table in self.counts)
+        moved = type(self)(self.levels, counts, gather(self.missing, index, k))
+        return moved._without_lost(self.counts, self.levels)
 
     def _with_levels(self, levels: tuple[tuple[Level, ...], ...]) -> Self:
         counts = []

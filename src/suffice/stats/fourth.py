@@ -14,7 +14,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np, row_chunks
 from ..errors import DataError
 from .gaussian import GaussianStats
-from .scatter import FullScatter, ThinScatter, spread
+from .scatter import FullScatter, ThinScatter, gather, spread
 
 CHUNK_CELLS = 1 << 18
 
@@ -71,6 +71,38 @@ class FourthMomentStats:
             return type(self)(gaussian, self.third, self.fourth)
         sides = [part.dense()._moved(gaussian.mean) for part in (self, other)]
         return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
+
+    def subtract(self, other: Self) -> Self:
+        """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`."""
+        if not other.gaussian.weight.any():
+            return self
+        gaussian = self.gaussian.subtract(other.gaussian)
+        if isinstance(gaussian.scatter, ThinScatter):
+            return type(self)(gaussian, self.third, self.fourth)
+        whole, part = self, other.dense()
+        kept, touched = gaussian.weight > 0, part.gaussian.weight > 0
+        mean = np.where(touched[:, None] & kept[:, None], gaussian.mean, self.gaussian.mean)
+        third, fourth = (a - b for a, b in zip(whole._moved(mean), part._moved(mean), strict=True))
+        flat = np.diagonal(gaussian.scatter.values, axis1=1, axis2=2) == 0
+        nothing = flat[:, :, None] | flat[:, None, :]
+        third, fourth = np.where(nothing, 0.0, third), np.where(nothing, 0.0, np.maximum(fourth, 0.0))
+        changed = touched[:, None, None]
+        return type(self)(gaussian, np.where(changed, third, self.third), np.where(changed, fourth, self.fourth))
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        return type(self)(self.gaussian.scale(factor), self.third * factor, self.fourth * factor)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        gaussian = self.gaussian.regroup(index, k)
+        if isinstance(gaussian.scatter, ThinScatter):
+            return type(self)(gaussian, np.zeros((k, 0, 0)), np.zeros((k, 0, 0)))
+        if k == 0:
+            return type(self)(gaussian, self.third[:0], self.fourth[:0])
+        mean = np.where((index >= 0)[:, None], gaussian.mean[index], self.gaussian.mean)
+        third, fourth = self._moved(mean)
+        return type(self)(gaussian, gather(third, index, k), gather(fourth, index, k))
 
     def _moved(self, mean: Array) -> tuple[Array, Array]:
         """Return third and fourth moments about other class means (k, d); first moments about the own ones are 0."""

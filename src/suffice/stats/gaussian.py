@@ -12,8 +12,10 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
+from ._downdate import downdate, subtract_weights
 from ._kernels import summarize_segments
-from .scatter import FORMS, DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter, spread
+from ._thin import subtract_rows
+from .scatter import FORMS, DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter, gather, keeps_own, spread
 
 WIDE = 128  # from this many columns on, a batch with fewer rows than columns is kept as rows
 
@@ -62,8 +64,9 @@ class GaussianStats:
         wide = d >= WIDE and n <= d and form is not DiagonalScatter
         if wide:
             return cls._thin(rows, codes, k, weight, form)
-        total, mean, values = summarize_segments(rows, codes, k, weight, form.name)
-        return cls(total, mean, form(values), form)
+        own = form is PooledScatter and keeps_own(k, d)
+        total, mean, values = summarize_segments(rows, codes, k, weight, "full" if own else form.name)
+        return cls(total, mean, PooledScatter.of(values) if own else form(values), form)
 
     @classmethod
     def _thin(cls, rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter]) -> Self:
@@ -91,6 +94,48 @@ class GaussianStats:
         scatter = a.scatter.add(b.scatter, a.weight, share, shift)
         merged = type(self)(weight, a.mean + step * shift, scatter, a.form)
         return merged if len(getattr(scatter, "owner", ())) <= shift.shape[1] else merged.dense()
+
+    def subtract(self, other: Self) -> Self:
+        """Return the statistics of the rows left without those of `other`; nothing left is exactly zero.
+
+        Rounding is of the size of what is subtracted: where a column's sum of squares falls by a factor f, log10 f of
+        its 16 digits are lost. NotLearnedError if the rows cannot have been among these: less than no weight is left,
+        or a scatter that is not positive semi-definite, by more than 1e-10 on the whole's correlation scale. Rows kept
+        as they are (a thin scatter) must be there, value by value.
+        """
+        if not other.weight.any():
+            return self
+        if isinstance(self.scatter, ThinScatter):
+            weight, mean, rows = subtract_rows(self.scatter, other.scatter, self.weight, self.mean, other.mean)
+            return type(self)(weight, mean, rows, self.form)
+        part = other.dense()
+        weight = subtract_weights(self.weight, part.weight, "weight")
+        weights, means = (self.weight, part.weight, weight), (self.mean, part.mean)
+        mean, scatter = downdate(self.scatter, part.scatter, weights, means)
+        return type(self)(weight, mean, scatter, self.form)
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        weight = self.weight * factor
+        kept = weight > 0 if weight.ndim == 2 else (weight > 0)[:, None]
+        return type(self)(weight, np.where(kept, self.mean, 0.0), self.scatter.scale(factor), self.form)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        if k == 0:
+            return type(self).zero(0, self.mean.shape[1], self.form)
+        weight = gather(self.weight, index, k)
+        column_weight = self.column_weight()
+        largest = np.zeros(k, dtype=np.int64)  # the heaviest part of each class; means are added up about its mean
+        for i in np.argsort(self.weight if self.weight.ndim == 1 else self.weight.sum(axis=1), kind="stable").tolist():
+            largest[index[i]] = i if index[i] >= 0 else largest[index[i]]
+        base = self.mean[largest]
+        total = weight if weight.ndim == 2 else weight[:, None]
+        away = np.where(column_weight > 0, self.mean - base[index], 0.0)
+        step = gather(column_weight * away, index, k) / np.where(total > 0, total, 1.0)
+        mean = np.where(total > 0, base + step, 0.0)
+        shift = np.where((column_weight > 0) & (index >= 0)[:, None], self.mean - mean[index], 0.0)
+        return type(self)(weight, mean, self.scatter.regroup(index, k, self.weight, shift), self.form)
 
     def _comparable(self, other: Self) -> Self:
         """Return self with a dense scatter if `other` has one."""
@@ -127,6 +172,8 @@ class GaussianStats:
         fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
         if isinstance(self.scatter, ThinScatter):
             fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
+        if isinstance(self.scatter, PooledScatter) and self.scatter.own is not None:
+            fields["own"] = self.scatter.own
         return fields, {"scatter": self.scatter.name, "form": self.form.name}
 
     @classmethod
@@ -147,6 +194,10 @@ class GaussianStats:
         squares = values if form is DiagonalScatter else np.diagonal(values, axis1=-2, axis2=-1) if owner is None else 0
         if (weight < 0).any() or np.less(squares, 0).any():
             raise ValueError("negative weights or sums of squares")
+        if kind is PooledScatter and "own" in fields:
+            if fields["own"].shape != (k, d, d) or np.less(np.diagonal(fields["own"], axis1=1, axis2=2), 0).any():
+                raise ValueError("class parts of a pooled scatter")
+            return cls(weight, mean, PooledScatter(values, fields["own"]), form)
         if owner is None or roots is None:
             return cls(weight, mean, kind(values), form)
         return cls(weight, mean, ThinScatter(values, owner.astype(np.int64), roots), form)

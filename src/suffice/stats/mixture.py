@@ -7,15 +7,16 @@ again, but two sets merge only where every class is a single component: then the
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
+from ._downdate import subtract_weights
 from .completed import CompletedStats
 from .gaussian import GaussianStats
 from .patterns import PatternStats
-from .scatter import spread
+from .scatter import gather, spread
 
 KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
 
@@ -69,6 +70,39 @@ class MixtureStats:
             np.maximum(self.steps, other.steps),
             np.maximum(self.unfinished, other.unfinished),
         )
+
+    def subtract(self, other: Self) -> Self:
+        """Return the statistics of the rows left without those of `other`; MergeError unless components are single."""
+        if not (self.is_single and other.is_single):
+            raise MergeError.mixture("forget rows")
+        weight = subtract_weights(self.weight, other.weight, "weight")
+        return replace(self, weight=weight, inner=self.inner.subtract(other.inner))
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        return replace(self, weight=self.weight * factor, inner=self.inner.scale(factor))
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1).
+
+        Classes put together keep the components of all; classes of one component each stay so, as their rows merge.
+        """
+        new = index[self.owner]
+        if self.is_single:
+            target, m, owner = new, k, np.arange(k, dtype=self.owner.dtype)
+        else:
+            order = np.argsort(np.where(new < 0, k, new), kind="stable")[: int((new >= 0).sum())]
+            target, m, owner = np.full(len(new), -1), len(order), new[order]
+            target[order] = np.arange(m)
+        asked, unfinished = np.zeros((2, k), dtype=np.int64)
+        steps = np.ones(k, dtype=np.int64)
+        kept = index >= 0
+        np.add.at(asked, index[kept], self.asked[kept])
+        np.maximum.at(steps, index[kept], self.steps[kept])
+        np.maximum.at(unfinished, index[kept], self.unfinished[kept])
+        asked = np.ones(k, dtype=np.int64) if self.is_single else asked
+        inner = self.inner.regroup(target, m)
+        return type(self)(owner, gather(self.weight, target, m), inner, asked, steps, unfinished)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the statistics with class i moved to number index[i] of k; a new class gets one empty component."""

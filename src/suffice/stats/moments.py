@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, sparse
-from .scatter import spread
+from ..errors import NotLearnedError
+from ._downdate import SLACK, subtract_weights
+from .scatter import gather, spread
 
 CHUNK_CELLS = 1 << 20
 
@@ -53,6 +55,27 @@ class SumStats:
     def merge(self, other: Self) -> Self:
         """Return the sums over the rows of both."""
         return type(self)(self.weight + other.weight, self.total + other.total)
+
+    def subtract(self, other: Self) -> Self:
+        """Return the sums over the rows left without those of `other`.
+
+        NotLearnedError where less than no weight or sum is left, or a sum of no rows.
+        """
+        weight = subtract_weights(self.weight, other.weight, "weight")
+        total = subtract_weights(self.total, other.total, "sum")
+        strange = (weight == 0) & (total > SLACK * self.total)
+        if strange.any():
+            code = int(np.argwhere(strange)[0][0])
+            raise NotLearnedError("they leave a sum without a row", code, np.flatnonzero(strange[code]).tolist())
+        return type(self)(weight, np.where(weight > 0, total, 0.0))
+
+    def scale(self, factor: float) -> Self:
+        """Return the sums over the same rows with their weights multiplied by a factor above 0."""
+        return type(self)(self.weight * factor, self.total * factor)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the sums with class i made part of class index[i] of k, or left out (−1)."""
+        return type(self)(gather(self.weight, index, k), gather(self.total, index, k))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""

@@ -7,17 +7,18 @@ Rows that miss the same cells share their statistics, so they merge like all oth
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np, pattern_groups
-from ..errors import DataError, MergeError
+from ..errors import DataError, MergeError, NotLearnedError
 from .completed import CompletedStats
 from .gaussian import GaussianStats
-from .scatter import FullScatter, Scatter
+from .scatter import FullScatter, PooledScatter, Scatter
 
 Pattern = tuple[int, ...]  # positions of the observed columns
 MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns
+MAX_OWN_CELLS = 1 << 24  # 128 MiB of what each class adds to pooled ones
 
 
 class TooManyPatternsError(DataError):
@@ -88,7 +89,7 @@ class PatternStats:
                     present.astype(np.int64),
                     GaussianStats.summarize(cells, local, len(present), w, form),
                 )
-        return cls(whole, dict(sorted(parts.items())))
+        return cls(whole, dict(sorted(parts.items())))._bounded()
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both.
@@ -101,6 +102,43 @@ class PatternStats:
         for pattern, part in other.incomplete.items():
             parts[pattern] = _merge_present(parts[pattern], part) if pattern in parts else part
         return type(self)(self.complete.merge(other.complete), dict(sorted(parts.items())))._bounded()
+
+    def subtract(self, other: Self) -> Self:
+        """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`.
+
+        NotLearnedError where no row of a class showed just the cells that one of `other` shows.
+        """
+        parts = dict(self.incomplete)
+        for pattern, (present, stats) in other.incomplete.items():
+            known, whole = self.incomplete.get(pattern, (np.zeros(0, dtype=np.int64), stats))
+            strange = np.setdiff1d(present[stats.weight > 0], known)
+            if len(strange):
+                absent = [j for j in range(self.d) if j not in pattern]
+                raise NotLearnedError("no row with just these cells missing was there", int(strange[0]), absent)
+            try:
+                left = whole.subtract(stats.place(np.searchsorted(known, present).tolist(), len(known)))
+            except NotLearnedError as error:
+                code = None if error.code is None else int(known[error.code])
+                raise NotLearnedError(error.why, code, [pattern[j] for j in error.columns]) from None
+            parts[pattern] = _kept(known, left)
+        kept = {pattern: part for pattern, part in parts.items() if len(part[0])}
+        return type(self)(self.complete.subtract(other.complete), kept)
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        parts = {pattern: (present, stats.scale(factor)) for pattern, (present, stats) in self.incomplete.items()}
+        return type(self)(self.complete.scale(factor), parts)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        parts = {}
+        for pattern, (present, stats) in self.incomplete.items():
+            target = index[present]
+            own = np.unique(target[target >= 0])
+            if len(own):
+                local = np.where(target >= 0, np.searchsorted(own, target), -1)
+                parts[pattern] = (own.astype(np.int64), stats.regroup(local, len(own)))
+        return type(self)(self.complete.regroup(index, k), parts)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
@@ -116,7 +154,18 @@ class PatternStats:
 
     def _bounded(self) -> Self:
         _check_bound(len(self.incomplete), sum(stats.scatter.values.size for _, stats in self.incomplete.values()))
-        return self
+        own = sum(getattr(stats.scatter, "own_size", 0) for _, stats in self.incomplete.values())
+        return self if own <= MAX_OWN_CELLS else self._without_own()
+
+    def _without_own(self) -> Self:
+        """Return the statistics with pooled scatters that do not remember their classes, of which none can leave."""
+        parts = {
+            pattern: (present, replace(stats, scatter=PooledScatter(stats.scatter.values)))
+            if isinstance(stats.scatter, PooledScatter)
+            else (present, stats)
+            for pattern, (present, stats) in self.incomplete.items()
+        }
+        return type(self)(self.complete, parts)
 
     def dense(self) -> Self:
         """Return the same statistics with a matrix for each thin scatter."""
@@ -184,6 +233,15 @@ def _single(cells: Array, weight: float, form: type[Scatter]) -> GaussianStats:
     """Return the statistics of one row of one class."""
     mean = cells.astype(np.float64)[None]
     return GaussianStats(np.array([weight]), mean, form.zero(1, len(cells)), form)
+
+
+def _kept(present: Codes, stats: GaussianStats) -> tuple[Codes, GaussianStats]:
+    """Return the classes that still have rows, and their statistics."""
+    kept = stats.weight > 0
+    if kept.all():
+        return present, stats
+    index = np.where(kept, np.cumsum(kept) - 1, -1)
+    return present[kept], stats.regroup(index, int(kept.sum()))
 
 
 def _merge_present(a: tuple[Codes, GaussianStats], b: tuple[Codes, GaussianStats]) -> tuple[Codes, GaussianStats]:

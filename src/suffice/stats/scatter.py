@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from .._arrays import Array, Codes, np
+from ..errors import MergeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +40,36 @@ class Scatter(ABC):
         """Return the same scatter with class i moved to number index[i] of k."""
 
     @abstractmethod
+    def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
+        """Return the scatter of classes put together: class i becomes part of index[i] of k, or leaves (−1).
+
+        `weight` (k,) or (k, d) and `shift` (k, d) are each class's own weight and way to its new mean.
+        """
+
+    @abstractmethod
+    def scale(self, factor: float) -> Self:
+        """Return the scatter of the same rows with their weights multiplied."""
+
+    @abstractmethod
     def diagonal(self, k: int) -> Array:
         """Return the sums of squares by class and column (k, d); pooled ones have one row for all classes."""
+
+
+OWN_CELLS = 1 << 20  # 8 MiB: a pooled scatter remembers the parts of its classes while they are no more than this
+
+
+def keeps_own(k: int, d: int) -> bool:
+    """Return whether the scatters of the classes are kept beside their sum."""
+    return k * d * d <= OWN_CELLS
+
+
+def gather(values: Array, index: Codes, k: int) -> Array:
+    """Return sums over classes put together: values[i] is added at position index[i] of k, or left out (−1)."""
+    total = np.zeros((k, *values.shape[1:]), dtype=values.dtype)
+    for i, target in enumerate(index.tolist()):
+        if target >= 0:
+            total[target] += values[i]
+    return total
 
 
 def spread(values: Array, index: Sequence[int], k: int) -> Array:
@@ -69,25 +98,63 @@ class FullScatter(Scatter):
     def place(self, index: Sequence[int], k: int) -> Self:
         return type(self)(spread(self.values, index, k))
 
+    def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
+        values = gather(self.values, index, k)
+        for i, target in enumerate(index.tolist()):
+            if target >= 0 and shift[i].any():
+                values[target] += np.outer(weight[i] * shift[i], shift[i])
+        return type(self)(values)
+
+    def scale(self, factor: float) -> Self:
+        return type(self)(self.values * factor)
+
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values, axis1=1, axis2=2).copy()
 
 
 @dataclass(frozen=True, slots=True)
 class PooledScatter(Scatter):
-    """The scatter about the class means, summed over classes."""
+    """The scatter about the class means, summed over classes.
+
+    `own` (k, d, d), what each class adds to it, is kept while it has at most `OWN_CELLS` numbers, so that a class can
+    leave again; else None.
+    """
 
     name: ClassVar[str] = "pooled"
+    own: Array | None = None
+
+    @property
+    def own_size(self) -> int:
+        """How many numbers are kept for the classes."""
+        return 0 if self.own is None else int(self.own.size)
+
+    @classmethod
+    def of(cls, own: Array) -> Self:
+        """Return the sum of class scatters (k, d, d), with these where they are few enough."""
+        return cls(own.sum(axis=0), own if keeps_own(len(own), own.shape[1]) else None)
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
-        return cls(np.zeros((d, d)))
+        return cls(np.zeros((d, d)), np.zeros((k, d, d)) if keeps_own(k, d) else None)
 
     def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
+        if self.own is not None and other.own is not None:
+            return type(self).of(FullScatter(self.own).add(FullScatter(other.own), weight, share, shift).values)
         return type(self)(self.values + other.values + ((weight * share)[:, None] * shift).T @ shift)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        return self
+        kept = self.own is not None and keeps_own(k, len(self.values))
+        return type(self)(self.values, spread(self.own, index, k) if kept and self.own is not None else None)
+
+    def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
+        if self.own is not None:
+            return type(self).of(FullScatter(self.own).regroup(index, k, weight, shift).values)
+        if weight[index < 0].any():
+            raise MergeError.pooled(len(weight))
+        return type(self)(self.values + (weight[:, None] * shift).T @ shift)
+
+    def scale(self, factor: float) -> Self:
+        return type(self)(self.values * factor, None if self.own is None else self.own * factor)
 
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values)[None].copy()
@@ -110,6 +177,13 @@ class DiagonalScatter(Scatter):
 
     def place(self, index: Sequence[int], k: int) -> Self:
         return type(self)(spread(self.values, index, k))
+
+    def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
+        per_column = weight if weight.ndim == 2 else weight[:, None]
+        return type(self)(gather(self.values + per_column * shift**2, index, k))
+
+    def scale(self, factor: float) -> Self:
+        return type(self)(self.values * factor)
 
     def diagonal(self, k: int) -> Array:
         return self.values.copy()
@@ -143,6 +217,15 @@ class ThinScatter(Scatter):
     def place(self, index: Sequence[int], k: int) -> Self:
         return type(self)(self.values, np.asarray(index, dtype=np.int64)[self.owner], self.root_weight)
 
+    def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
+        kept = index[self.owner] >= 0
+        owner, root = self.owner[kept], self.root_weight[kept]
+        return type(self)(self.values[kept] + root[:, None] * shift[owner], index[owner], root)
+
+    def scale(self, factor: float) -> Self:
+        root = np.sqrt(factor)
+        return type(self)(self.values * root, self.owner, self.root_weight * root)
+
     def diagonal(self, k: int) -> Array:
         sums = np.zeros((k, self.values.shape[1]))
         np.add.at(sums, self.owner, self.values**2)
@@ -150,10 +233,11 @@ class ThinScatter(Scatter):
 
     def dense(self, form: type[FullScatter] | type[PooledScatter], k: int) -> FullScatter | PooledScatter:
         """Return the same scatter as matrices."""
-        if form is PooledScatter:
+        if form is PooledScatter and not keeps_own(k, self.values.shape[1]):
             return PooledScatter(self.values.T @ self.values)
         rows = (self.values[self.owner == c] for c in range(k))
-        return FullScatter(np.stack([z.T @ z for z in rows]) if k else np.zeros((0, *self.values.shape[1:] * 2)))
+        own = np.stack([z.T @ z for z in rows]) if k else np.zeros((0, *self.values.shape[1:] * 2))
+        return PooledScatter.of(own) if form is PooledScatter else FullScatter(own)
 
 
 FORMS: dict[str, type[Scatter]] = {

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np, parallel_map
+from ..errors import NotLearnedError
+from ._downdate import DUST
 
 DISTINCT = 10_000  # 160 kB per class and column
 
@@ -90,9 +92,24 @@ class ValueStats:
         """The cell c·d + j of each entry (m,)."""
         return np.repeat(np.arange(self.width.size), np.diff(self.bounds))
 
+    @property
+    def is_rounded(self) -> bool:
+        """Whether some values are known to a width only."""
+        return bool(self.width.any())
+
     def middles(self) -> Array:
         """Return each entry's value (m,), the middle of its interval where values are rounded."""
         return self.values + 0.5 * self.width.ravel()[self.cells]
+
+    def find(self, cell: int, values: Array) -> Codes:
+        """Return the number of the entry that holds each of these values in a cell, −1 for none."""
+        start, stop = int(self.bounds[cell]), int(self.bounds[cell + 1])
+        width = self.width.flat[cell]
+        sought = _round_down(values, int(np.frexp(width)[1]) - 1) if width else values + 0.0
+        place = start + np.searchsorted(self.values[start:stop], sought)
+        found = place < stop
+        found[found] = self.values[place[found]] == sought[found]
+        return np.where(found, place, -1)
 
     def merge(self, other: Self) -> Self:
         """Return the counts over the rows of both, at the coarser width of the two, or coarser if need be."""
@@ -111,6 +128,52 @@ class ValueStats:
             values = values.copy() if values is self.values else values
             values[part] = _round_down(values[part], int(np.frexp(width.flat[cell])[1]) - 1)
         return self.cells, values, self.weights
+
+    def subtract(self, other: Self) -> Self:
+        """Return the counts over the rows left without those of `other`; NotLearnedError for a value never counted.
+
+        Values that were rounded stay so: the result is the rest's counts on the grid of this side, finer ones being
+        lost, until a class has no value left in a column. Rows to subtract are rounded to that grid first.
+        """
+        coarse = np.argwhere(other.width > self.width)
+        if len(coarse):
+            code, column = coarse[0].tolist()
+            raise NotLearnedError("they have more distinct values than were learned", code, [column])
+        pairs = zip((self.cells, self.values), other._rounded(self.width)[:2], strict=True)
+        cells, values = (np.concatenate(pair) for pair in pairs)
+        order = np.lexsort((values, cells))
+        none = np.zeros(len(self.values)), np.zeros(len(other.values))
+        had = _unite(cells[order], values[order], np.concatenate([self.weights, none[1]])[order])
+        taken = _unite(cells[order], values[order], np.concatenate([none[0], other.weights])[order])[2]
+        left = had[2] - taken
+        short = np.flatnonzero(left < -DUST * had[2])
+        if len(short):
+            code, column = divmod(int(had[0][short[0]]), self.width.shape[1])
+            value, asked, there = (float(part[short[0]]) for part in (had[1], taken, had[2]))
+            why = f"they hold the value {value:g} with a weight of {asked:g} where {there:g} was learned"
+            raise NotLearnedError(why, code, [column])
+        kept = left > DUST * had[2]
+        counts = np.bincount(had[0][kept], minlength=self.width.size)
+        bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        width = np.where(counts.reshape(self.width.shape) > 0, self.width, 0.0)
+        return type(self)(had[1][kept], left[kept], bounds, width, self.limit)
+
+    def scale(self, factor: float) -> Self:
+        """Return the counts over the same rows with their weights multiplied by a factor above 0."""
+        return type(self)(self.values, self.weights * factor, self.bounds, self.width, self.limit)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the counts with class i made part of class index[i] of k, or left out (−1)."""
+        d = self.width.shape[1]
+        kept = index >= 0
+        width = np.zeros((k, d))
+        np.maximum.at(width, index[kept], self.width[kept])
+        cells, values, weights = self._rounded(np.where(kept[:, None], width[index], self.width))
+        target = index[cells // max(d, 1)]
+        cells = target * d + cells % max(d, 1)
+        order = np.lexsort((values, cells))
+        order = order[target[order] >= 0]
+        return self._within_limit(*_unite(cells[order], values[order], weights[order]), width, self.limit)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""

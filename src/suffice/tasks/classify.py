@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
@@ -17,15 +17,25 @@ def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | Non
     """
     prior = model.log_prior if log_prior is None else log_prior
     scores = model.log_joint(rows, prior)
+    return normalize(scores, prior, lambda chosen: model.limit_log_joint(rows, chosen, prior))
+
+
+def normalize(scores: Array, log_prior: Array, limit: Callable[[Codes], tuple[Array, Array]]) -> Array:
+    """Return log posteriors (n, k) from log joints, which they overwrite; `log_prior` is (k,) or (n, k).
+
+    `limit` gives (order, log coefficient) of the joint density of rows, by their numbers, that every class gives
+    density zero.
+    """
     posterior = log_softmax(scores, out=scores)
     impossible = np.flatnonzero(np.isnan(posterior[:, 0]))
     if len(impossible):
-        posterior[impossible] = log_softmax(_limit_scores(model, rows, impossible, prior))
+        order, score = limit(impossible)
+        prior = log_prior if log_prior.ndim == 1 else log_prior[impossible]
+        posterior[impossible] = log_softmax(_limit_scores(order, score, prior))
     return posterior
 
 
-def _limit_scores(model: JointModel, rows: Sequence[Any], chosen: Codes, prior: Array) -> Array:
-    order, score = model.limit_log_joint(rows, chosen, prior)
+def _limit_scores(order: Array, score: Array, prior: Array) -> Array:
     order = np.where(np.isneginf(score), np.inf, order)
     lowest = order.min(axis=1, keepdims=True)
     scores = np.where(order == lowest, score, -np.inf)
@@ -37,11 +47,15 @@ def marginal_log_density(model: JointModel, rows: Sequence[Any]) -> Array:
     return np.asarray(logsumexp(model.log_joint(rows), axis=1))
 
 
-def decide(log_posteriors: Array, costs: Array | None = None) -> Codes:
+def decide(log_posteriors: Array, costs: Array | None = None, reject: float | None = None) -> Codes:
     """Return the class number (n,) with the largest posterior, or with the smallest expected cost.
 
-    `costs[i, j]` is the cost of answering j when the truth is i.
+    `costs[i, j]` is the cost of answering j when the truth is i; without it a wrong answer costs 1. Where the least
+    expected cost is above `reject` the number is −1: no answer (Chow 1970, doi:10.1109/TIT.1970.1054406).
     """
     if costs is None:
-        return np.asarray(log_posteriors.argmax(axis=1))
-    return np.asarray((np.exp(log_posteriors) @ costs).argmin(axis=1))
+        choice = np.asarray(log_posteriors.argmax(axis=1))
+        return choice if reject is None else np.where(-np.expm1(log_posteriors.max(axis=1)) > reject, -1, choice)
+    expected = np.exp(log_posteriors) @ costs
+    choice = np.asarray(expected.argmin(axis=1))
+    return choice if reject is None else np.where(expected.min(axis=1) > reject, -1, choice)

@@ -14,6 +14,10 @@ may provide
     takes_missing       False if a missing cell is refused (the default is True: it contributes nothing)
     takes_sparse        True if `encode` accepts SciPy sparse matrices
     support             "reals", "counts", "truths", "levels" or "shares": lets `check_family` add up the density
+    leave_one_out       (recoded rows, statistic, codes, weight, settings) → log density (n, k) of each row under every
+                        class, the row's own weight taken out of the statistic first: exactly what a refit would give.
+                        DataError for a row that cannot be in the statistic. Without it `leave_one_out` refits
+    leave_one_out_limit the same as (order, log coefficient) for vanishing smoothing, where probabilities can be zero
 gets for free
     fit, partial_fit and merge in any order, row weights, new classes in any batch; every answer of `NaiveBayes`,
     beside columns of any other family; model files, if it is in `FAMILIES`, its fields are plain values and its

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...errors import SettingError
@@ -53,6 +54,30 @@ def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:
     location = np.where(weight > 0, location, everyone)
     away = _sums(stats, w * np.abs(x - location.ravel()[stats.cells]))
     total = _sums(stats, w * np.abs(x - np.tile(everyone, k)[stats.cells])).sum(axis=0)
+    mended = mend_scales(location, away, total, weight)
+    notes = _notes(stats, settings, mended, weight)
+    used = tuple(np.flatnonzero(mended.used).tolist())
+    return Fitted(location, mended.scale, mended.flat, FLOOR_SCALE * mended.reference, used, notes)
+
+
+class Mended(NamedTuple):
+    """Scales (k, d) usable as they are: `flat` where there was no spread, `once` where there was at most one value.
+
+    By column (d,): the spread that is borrowed where a class has none, and whether the column varies at all.
+    """
+
+    scale: Array
+    flat: NDArray[np.bool_]
+    once: NDArray[np.bool_]
+    reference: Array
+    used: NDArray[np.bool_]
+
+
+def mend_scales(location: Array, away: Array, total: Array, weight: Array) -> Mended:
+    """Return scales from sums of absolute deviations `away` (k, d) about `location`, mended where they vanish.
+
+    `total` (d,) are the sums about the median of all classes, `weight` (k, d) those of the observed cells.
+    """
     rows = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
     rounding = ROUNDING * np.abs(location).max(axis=0, initial=0.0)
     used = total / rows > rounding
@@ -61,20 +86,17 @@ def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:
     scale = away / np.where(weight > 0, weight, 1.0)
     flat = (scale <= rounding) | (scale < FLOOR_SCALE * reference)
     once = flat & (weight <= 1.0)
-    notes = _notes(stats, settings, used, flat, once, weight)
     scale = np.where(once, reference, np.where(flat, FLOOR_SCALE * reference, scale))
-    return Fitted(location, scale, flat, FLOOR_SCALE * reference, tuple(np.flatnonzero(used).tolist()), notes)
+    return Mended(scale, flat, once, reference, used)
 
 
 def _notes(
     stats: ValueStats,
     settings: Settings,
-    used: NDArray[np.bool_],
-    flat: NDArray[np.bool_],
-    once: NDArray[np.bool_],
+    mended: Mended,
     weight: Array,
 ) -> list[Note]:
-    names = settings.columns
+    names, used, flat, once = settings.columns, mended.used, mended.flat, mended.once
 
     def pick(chosen: NDArray[np.bool_]) -> tuple[str | int, ...]:
         return tuple(names[int(j)] for j in np.flatnonzero(chosen))

@@ -8,13 +8,15 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...densities import Bernoulli
-from ...errors import SchemaError
+from ...errors import NotLearnedError, SchemaError
 from ...stats import SumStats
+from ...stats._downdate import DUST
 from ...table import Table
 from ..likelihood import check_smoothing
 from ..notes import Note
 from ._contract import Settings
 from ._counts import check_binary, encode_counts
+from ._removal import Limit, check_counts, collapse, weight_groups, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +53,50 @@ class BernoulliFamily:
     def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> SumStats:
         return SumStats.summarize(rows, codes, k, weight)
 
+    def check_possible(self, stats: SumStats) -> None:
+        """Raise NotLearnedError where there are more ones than cells."""
+        over = stats.total > stats.weight * (1.0 + DUST)
+        if over.any():
+            code = int(over.any(axis=1).argmax())
+            raise NotLearnedError("fewer zeros than that were learned", code, over[code].nonzero()[0].tolist())
+
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Bernoulli, list[Note]]:
         check_smoothing(settings.smoothing)
-        alpha, seen = settings.smoothing, stats.weight
-        ones = np.clip(stats.total, 0.0, seen)
-        informed = seen + alpha > 0
-        below = np.where(informed, seen + 2.0 * alpha, 2.0)
-        p = np.where(informed, ones + alpha, 1.0) / below
-        q = np.where(informed, seen - ones + alpha, 1.0) / below
-        vanishing = 1.0 / np.where(seen > 0, seen, 2.0)  # coefficient of α in α / (n + 2 α) as α → 0
-        return Bernoulli(p, q, np.where(p > 0, p, vanishing), np.where(q > 0, q, vanishing)), []
+        ones = np.clip(stats.total, 0.0, stats.weight)
+        p, limit_p = _share(ones, stats.weight, settings.smoothing)
+        q, limit_q = _share(stats.weight - ones, stats.weight, settings.smoothing)
+        return Bernoulli(p, q, limit_p, limit_q), []
+
+    def leave_one_out_limit(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Limit:
+        """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
+
+        A cell of the row's own class takes (count of its own value − w + α) / (n_k − w + 2 α). That depends on the row
+        by its weight w alone, so the rows of one weight share a table and their sums stay sparse products.
+        """
+        check_counts(rows, stats, codes, weight, settings)
+        order, score = (part.copy() for part in self.estimate(stats, settings)[0].limit(rows))
+        ones = np.clip(stats.total, 0.0, stats.weight)
+        for w, index in weight_groups(codes, weight):
+            seen = without(stats.weight, w)
+            p, limit_p = _share(without(ones, w), seen, settings.smoothing)
+            q, limit_q = _share(without(stats.weight - ones, w), seen, settings.smoothing)
+            for c in np.unique(codes[index]):
+                mine, one = index[codes[index] == c], slice(c, c + 1)
+                own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
+                order[mine, c], score[mine, c] = own[0][:, 0], own[1][:, 0]
+        return order, score
+
+    def leave_one_out(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array:
+        """Return the log density of every row under every class without that row, (n, k) in nats."""
+        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
+
+
+def _share(count: Array, seen: Array, alpha: float) -> tuple[Array, Array]:
+    """Return (count + α) / (n + 2 α), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = seen + alpha > 0
+    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + 2.0 * alpha, 2.0)
+    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, 2.0))

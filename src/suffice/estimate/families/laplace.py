@@ -14,6 +14,7 @@ from ...table import Table
 from ..notes import Note
 from ._contract import Settings
 from ._location import check_limit, fit_locations
+from ._values_out import leave_values_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +48,13 @@ class LaplaceFamily:
     def estimate(self, stats: ValueStats, settings: Settings) -> tuple[Laplace, list[Note]]:
         fitted = fit_locations(stats, settings)
         return Laplace(fitted.location, fitted.scale, fitted.used), fitted.notes
+
+    def leave_one_out(
+        self, rows: Array, stats: ValueStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array:
+        """Return the log density of every row under every class without that row, (n, k) in nats.
+
+        Medians and deviations without a value are read off running sums, once for each distinct value and weight of a
+        class. Where the statistics hold rounded values (see `stats.values`), the row's rounded value is taken out.
+        """
+        return leave_values_out(rows, stats, codes, weight, settings)

@@ -15,6 +15,7 @@ from ..likelihood import check_smoothing
 from ..notes import Note
 from ._contract import Settings
 from ._counts import encode_counts
+from ._removal import Limit, check_counts, collapse, entries, row_weights, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +56,39 @@ class MultinomialFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Multinomial, list[Note]]:
         check_smoothing(settings.smoothing)
-        alpha, d = settings.smoothing, stats.total.shape[1]
-        total = stats.total.sum(axis=1, keepdims=True)
-        informed = total + alpha > 0
-        p = np.where(informed, stats.total + alpha, 1.0) / np.where(informed, total + alpha * d, float(d))
-        vanishing = 1.0 / np.where(total > 0, total, float(d))  # coefficient of α in α / (total + α d) as α → 0
-        return Multinomial(p, np.where(p > 0, p, vanishing)), []
+        p, limit = _share(stats.total, stats.total.sum(axis=1, keepdims=True), settings.smoothing, stats.total.shape[1])
+        return Multinomial(p, limit), []
+
+    def leave_one_out_limit(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Limit:
+        """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
+
+        Of the row's own class both the count of a column and the total lose the row's: stored cells are all it takes.
+        """
+        check_counts(rows, stats, codes, weight, settings)
+        order, score = (part.copy() for part in self.estimate(stats, settings)[0].limit(rows))
+        w, d = row_weights(codes, weight), stats.total.shape[1]
+        totals = stats.total.sum(axis=1)
+        for own in entries(rows):
+            code, weighs = codes[own.part], w[own.part]
+            rest = without(totals[code], weighs * own.sums(own.amount))[own.row]
+            known = without(stats.total[code[own.row], own.column], weighs[own.row] * own.amount)
+            p, limit = _share(known, rest, settings.smoothing, d)
+            place = np.arange(own.part.start, own.part.stop), code
+            order[place] = own.sums(np.where(p > 0, 0.0, own.amount))
+            score[place] = own.sums(own.amount * np.log(limit))
+        return order, score
+
+    def leave_one_out(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array:
+        """Return the log density of every row under every class without that row, (n, k) in nats."""
+        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
+
+
+def _share(count: Array, total: Array, alpha: float, d: int) -> tuple[Array, Array]:
+    """Return (count + α) / (total + α d), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = total + alpha > 0
+    p = np.where(informed, count + alpha, 1.0) / np.where(informed, total + alpha * d, float(d))
+    return p, np.where(p > 0, p, 1.0 / np.where(total > 0, total, float(d)))

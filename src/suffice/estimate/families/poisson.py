@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, np
+from ..._arrays import Array, Codes, gammaln, np
 from ...densities import Poisson
 from ...stats import SumStats
 from ...table import Table
@@ -14,6 +14,7 @@ from ..likelihood import check_smoothing
 from ..notes import Note
 from ._contract import Settings
 from ._counts import check_whole, encode_counts
+from ._removal import Entries, Limit, check_counts, collapse, entries, weight_groups, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +46,72 @@ class PoissonFamily:
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Poisson, list[Note]]:
         check_smoothing(settings.smoothing)
-        alpha, seen = settings.smoothing, stats.weight
-        rows = seen.sum(axis=0)
-        overall = (stats.total.sum(axis=0) + 0.5) / np.where(rows > 0, rows, 1.0)
-        informed = seen + alpha > 0
-        rate = np.where(informed, stats.total + alpha * overall, overall) / np.where(informed, seen + alpha, 1.0)
-        vanishing = overall / np.where(seen > 0, seen, 1.0)  # coefficient of α in α m / (n + α) as α → 0
-        return Poisson(rate, np.where(rate > 0, rate, vanishing)), []
+        overall = _overall(stats.total.sum(axis=0), stats.weight.sum(axis=0))
+        rate, limit = _rate(stats.total, stats.weight, overall, settings.smoothing)
+        return Poisson(rate, limit, overall), []
+
+    def leave_one_out_limit(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Limit:
+        """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
+
+        The overall mean m loses the row as well, so that with smoothing every class's rate changes. A cell of 0 changes
+        rates by the row's weight alone: such cells are added up once for all rows of that weight.
+        """
+        check_counts(rows, stats, codes, weight, settings)
+        order, score = np.zeros((len(codes), len(stats.total))), np.empty((len(codes), len(stats.total)))
+        for w, index in weight_groups(codes, weight):
+            every = len(index) == len(codes)
+            removal = _Removal(stats, settings.smoothing, w)
+            for own in entries(rows if every else rows[index]):
+                chosen = index[own.part]
+                order[chosen], score[chosen] = removal.limit(own, codes[chosen])
+        return order, score
+
+    def leave_one_out(
+        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array:
+        """Return the log density of every row under every class without that row, (n, k) in nats."""
+        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
+
+
+class _Removal:
+    """Rates without one row of weight w."""
+
+    def __init__(self, stats: SumStats, alpha: float, w: float) -> None:
+        self.stats, self.alpha, self.w = stats, alpha, w
+        self.total, self.rows = stats.total.sum(axis=0), stats.weight.sum(axis=0)
+        overall = _overall(self.total, without(self.rows, w))
+        self.other = _rate(stats.total, stats.weight, overall, alpha)[0]  # of a row of zeros, in other classes
+        self.own = _rate(stats.total, without(stats.weight, w), overall, alpha)[0]  # and in its own
+
+    def limit(self, cells: Entries, codes: Codes) -> Limit:
+        """Return (order, log coefficient) of a run of rows, (rows, k) each."""
+        seen = cells.observed
+        score = np.tile(-self.other.sum(axis=1), (len(codes), 1)) if seen is None else -(seen @ self.other.T)
+        own = -self.own.sum(axis=1)[codes] if seen is None else -(seen * self.own[codes]).sum(axis=1)
+        score[np.arange(len(codes)), codes] = own
+        order = np.zeros_like(score)
+        column, x, code = cells.column, cells.amount, codes[cells.row]
+        overall = _overall(without(self.total[column], self.w * x), without(self.rows[column], self.w))
+        for c in range(score.shape[1]):
+            mine = code == c
+            total = without(self.stats.total[c, column], np.where(mine, self.w * x, 0.0))
+            weight = without(self.stats.weight[c, column], np.where(mine, self.w, 0.0))
+            rate, limit = _rate(total, weight, overall, self.alpha)
+            zero = np.where(mine, self.own[c, column], self.other[c, column])
+            score[:, c] += cells.sums(x * np.log(limit) - rate + zero)
+            order[:, c] = cells.sums(np.where(rate > 0, 0.0, x))
+        return order, score - cells.sums(gammaln(x + 1.0))[:, None]
+
+
+def _overall(total: Array, rows: Array) -> Array:
+    """Return the mean m of columns over all classes, (Σ x + ½) / n."""
+    return np.asarray((total + 0.5) / np.where(rows > 0, rows, 1.0))
+
+
+def _rate(total: Array, seen: Array, overall: Array, alpha: float) -> tuple[Array, Array]:
+    """Return (Σ x + α m) / (n + α), and the same with each 0 replaced by the coefficient of α as α → 0."""
+    informed = seen + alpha > 0
+    rate = np.where(informed, total + alpha * overall, overall) / np.where(informed, seen + alpha, 1.0)
+    return rate, np.where(rate > 0, rate, overall / np.where(seen > 0, seen, 1.0))

@@ -1,0 +1,150 @@
+"""What `suffice compare` found: the scores of each model, and the table that shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import quoted
+from .models import TITLES
+from .output import align
+from .training import Training
+
+LEAST_PROBABILITY = 1e-15  # log-loss of a class called impossible: 34.5 nats instead of infinity
+BINS = 15
+MOST_NOTES = 2  # shown per model
+LOGISTIC = "scikit-learn logistic regression"
+
+
+@dataclass(slots=True)
+class Result:
+    """How one model did on rows it had not seen: its columns, those it could not use, scores, or why there are none."""
+
+    name: str
+    columns: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    judged_by: str | None = None  # "loo" or "folds"
+    accuracy: float | None = None
+    log_loss: float | None = None
+    calibration_error: float | None = None
+    fit_seconds: float | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What the model is called in the table."""
+        return TITLES.get(self.name, LOGISTIC)
+
+    def document(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"model": self.name, "title": self.title} | {
+            key: getattr(self, key)
+            for key in (
+                *("accuracy", "log_loss", "calibration_error", "fit_seconds"),
+                *("judged_by", "columns", "left_out", "notes"),
+            )
+        }
+
+
+def score(result: Result, posterior: Any, training: Training) -> None:
+    """Fill in the scores of a model from the posterior of every row (n, k)."""
+    from .._arrays import np
+
+    classes = {label: i for i, label in enumerate(training.classes)}
+    truth = np.array([classes[label] for label in training.labels.to_pylist()])
+    own = posterior[np.arange(len(truth)), truth]
+    result.log_loss = float(-np.log(np.clip(own, LEAST_PROBABILITY, 1.0)).mean())
+    right = posterior.argmax(axis=1) == truth
+    result.accuracy = float(right.mean())
+    result.calibration_error = calibration_error(posterior.max(axis=1), right)
+
+
+def calibration_error(confidence: Any, right: Any) -> float:
+    """Return Σ over bins of (share of rows) · |mean confidence − share right|, with equally wide bins from 0 to 1."""
+    from .._arrays import np
+
+    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    gap = np.bincount(bins, weights=confidence - right, minlength=BINS)
+    return float(np.abs(gap).sum() / len(confidence))
+
+
+# --- the table ---------------------------------------------------------------------------------------------------
+
+
+def describe(training: Training, target: str, by: str, folds: int, seed: int) -> dict[str, Any]:
+    """Return what was compared and how, as plain values."""
+    counts = [item["counts"] for item in training.labels.value_counts().to_pylist()]
+    return {
+        "target": target,
+        "rows": len(training.labels),
+        "rows_without_label": training.unlabelled,
+        "classes": training.classes,
+        "smallest_class_rows": min(counts),
+        "by": by,
+        "folds": folds,
+        "seed": seed,
+        "always_commonest_accuracy": max(counts) / len(training.labels),
+        "least_probability": LEAST_PROBABILITY,
+        "calibration_bins": BINS,
+    }
+
+
+def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
+    """Return the comparison as lines of text."""
+    rows = [["model", "", "by", "accuracy", "log-loss", "calib. error", "fit time"]]
+    for r in results:
+        scores = map(_number, (r.accuracy, r.log_loss, r.calibration_error))
+        rows.append([r.name, r.title, r.judged_by or "-", *scores, _time(r.fit_seconds)])
+    commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
+    lines = [
+        _headline(setup),
+        "",
+        *align(rows, left=(0, 1, 2)),
+        "",
+        f"accuracy      share of rows given their true class; {commonest}",
+        f"log-loss      mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}; lower is better",
+        f"calib. error  mean gap between confidence and share right, in {BINS} bins; lower is better",
+        f"fit time      {FIT_TIMES[setup['by']]}",
+    ]
+    notes = _notes(setup, results)
+    return lines if not notes else [*lines, "", *notes]
+
+
+FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}
+
+
+def _headline(setup: dict[str, Any]) -> str:
+    task = f"{setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}"
+    folds = f"{setup['folds']}-fold cross-validation"
+    if setup["by"] == "folds":
+        return f"{folds} on {task}, seed {setup['seed']}."
+    return f"Exact leave-one-out (loo) or {folds} (seed {setup['seed']}): {task}."
+
+
+def _notes(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
+    """Return one line per thing to know, models that share it together."""
+    notes: dict[str, list[str]] = {}
+    for result in results:
+        own = [f"left out {quoted(result.left_out)} (text)"] if result.left_out else []
+        more = len(result.notes) - MOST_NOTES
+        own += [*result.notes[:MOST_NOTES], *([f"{more} more notes, listed by --json"] if more > 0 else [])]
+        for text in own:
+            notes.setdefault(text, []).append(result.name)
+    lines = [f"Note on {', '.join(names)}: {text.rstrip('.')}." for text, names in notes.items()]
+    if setup["smallest_class_rows"] < setup["folds"] and any(r.judged_by == "folds" for r in results):
+        lines.append(
+            f"Note: the smallest class has {setup['smallest_class_rows']} rows, fewer than there are folds, so some "
+            "folds are judged without having seen it, or miss it."
+        )
+    return lines
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1e3:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"

@@ -1,0 +1,119 @@
+"""Which class to answer: under other priors, under costs, or not at all; and priors from rows without labels."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sklearn.exceptions import ConvergenceWarning
+
+from .._arrays import Array, np
+from ..errors import SettingError
+from ..joint import JointModel
+from ..tasks import classify, label_shift
+
+
+class Decisions:
+    """The answers that depend on what a decision costs and on how common each class is."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def classes_(self) -> Any: ...
+
+        @property
+        def model_(self) -> JointModel: ...
+
+    _log_posterior: Callable[[Any, Any], Array]
+    _rows: Callable[[Any], tuple[Any, ...]]
+
+    def predict(self, X: Any, *, priors: Any = None, costs: Any = None, reject: float | None = None) -> Any:
+        """Return the most probable class of each row (n,), or the one of least expected cost, or None for no answer.
+
+        Parameters
+        ----------
+        X : array (n, d), pandas, polars or pyarrow table
+        priors : array (k,), dict by label or "uniform", optional
+            Replaces the class priors.
+        costs : array (k, k), optional
+            `costs[i][j]` is the cost of answering class j when the truth is class i, in the order of `classes_`;
+            without it a wrong answer costs 1 and a right one 0.
+        reject : float, optional
+            The cost of giving no answer. Where the best answer is expected to cost more, there is none: the row gets
+            None, the label that `fit` takes for missing, in an array of dtype object. Without `costs` this is Chow's
+            rule, which of all rules that reject as many rows errs least: reject where 1 − max p(class | x) > reject,
+            for 0 < reject < 1; from 1 − 1/k on it rejects nothing.
+
+        Notes
+        -----
+        Chow (1970), doi:10.1109/TIT.1970.1054406.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> model = GaussianDiscriminant(shared=True).fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"])
+        >>> model.predict([[0.2], [2.4], [4.7]], reject=0.1).tolist()
+        ['low', None, 'high']
+        """
+        posterior = self._log_posterior(X, priors)
+        matrix = None if costs is None else _check_costs(costs, posterior.shape[1])
+        bound = None if reject is None else _check_reject(reject, free=matrix is not None)
+        codes = classify.decide(posterior, matrix, bound)
+        if bound is None:
+            return self.classes_[codes]
+        answers = np.array([*self.classes_.tolist(), None], dtype=object)
+        return answers[codes]  # −1, no answer, is the last
+
+    def adapt_priors(self, X: Any) -> Array:
+        """Return the class priors (k,) under which rows without labels are most likely, in the order of `classes_`.
+
+        For label shift: the classes come in other proportions than in training, and rows of a class are what they
+        were. Hand the result to `predict` or `predict_proba` as `priors`, or to the estimator with `set_params`; the
+        model itself does not change. Cells may be missing. A class without a row keeps the prior 0.
+
+        The likelihood Σ log Σ_k π_k p(x | k) has one maximum, found by EM to within 1e-10 nats per row (Saerens,
+        Latinne & Decaestecker 2002, doi:10.1162/089976602753284446). Where classes overlap much the maximum is flat,
+        and the result as uncertain.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> model = GaussianDiscriminant(shared=True).fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"])
+        >>> priors = model.adapt_priors([[0.3], [8.1], [8.8], [8.5]])
+        >>> priors.round(3).tolist(), model.predict_proba([[4.4]], priors=priors).round(2).tolist()
+        ([0.75, 0.25], [[0.65, 0.35]])
+        """
+        model = self.model_
+        flat = np.zeros(len(model.classes))
+        log_likelihood = classify.log_posterior(model, self._rows(X), flat)
+        found = label_shift.adapt_priors(log_likelihood, np.exp(model.log_prior))
+        if not found.finished:
+            warnings.warn(
+                f"EM for the class priors had not converged after {label_shift.MOST_STEPS} steps; the classes can "
+                "hardly be told apart in these rows.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return found.priors
+
+
+def _check_reject(reject: Any, free: bool) -> float:
+    number = isinstance(reject, int | float | np.integer | np.floating) and not isinstance(reject, bool)
+    if not number or not np.isfinite(reject) or not (free or 0.0 < reject < 1.0):
+        limits = "a finite cost" if free else "above 0 and below 1, where a wrong answer costs 1"
+        raise SettingError(f"reject={reject!r} must be {limits}. Next: try 0.1: no answer where that costs less.")
+    return float(reject)
+
+
+def _check_costs(costs: Any, k: int) -> Array:
+    try:
+        matrix = np.asarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.shape != (k, k) or not np.isfinite(matrix).all():
+        raise SettingError(
+            f"costs={costs!r} is no matrix of {k} × {k} finite numbers. "
+            "Next: give one row per true class and one column per answer, in the order of `classes_`."
+        )
+    return matrix

@@ -1,0 +1,306 @@
+"""The automatic classifier's choice: members by exact leave-one-out, a stack of them, and a floor under posteriors.
+
+Rows of a sample are scored without themselves under every setting of every member; each member keeps the setting that
+loses least after its own temperature; a log-linear stack pools the members, with weights for single columns; a little
+of the class prior is mixed in. Nothing is held back: the densities themselves use the statistics of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from .._arrays import Array, Codes, log_softmax, np, pattern_groups, single_blas_thread
+from ..densities import MultivariateT
+from ..estimate.notes import Note
+from ..stats import CategoricalStats
+from .columns import INTERVALS, FrozenColumns, MixedRows
+from .members.completion import complete_tied, fill_blindly
+from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
+from .members.dependence import DependenceMember
+from .members.hats import STRENGTHS as HAT_STRENGTHS
+from .members.hats import HatMember
+from .members.levels import STRENGTHS as LEVEL_STRENGTHS
+from .members.levels import LevelMember
+from .members.wishart import LeftOut, WishartMember
+from .pieces import MemberStats
+from .stacking import Judge, Stack, centred, without_each
+
+MEMBER_PENALTY = 3.0
+COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
+MOST_COLUMNS = 100  # with a weight of their own
+FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
+PSEUDO = 0.5  # pseudo-count of each class
+ENOUGH = 100  # complete rows to choose Gaussian settings on
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,)."""
+
+    rows: MixedRows
+    codes: Codes
+    removed: Array
+    weight: Array
+
+    def __getitem__(self, index: Any) -> Sample:
+        return Sample(self.rows[index], self.codes[index], self.removed[index], self.weight[index])
+
+
+@dataclass(frozen=True)
+class Member:
+    """One member: `held_out` (n, k) log densities of the sample, `scores` those of new rows.
+
+    `loss` is the mean log-loss of its posteriors on the sample after scaling by its `temperature`, both exact
+    leave-one-out; `setting` says what was chosen.
+    """
+
+    name: str
+    setting: dict[str, Any]
+    loss: float
+    temperature: float
+    held_out: Array
+    scores: Callable[[MixedRows], Array]
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in."""
+
+    log_prior: Array
+    members: tuple[Member, ...]
+    columns: tuple[tuple[str, int], ...]  # ("hat" or "cat", position) of the columns with a weight
+    stack: Stack
+    floor: float
+    hats: HatMember | None
+    levels: LevelMember | None
+    held_out: Array = field(repr=False)  # (n, k) log posteriors of the sample, each row left out
+    notes: tuple[Note, ...] = ()
+
+    def parts(self, rows: MixedRows) -> list[Array]:
+        """Return what the stack weighs, (n, k) each: the members' log densities, then those of single columns."""
+        found = [member.scores(rows) for member in self.members]
+        by_column = {
+            "hat": [] if self.hats is None else list(self.hats.columns(rows.numbers)),
+            "cat": [] if self.levels is None else list(self.levels.columns(rows.levels)),
+        }
+        return found + [by_column[kind][j] for kind, j in self.columns]
+
+    def log_posterior(self, rows: MixedRows, log_prior: Array | None = None) -> Array:
+        """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares."""
+        prior = self.log_prior if log_prior is None else log_prior
+        scores = self.stack.scores(self.parts(rows), np.broadcast_to(prior, (len(rows), len(prior))))
+        return raise_floor(log_softmax(scores), prior, self.floor)
+
+
+def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
+    """Return log((1 − e) P + e π)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
+
+
+def choose(sample: Sample, stats: MemberStats, categories: CategoricalStats | None, weight: Array) -> Automatic:
+    """Return the automatic classifier for statistics of all rows, judged on a sample of them.
+
+    `categories` are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class weights.
+    """
+    with single_blas_thread():  # many small products, slower on several threads
+        return _choose(sample, stats, categories, weight)
+
+
+def _choose(sample: Sample, stats: MemberStats, categories: CategoricalStats | None, weight: Array) -> Automatic:
+    judge = Judge(sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight)
+    notes: list[Note] = []
+    members = list(_gaussian_members(sample, stats, judge, notes.append))
+    hats, levels = _hat_member(sample, stats, judge), _level_member(sample, categories, judge)
+    candidates: list[tuple[str, int, Array]] = []
+    for kind, found in (("hat", hats), ("cat", levels)):
+        if found is not None:
+            members.append(found[0])
+            candidates += [(kind, j, part) for j, part in enumerate(found[2])]
+    pairs = _dependence_member(sample, stats, judge)
+    if pairs is not None:
+        members.append(pairs)
+    columns = _most_telling(candidates, judge)
+    stack = _pool(members, [part for *_, part in columns], judge)
+    floor = FLOOR / (float(weight.sum()) + FLOOR)
+    pooled = stack.scores([member.held_out for member in members] + [part for *_, part in columns], judge.offset)
+    return Automatic(
+        np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))),
+        tuple(members),
+        tuple((kind, j) for kind, j, _ in columns),
+        stack,
+        floor,
+        None if hats is None else hats[1],
+        None if levels is None else levels[1],
+        raise_floor(log_softmax(pooled), judge.offset, floor),
+        tuple(notes),
+    )
+
+
+def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
+    """Return the stack whose penalty on column weights has the most evidence."""
+    m, c = len(members), len(columns)
+    scores = centred(np.stack([*(member.held_out for member in members), *columns]))
+    start = np.array([min(member.temperature, 1.0) / m for member in members] + [0.0] * c)
+    positive = np.array([True] * m + [False] * c)
+    found: Stack | None = None
+    for penalty in COLUMN_PENALTIES if c else COLUMN_PENALTIES[:1]:
+        each = np.array([MEMBER_PENALTY] * m + [penalty] * c)
+        stack = Stack.fit(scores, judge, each, start, positive)
+        if found is None or stack.evidence > found.evidence:
+            found = stack
+    assert found is not None
+    return found
+
+
+def _most_telling(columns: list[tuple[str, int, Array]], judge: Judge) -> list[tuple[str, int, Array]]:
+    """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
+    if len(columns) <= MOST_COLUMNS:
+        return columns
+    losses = [judge.loss(part) for *_, part in columns]
+    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:MOST_COLUMNS])]
+
+
+def _best(
+    candidates: Iterator[tuple[dict[str, Any], Array]], judge: Judge
+) -> tuple[float, float, dict[str, Any], Array]:
+    """Return loss, temperature, setting and scores of the candidate that loses least after its temperature."""
+    found: tuple[float, float, dict[str, Any], Array] | None = None
+    for setting, scores in candidates:
+        loss, temperature = judge.temperature(scores)
+        if found is None or loss < found[0] - 1e-9:
+            found = loss, temperature, setting, scores
+    assert found is not None
+    return found
+
+
+# --- Gaussian members ----------------------------------------------------------------------------------------------
+
+
+def _gaussian_members(
+    sample: Sample, stats: MemberStats, judge: Judge, report: Callable[[Note], None]
+) -> Iterator[Member]:
+    columns = stats.columns
+    for kind in columns.kinds:
+        member = WishartMember(complete_tied(stats.gaussian[kind], report))
+        rows = columns.gaussian(kind, sample.rows)
+        settings = _settings_on_path(member, rows, sample, judge)
+        for name, (strength, sphere) in settings.items():
+            held_out = _held_out(member, rows, sample, strength, sphere)
+            loss, temperature = judge.temperature(held_out)
+            density = member.density(strength, sphere)
+            setting = {"strength": strength, "sphere": sphere}
+            scores = partial(_gaussian_scores, columns, kind, density)
+            yield Member(f"{name}, {kind}", setting, loss, temperature, held_out, scores)
+
+
+def _gaussian_scores(columns: FrozenColumns, kind: str, density: MultivariateT, rows: MixedRows) -> Array:
+    return density.log_density(columns.gaussian(kind, rows))
+
+
+def _hat_scores(model: HatMember, rows: MixedRows) -> Array:
+    return model.scores(rows.numbers)
+
+
+def _level_scores(model: LevelMember, rows: MixedRows) -> Array:
+    return model.scores(rows.levels)
+
+
+def _dependence_scores(model: DependenceMember, columns: FrozenColumns, bins: int, rows: MixedRows) -> Array:
+    return model.scores(columns.binned(bins, rows))
+
+
+def _settings_on_path(
+    member: WishartMember, rows: Array, sample: Sample, judge: Judge
+) -> dict[str, tuple[float, float]]:
+    """Return (a, γ) of the best member of the path and of the best with a = ∞, by class-balanced leave-one-out."""
+    whole = np.flatnonzero(~np.isnan(rows).any(axis=1))
+    some = whole if len(whole) >= max(ENOUGH, len(rows) // 2) else np.arange(len(rows))
+    filled = fill_blindly(rows, member.stats)[some]
+    left = LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some])
+    inner = Judge(judge.codes[some], judge.offset[some], judge.weight[some])
+    best: dict[str, tuple[float, float, float]] = {}
+    for sphere, strength, scores in member.path(left):
+        loss, _ = inner.temperature(scores)
+        for name in ("gaussian", "tied gaussian") if np.isinf(strength) else ("gaussian",):
+            if name not in best or loss < best[name][0] - 1e-9:
+                best[name] = loss, strength, sphere
+    return {name: (strength, sphere) for name, (_, strength, sphere) in best.items()}
+
+
+def _held_out(member: WishartMember, rows: Array, sample: Sample, strength: float, sphere: float) -> Array:
+    """Return class-balanced log densities (n, k) at one setting, each row left out, missing cells integrated out."""
+    out = np.zeros((len(rows), len(member.stats.weight)))
+    for seen, index in pattern_groups(~np.isnan(rows)):
+        if not len(seen):
+            continue
+        left = LeftOut(rows[np.ix_(index, seen)], sample.codes[index], sample.removed[index], sample.weight[index])
+        ((_, _, scores),) = member.restricted(seen).path(left, (strength,), (sphere,))
+        out[index] = scores
+    return out
+
+
+# --- the other members -----------------------------------------------------------------------------------------------
+
+
+def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, HatMember, list[Array]] | None:
+    numbers = sample.rows.numbers
+    if not numbers.shape[1]:
+        return None
+
+    def candidates() -> Iterator[tuple[dict[str, Any], Array]]:
+        for m in INTERVALS:
+            totals = [np.zeros(judge.offset.shape) for _ in HAT_STRENGTHS]
+            model = HatMember(stats.columns.hats[m], stats.hats[m])
+            for column in model.left_out(numbers, sample.codes, sample.removed, HAT_STRENGTHS):
+                for total, part in zip(totals, column, strict=True):
+                    total += part
+            for t, total in zip(HAT_STRENGTHS, totals, strict=True):
+                yield {"intervals": m, "strength": t}, total
+
+    loss, temperature, setting, held_out = _best(candidates(), judge)
+    m, t = setting["intervals"], setting["strength"]
+    model = HatMember(stats.columns.hats[m], stats.hats[m], t)
+    parts = [column[0] for column in model.left_out(numbers, sample.codes, sample.removed, (t,))]
+    member = Member("hats", setting, loss, temperature, held_out, partial(_hat_scores, model))
+    return member, model, parts
+
+
+def _level_member(
+    sample: Sample, categories: CategoricalStats | None, judge: Judge
+) -> tuple[Member, LevelMember, list[Array]] | None:
+    if categories is None or not categories.counts:
+        return None
+    model = LevelMember(categories.counts)
+    totals = [np.zeros(judge.offset.shape) for _ in LEVEL_STRENGTHS]
+    for column in model.left_out(sample.rows.levels, sample.codes, sample.removed, LEVEL_STRENGTHS):
+        for total, part in zip(totals, column, strict=True):
+            total += part
+    candidates = (({"strength": t}, total) for t, total in zip(LEVEL_STRENGTHS, totals, strict=True))
+    loss, temperature, setting, held_out = _best(candidates, judge)
+    t = setting["strength"]
+    chosen = LevelMember(categories.counts, t)
+    parts = [part[0] for part in chosen.left_out(sample.rows.levels, sample.codes, sample.removed, (t,))]
+    member = Member("categories", setting, loss, temperature, held_out, partial(_level_scores, chosen))
+    return member, chosen, parts
+
+
+def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Member | None:
+    if not stats.pairs:
+        return None
+    starts = {bins: stats.columns.bin_starts(bins) for bins in stats.pairs}
+
+    def candidates() -> Iterator[tuple[dict[str, Any], Array]]:
+        for bins, pairs in stats.pairs.items():
+            model, levels = DependenceMember(pairs, starts[bins]), stats.columns.binned(bins, sample.rows)
+            for t in DEPENDENCE_STRENGTHS:
+                yield {"bins": bins, "strength": t}, model.left_out(levels, sample.codes, sample.removed, t)
+
+    loss, temperature, setting, held_out = _best(candidates(), judge)
+    bins = setting["bins"]
+    model = DependenceMember(stats.pairs[bins], starts[bins], setting["strength"])
+    scores = partial(_dependence_scores, model, stats.columns, bins)
+    return Member("one-dependence", setting, loss, temperature, held_out, scores)

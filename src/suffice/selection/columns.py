@@ -1,0 +1,188 @@
+"""How the automatic classifier reads columns, fixed once from a sample of rows, without their labels.
+
+Numbers go in as they are and as normal scores (Φ⁻¹ of the mid-rank, linear between at most 200 knots), cut into
+quantile bins and on quantile knots for hat functions; categories by level and one-hot. With all of this fixed, the
+statistics of every member merge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .._arrays import Array, Codes, NDArray, ndtri, np
+from ..schema import Level
+from ..stats.counts import CodedColumns
+from .members.hats import Hats
+
+SCORE_KNOTS = 200
+INTERVALS = (4, 8, 16)
+BINS = (3, 5, 8)
+LEAST_ROWS = 3.0  # of a level with an indicator of its own
+FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
+RAW, SCORES = "raw", "scores"
+
+
+@dataclass(frozen=True)
+class MixedRows:
+    """Rows as the members read them: numbers (n, d), NaN where missing, and level numbers of each category (n,).
+
+    A level number is −1 where the cell is missing, and the number of known levels where the level is not known.
+    """
+
+    numbers: Array
+    levels: tuple[Codes, ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Any) -> MixedRows:
+        return MixedRows(self.numbers[index], tuple(column[index] for column in self.levels))
+
+
+@dataclass(frozen=True)
+class FrozenColumns:
+    """What the columns look like: everything but the rows' classes.
+
+    `scores[j]` are the knots and their normal scores of number j, `hats` the knots by number of intervals, `cuts` the
+    bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
+    `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores").
+    """
+
+    scores: tuple[tuple[Array, Array], ...]
+    hats: dict[int, Hats]
+    cuts: dict[int, tuple[Array, ...]]
+    vocabulary: tuple[tuple[Level, ...], ...]
+    indicators: tuple[tuple[int, ...], ...]
+    center: dict[str, Array]
+    scale: dict[str, Array]
+    used: dict[str, Codes]
+
+    @classmethod
+    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array) -> FrozenColumns:
+        """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels."""
+        d = numbers.shape[1]
+        scores = []
+        hats: dict[int, list[Array]] = {m: [] for m in INTERVALS}
+        cuts: dict[int, list[Array]] = {b: [] for b in BINS}
+        for j in range(d):
+            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
+            x, w = numbers[seen, j], weight[seen]
+            scores.append(_normal_scores(x, w))
+            for m in INTERVALS:
+                hats[m].append(np.unique(_quantiles(x, w, np.linspace(0, 1, m + 1))))
+            for b in BINS:
+                cuts[b].append(np.unique(_quantiles(x, w, np.linspace(0, 1, b + 1)[1:-1])))
+        shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
+        found = cls(
+            tuple(scores),
+            {m: Hats(tuple(own)) for m, own in hats.items()},
+            {b: tuple(own) for b, own in cuts.items()},
+            tuple(tuple(known) for known in coded.levels),
+            tuple(_indicated(share) for share in shares),
+            {},
+            {},
+            {},
+        )
+        rows = MixedRows(numbers, tuple(coded.codes))
+        for kind in (RAW, SCORES) if d else (RAW,):
+            block = found._block(kind, rows)
+            mean, variance = _moments(block, weight)
+            found.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
+            found.center[kind], found.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
+        return found
+
+    @property
+    def kinds(self) -> list[str]:
+        """The versions of the Gaussian block that have columns."""
+        return [kind for kind, used in self.used.items() if len(used)]
+
+    def read(self, numbers: Array, coded: CodedColumns) -> MixedRows:
+        """Return rows with categories in the frozen vocabulary."""
+        levels = []
+        for own, column, known in zip(coded.levels, coded.codes, self.vocabulary, strict=True):
+            position = {level: i for i, level in enumerate(known)}
+            table = np.array([*(position.get(level, len(known)) for level in own), -1], dtype=np.int64)
+            levels.append(table[column])
+        return MixedRows(np.asarray(numbers, dtype=np.float64), tuple(levels))
+
+    def gaussian(self, kind: str, rows: MixedRows) -> Array:
+        """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing."""
+        used = self.used[kind]
+        return np.asarray(((self._block(kind, rows) - self.center[kind]) / self.scale[kind])[:, used])
+
+    def _block(self, kind: str, rows: MixedRows) -> Array:
+        parts = [rows.numbers if kind == RAW else self.normal_scores(rows.numbers)]
+        for levels, indicated in zip(rows.levels, self.indicators, strict=True):
+            hot = (levels[:, None] == np.asarray(indicated, dtype=np.int64)).astype(np.float64)
+            hot[levels < 0] = np.nan
+            parts.append(hot)
+        return np.concatenate(parts, axis=1)
+
+    def normal_scores(self, numbers: Array) -> Array:
+        """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
+        out = np.empty(numbers.shape)
+        for j, (knots, z) in enumerate(self.scores):
+            x = numbers[:, j]
+            own = np.interp(x, knots, z)
+            if len(knots) > 1:
+                k = min(5, len(knots) - 1)
+                low, high = (z[k] - z[0]) / (knots[k] - knots[0]), (z[-1] - z[-1 - k]) / (knots[-1] - knots[-1 - k])
+                own = np.where(x < knots[0], np.maximum(z[0] + low * (x - knots[0]), z[0] - 1.0), own)
+                own = np.where(x > knots[-1], np.minimum(z[-1] + high * (x - knots[-1]), z[-1] + 1.0), own)
+            out[:, j] = np.where(np.isnan(x), np.nan, own)
+        return out
+
+    def bin_starts(self, bins: int) -> tuple[int, ...]:
+        """Return where the levels of each column begin when numbers are cut into bins, and how many there are."""
+        sizes = [len(cuts) + 1 for cuts in self.cuts[bins]] + [max(len(known), 1) for known in self.vocabulary]
+        return tuple(int(start) for start in np.concatenate([[0], np.cumsum(sizes)]))
+
+    def binned(self, bins: int, rows: MixedRows) -> Codes:
+        """Return level numbers (n, columns) counted through all columns, −1 where missing or unknown."""
+        starts = self.bin_starts(bins)
+        out = np.empty((len(rows), len(starts) - 1), dtype=np.int64)
+        for j, cuts in enumerate(self.cuts[bins]):
+            x = rows.numbers[:, j]
+            out[:, j] = np.where(np.isnan(x), -1, np.searchsorted(cuts, x, side="right") + starts[j])
+        d = len(self.cuts[bins])
+        for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
+            out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
+        return out
+
+
+def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
+    values, group = np.unique(x, return_inverse=True)
+    if not len(values):
+        return np.zeros(1), np.zeros(1)
+    held = np.bincount(group, weights=weight)
+    z = ndtri((np.cumsum(held) - 0.5 * held) / held.sum())
+    if len(values) > SCORE_KNOTS:
+        kept = np.unique(np.linspace(0, len(values) - 1, SCORE_KNOTS).astype(np.int64))
+        values, z = values[kept], z[kept]
+    return values, np.asarray(z)
+
+
+def _quantiles(x: Array, weight: Array, shares: Array) -> Array:
+    if not len(x):
+        return np.zeros(1)
+    return np.asarray(np.quantile(x, shares, weights=weight, method="inverted_cdf"))
+
+
+def _level_weight(codes: Codes, size: int, weight: Array) -> Array:
+    seen = codes >= 0
+    return np.bincount(codes[seen], weights=weight[seen], minlength=size).astype(np.float64)
+
+
+def _indicated(weight: Array) -> tuple[int, ...]:
+    """Return the levels with an indicator: all but the commonest, of those that are not rare."""
+    order = np.argsort(-weight, kind="stable")[1:]
+    return tuple(sorted(int(i) for i in order if weight[i] >= LEAST_ROWS))
+
+
+def _moments(block: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the mean and variance (p,) of the observed cells of each column."""
+    seen: NDArray[Any] = ~np.isnan(block)
+    total = np.maximum(weight @ seen, 1e-300)
+    mean = (weight @ np.where(seen, block, 0.0)) / total
+    return mean, (weight @ np.where(seen, block - mean, 0.0) ** 2) / total

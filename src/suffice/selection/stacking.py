@@ -1,0 +1,199 @@
+"""Judge held-out log densities and pool them: temperature, and a log-linear stack with non-negative weights.
+
+Everything here works on F (n, k): log densities of rows under each class, made without the row itself (exact
+leave-one-out), and on `offset` (n, k): log class priors made without it too. Pooling log densities with weights is a
+product of experts raised to powers (Genest & Zidek 1986, doi:10.1214/ss/1177013825); the weights are found by penalised
+maximum likelihood of the classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from .._arrays import Array, Codes, NDArray, np
+
+NEWTON_STEPS = 60
+TEMPERATURE_STEPS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights."""
+
+    codes: Codes
+    offset: Array
+    weight: Array
+
+    def loss(self, scores: Array) -> float:
+        """Return the mean log-loss, in nats, of softmax(offset + scores)."""
+        eta = self.offset + scores
+        eta -= eta.max(axis=1, keepdims=True)
+        own = eta[np.arange(len(eta)), self.codes] - np.log(np.exp(eta).sum(axis=1))
+        return float(-(self.weight @ own) / self.weight.sum())
+
+    def temperature(self, scores: Array) -> tuple[float, float]:
+        """Return the least mean log-loss of softmax(offset + t · scores) over t ≥ 0, and t, by Newton's method."""
+        scores = scores - scores.max(axis=1, keepdims=True)
+        own = scores[np.arange(len(scores)), self.codes]
+        w = self.weight / self.weight.sum()
+
+        def at(t: float) -> tuple[float, float, float]:
+            p = self.offset + t * scores
+            p -= p.max(axis=1, keepdims=True)
+            right = p[np.arange(len(p)), self.codes].copy()
+            np.exp(p, out=p)
+            total = p.sum(axis=1)
+            first = np.einsum("ij,ij->i", p, scores) / total
+            second = np.einsum("ij,ij,ij->i", p, scores, scores) / total
+            return float(-w @ (right - np.log(total))), float(w @ (first - own)), float(w @ (second - first * first))
+
+        t = 1.0
+        loss, slope, curvature = at(t)
+        for _ in range(TEMPERATURE_STEPS):
+            step = float(np.clip(slope / max(curvature, 1e-12), -t, 4.0 * t)) if t > 1e-6 else 0.0
+            new = min(max(t - step, 0.02 * t), 5.0 * t)
+            there = at(new)
+            while there[0] > loss + 1e-12 and abs(new - t) > 1e-4 * t:
+                new = 0.5 * (new + t)
+                there = at(new)
+            done = abs(new - t) < 1e-3 * t
+            t, (loss, slope, curvature) = new, there
+            if done:
+                break
+        return loss, t
+
+
+def centred(scores: Array) -> Array:
+    """Return log densities (…, n, k) less their mean over the classes, which posteriors do not depend on."""
+    return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """log posterior = offset + bias_k + Σ_m weight_m F_m,k + const: `weight` (m,), `bias` (k,).
+
+    `evidence` is Laplace's approximation of the log marginal likelihood, up to a constant; it compares penalties.
+    """
+
+    weight: Array
+    bias: Array
+    evidence: float
+    loss: float
+
+    @classmethod
+    def fit(
+        cls,
+        scores: Sequence[Array] | Array,
+        judge: Judge,
+        penalty: Array,
+        start: Array,
+        positive: Array,
+        bias_penalty: float = 1.0,
+    ) -> Self:
+        """Minimise Σ log-loss + ½ Σ penalty_m (weight_m − start_m)² + ½ bias_penalty |bias|², by projected Newton.
+
+        `scores` (m, n, k) are centred log densities; `positive` (m,) marks weights that may not be negative. The
+        objective is convex.
+        """
+        problem = _Problem(np.asarray(scores, dtype=np.float64), judge, penalty, start, positive, bias_penalty)
+        theta = problem.origin.copy()
+        value, posterior = problem.value(theta)
+        gradient, hessian = problem.derivatives(theta, posterior)
+        for _ in range(NEWTON_STEPS):
+            free = problem.free(theta, gradient)
+            step = np.zeros_like(theta)
+            step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+            length = 1.0
+            while True:
+                new = theta - length * step
+                new[problem.positive] = np.maximum(new[problem.positive], 0.0)
+                there, after = problem.value(new)
+                if there <= value + 1e-10 * abs(value) or length < 1e-4:
+                    break
+                length *= 0.5
+            done = abs(value - there) < 1e-7 * (1.0 + abs(value))
+            if there <= value:
+                theta, value, posterior = new, there, after
+            gradient, hessian = problem.derivatives(theta, posterior)
+            if done:
+                break
+        free = problem.free(theta, gradient)
+        _, curvature = np.linalg.slogdet(hessian[np.ix_(free, free)])
+        evidence = -value + 0.5 * float(np.log(problem.penalty[free]).sum()) - 0.5 * float(curvature)
+        m = len(problem.scores)
+        return cls(theta[:m], theta[m:], evidence, problem.mean_loss(posterior))
+
+    def scores(self, members: Sequence[Array] | Array, offset: Array) -> Array:
+        """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior."""
+        total = offset + self.bias
+        for weight, part in zip(self.weight, members, strict=True):
+            if weight:
+                total = total + weight * centred(part)
+        return np.asarray(total)
+
+
+class _Problem:
+    """The penalised log-loss of a stack with its derivatives."""
+
+    def __init__(
+        self, scores: Array, judge: Judge, penalty: Array, start: Array, positive: Array, bias_penalty: float
+    ) -> None:
+        m, n, k = scores.shape
+        self.scores, self.judge, self.rows = scores, judge, np.arange(n)
+        self.origin = np.concatenate([start, np.zeros(k)])
+        self.penalty = np.concatenate([penalty, np.full(k, bias_penalty)])
+        self.positive = np.concatenate([positive, np.zeros(k, dtype=bool)])
+        self.own = np.einsum("mi,i->m", scores[:, self.rows, judge.codes], judge.weight)
+        self.count = np.bincount(judge.codes, weights=judge.weight, minlength=k)
+        self.flat = scores.reshape(m, -1)
+
+    def value(self, theta: Array) -> tuple[float, Array]:
+        """Return the objective, and posteriors (n, k)."""
+        m = len(self.scores)
+        eta = self.judge.offset + (theta[:m] @ self.flat).reshape(self.judge.offset.shape) + theta[m:]
+        eta -= eta.max(axis=1, keepdims=True)
+        right = eta[self.rows, self.judge.codes].copy()
+        np.exp(eta, out=eta)
+        total = eta.sum(axis=1)
+        loss = -float(self.judge.weight @ (right - np.log(total)))
+        eta /= total[:, None]
+        return loss + 0.5 * float(self.penalty @ (theta - self.origin) ** 2), eta
+
+    def free(self, theta: Array, gradient: Array) -> NDArray[np.bool_]:
+        """Return which parameters may move: not those at 0 that would become negative."""
+        return np.asarray(~(self.positive & (theta <= 1e-12) & (gradient > 0)))
+
+    def derivatives(self, theta: Array, posterior: Array) -> tuple[Array, Array]:
+        """Return the gradient and the Hessian, with a ridge of 1e-8 of its diagonal."""
+        m, _, k = self.scores.shape
+        heavy = posterior * self.judge.weight[:, None]
+        mean = np.einsum("mik,ik->mi", self.scores, posterior)
+        spread = self.flat * heavy.ravel()
+        weighted = mean * self.judge.weight
+        hessian = np.empty((m + k, m + k))
+        hessian[:m, :m] = spread @ self.flat.T - weighted @ mean.T
+        hessian[:m, m:] = spread.reshape(self.scores.shape).sum(axis=1) - weighted @ posterior
+        hessian[m:, :m] = hessian[:m, m:].T
+        hessian[m:, m:] = np.diag(heavy.sum(axis=0)) - heavy.T @ posterior
+        gradient = np.concatenate([weighted.sum(axis=1) - self.own, heavy.sum(axis=0) - self.count])
+        gradient += self.penalty * (theta - self.origin)
+        diagonal = np.abs(np.diagonal(hessian))
+        hessian[np.diag_indices(m + k)] += self.penalty + 1e-8 * (1.0 + diagonal)
+        return gradient, hessian
+
+    def mean_loss(self, posterior: Array) -> float:
+        """Return the mean log-loss of posteriors."""
+        right = np.log(np.maximum(posterior[self.rows, self.judge.codes], 1e-300))
+        return float(-(self.judge.weight @ right) / self.judge.weight.sum())
+
+
+def without_each(weight: Array, codes: Codes, removed: Array, pseudo: float = 0.5) -> Array:
+    """Return log class priors (n, k) made without each row: (n_k − [k = c] w + α) / (N − w + α K)."""
+    k = len(weight)
+    log_prior = np.tile(np.log(weight + pseudo), (len(codes), 1))
+    own = np.maximum(weight[codes] - removed + pseudo, 1e-9)
+    log_prior[np.arange(len(codes)), codes] = np.log(own)
+    total = np.log(np.maximum(weight.sum() - removed + pseudo * k, 1e-9))
+    return np.asarray(log_prior - total[:, None])

@@ -1,0 +1,128 @@
+"""Subtracting rows from statistics: what is left, and how to tell that rows were never there.
+
+The weights and scatters of some rows are subtracted from those of all rows. What that leaves is exact but for rounding
+of the size of what was subtracted. Where nothing but rounding is left it is made exactly zero; where less than nothing
+is left, the rows cannot have been part of the whole.
+"""
+
+from __future__ import annotations
+
+from .._arrays import Array, Codes, NDArray, lower_factor, np
+from ..errors import NotLearnedError
+from .scatter import DiagonalScatter, FullScatter, PooledScatter, Scatter
+
+DUST = 1e-12  # of the whole: what is left of a weight, count or sum of squares and no more than this is rounding
+SLACK = 1e-10  # of the whole, on the correlation scale: how far below zero a remaining scatter may be
+MEAN_ROUNDING = 64.0 * np.finfo(np.float64).eps  # error of a difference between means, relative to the means
+
+Flags = NDArray[np.bool_]
+
+
+def subtract_weights(whole: Array, part: Array, what: str) -> Array:
+    """Return whole − part, classes on the leading axis, exactly 0 where only rounding is left.
+
+    NotLearnedError names the first class that would be left with less than nothing of `what`.
+    """
+    left = whole - part
+    short = left < -DUST * whole
+    if short.any():
+        code = int(np.argwhere(short)[0][0])
+        columns = np.flatnonzero(short[code]).tolist() if short.ndim == 2 else ()
+        had, asked = (float(side[code].flat[np.argmax(np.atleast_1d(short[code]))]) for side in (whole, part))
+        raise NotLearnedError(f"they have a {what} of {asked:g} where {had:g} was learned", code, columns)
+    return np.where(left <= DUST * whole, 0.0, left)
+
+
+def downdate(
+    whole: Scatter, part: Scatter, weights: tuple[Array, Array, Array], means: tuple[Array, Array]
+) -> tuple[Array, Scatter]:
+    """Return mean (k, d) and scatter of the rows left, from those of the whole and of the part.
+
+    `weights` are those of the whole, the part and what is left, `means` those of the whole and the part. The inverse
+    of the merge: with δ from the whole's mean to the part's and r = w_part / w_left, the mean moves by −r δ and the
+    scatter is S − S_part − w r δδᵀ. NotLearnedError where that is less than nothing, or a class without a row keeps
+    some.
+    """
+    total, own, left = (w if w.ndim == 2 else w[:, None] for w in weights)  # (k, d) or (k, 1)
+    kept = left > 0
+    ratio = np.where(kept, own / np.where(kept, left, 1.0), 0.0)
+    shift = np.where(own > 0, means[1] - means[0], 0.0)
+    mean = np.where(kept, means[0] - ratio * shift, 0.0)
+    amount = np.where(kept, total * ratio, np.where(own > 0, total, 0.0))
+    size = np.maximum(np.abs(means[0]), np.abs(means[1]))
+    noise = np.where(own > 0, np.maximum(total, amount) * (MEAN_ROUNDING * size) ** 2, 0.0)
+    touched = np.flatnonzero((own > 0).any(axis=1))
+    if isinstance(whole, DiagonalScatter):
+        squares = whole.values - part.values - amount * shift**2
+        _refuse_negative(squares, whole.values, noise, touched)
+        return mean, DiagonalScatter(np.where(kept, _dusted(squares, whole.values, noise), 0.0))
+    emptied = (own > 0) & ~kept
+    if isinstance(whole, PooledScatter) and isinstance(part, PooledScatter):
+        return mean, _downdate_pooled(whole, part, amount, shift, noise, touched, emptied[:, 0])
+    values = _subtract_each(whole.values, part.values, amount, shift, noise, touched)
+    values[emptied[:, 0]] = 0.0
+    return mean, FullScatter(values)
+
+
+def _subtract_each(whole: Array, part: Array, amount: Array, shift: Array, noise: Array, touched: Codes) -> Array:
+    """Return what is left of each class's matrix (k, d, d)."""
+    values = whole.copy()
+    for c in touched.tolist():
+        values[c] -= part[c] + np.outer(amount[c] * shift[c], shift[c])
+        values[c] = _usable(values[c], np.diagonal(whole[c]), noise[c], c)
+    return values
+
+
+def _downdate_pooled(
+    whole: PooledScatter,
+    part: PooledScatter,
+    amount: Array,
+    shift: Array,
+    noise: Array,
+    touched: Codes,
+    emptied: Flags,
+) -> PooledScatter:
+    if whole.own is not None and part.own is not None:
+        own = _subtract_each(whole.own, part.own, amount, shift, noise, touched)
+        own[emptied] = 0.0
+        return PooledScatter.of(own)
+    values = whole.values - part.values - (amount * shift).T @ shift
+    return PooledScatter(_usable(values, np.diagonal(whole.values), noise.sum(axis=0), None))
+
+
+def _rounding(whole: Array, noise: Array) -> Array:
+    """Return how large the rounding of a sum of squares may be that comes from uncertain means."""
+    return 2.0 * np.sqrt(whole * noise) + noise
+
+
+def _dusted(left: Array, whole: Array, noise: Array) -> Array:
+    return np.where(left <= DUST * whole + _rounding(whole, noise), 0.0, left)
+
+
+def _refuse_negative(left: Array, whole: Array, noise: Array, touched: Codes) -> None:
+    short = left < -(SLACK * whole + _rounding(whole, noise))
+    for c in touched.tolist():
+        if short[c].any():
+            raise NotLearnedError("what is left would vary less than not at all", c, np.flatnonzero(short[c]).tolist())
+
+
+def _usable(left: Array, whole: Array, noise: Array, code: int | None) -> Array:
+    """Return a scatter (d, d) without the rounding of columns that no longer vary; refuse one that is no scatter.
+
+    `whole` (d,) are the sums of squares that it was subtracted from: they set the scale on which it is judged.
+    """
+    squares = np.diagonal(left)
+    extra = _rounding(whole, noise)
+    short = squares < -(SLACK * whole + extra)
+    if short.any():
+        raise NotLearnedError("what is left would vary less than not at all", code, np.flatnonzero(short).tolist())
+    flat = squares <= DUST * whole + extra
+    scale = np.where(flat, 1.0, np.sqrt(np.where(whole > 0, whole, 1.0)))
+    correlation = np.where(np.add.outer(flat, flat), 0.0, left / np.outer(scale, scale))
+    relative = np.where(flat, 0.0, extra / np.where(whole > 0, whole, 1.0))
+    correlation.flat[:: len(left) + 1] += np.where(flat, 1.0, SLACK + len(left) * relative)
+    try:
+        lower_factor(correlation, overwrite=True)
+    except np.linalg.LinAlgError:
+        raise NotLearnedError("what is left would vary less than not at all in some direction", code) from None
+    return np.where(np.add.outer(flat, flat), 0.0, left)

@@ -1,0 +1,292 @@
+"""A sample of the rows themselves, at most 2,000 or so, that merges as exactly as the statistics do.
+
+What needs rows (leave-one-out scores, quantiles of them) asks this sample. A row is in it by a hash of its own cells
+and class, not by its place: the rows with the smallest hashes stay (bottom-k sampling, Cohen & Kaplan 2007,
+doi:10.1145/1281100.1281133). Parts merged in any order therefore hold the very rows that the whole table would, rows
+forgotten can be found again, and equal rows are one entry with a count. A table of up to `bound` distinct rows is held
+complete. A few rows of every class stay even where the class is rare, and weights are corrected for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, Self
+
+from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks, sparse
+from ..errors import NotLearnedError
+from ..schema import Level
+from ._downdate import DUST
+from .counts import CodedColumns
+from .rows import Keys, compact, concat_rows, fingerprints, level_keys, mixed, priorities, take_rows
+
+BOUND = 2000
+RESERVED = 500  # shared out among the classes: so many rows stay even if all others have smaller hashes
+CHUNK_CELLS = 1 << 18
+ALL = np.iinfo(np.uint64).max
+
+
+@dataclass(frozen=True, slots=True)
+class Reservoir:
+    """Distinct rows and how often each was seen.
+
+    `rows` has one part per block of columns (m rows), `codes` (m,) are class numbers, `copies` (m,) how many rows had
+    this content, `weight` (m,) their weight in all. `priority` and `identity` (m,) are hashes of the content; every row
+    of class c with a priority of at most `limit[c]` that was ever seen is here.
+    """
+
+    rows: tuple[Any, ...]
+    codes: Codes
+    copies: Array
+    weight: Array
+    priority: Keys
+    identity: Keys
+    limit: Keys
+    bound: int = BOUND
+
+    @classmethod
+    def summarize(
+        cls,
+        rows: Sequence[Any],
+        codes: Codes,
+        classes: Sequence[Level],
+        weight: Array | None = None,
+        bound: int = BOUND,
+    ) -> Self:
+        """Return the sample of a batch: encoded `rows` by block, class numbers `codes` (n,), row weights (n,)."""
+        n, salts = len(codes), level_keys(classes)[:-1]
+        cells = sum(map(_cells, rows))
+        chunks = list(row_chunks(n, max(CHUNK_CELLS * n // max(cells, 1), 64)))
+
+        def hashed(part: slice) -> Keys:
+            return _priority([take_rows(block, part) for block in rows], salts[codes[part]])
+
+        parts = list(parallel_map(hashed, chunks, cost=3.0 * cells))
+        priority = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
+        limit = _limits(priority, codes, np.full(len(classes), ALL, dtype=np.uint64), bound)
+        kept = np.flatnonzero(priority <= limit[codes])
+        own = tuple(compact(take_rows(block, kept)) for block in rows)
+        identity = _identity(own, salts[codes[kept]])
+        ones = np.ones(len(kept))
+        own_weight = ones if weight is None else weight[kept].astype(np.float64)
+        found = cls(own, codes[kept].astype(np.int64), ones, own_weight, priority[kept], identity, limit, bound)
+        return found._united()._bounded()
+
+    def merge(self, other: Self) -> Self:
+        """Return the sample of the rows of both: the same as of one table with all of them."""
+        limit = np.minimum(self.limit, other.limit)
+        a, b = self._within(limit), other._within(limit)
+        rows = tuple(compact(concat_rows(x, y)) for x, y in zip(a.rows, b.rows, strict=True))
+        joined = type(self)(
+            rows,
+            np.concatenate([a.codes, b.codes]),
+            np.concatenate([a.copies, b.copies]),
+            np.concatenate([a.weight, b.weight]),
+            np.concatenate([a.priority, b.priority]),
+            np.concatenate([a.identity, b.identity]),
+            limit,
+            min(self.bound, other.bound),
+        )
+        return joined._united()._bounded()
+
+    def subtract(self, other: Self) -> Self:
+        """Return the sample without the rows of `other`, which holds all of its own.
+
+        Rows that are not in the sample leave no trace, unless it holds all rows of their class: then they were never
+        learned, and neither were those that weigh more than it says: NotLearnedError.
+        """
+        place = {int(key): i for i, key in enumerate(self.identity)}
+        copies, weight = self.copies.copy(), self.weight.copy()
+        for key, c, count, amount in zip(other.identity, other.codes, other.copies, other.weight, strict=True):
+            i = place.get(int(key))
+            if i is not None:
+                copies[i] -= count
+                weight[i] -= amount
+            if self.limit[c] == ALL and (i is None or weight[i] < -DUST * self.weight[i]):
+                raise NotLearnedError("one of them is not among the rows learned, or not that often", int(c))
+        left = np.flatnonzero(weight > DUST * self.weight)
+        return replace(self, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
+
+    def scale(self, factor: float) -> Self:
+        """Return the sample with all weights multiplied by `factor`."""
+        return replace(self, weight=self.weight * factor)
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same sample with class i moved to number index[i] of k."""
+        moved = np.asarray(index, dtype=np.int64)
+        limit = np.full(k, ALL, dtype=np.uint64)
+        np.minimum.at(limit, moved, self.limit)
+        return replace(self, codes=moved[self.codes], limit=limit)._bounded()
+
+    def regroup(self, index: Codes, classes: Sequence[Level]) -> Self:
+        """Return the sample with class i made part of class index[i] of those listed, or left out (−1).
+
+        Rows are found by a hash of their class and cells, so those of a class with another label get another hash.
+        What is held of a class stays a sample of its rows; where that is all of them, it is the sample they would have
+        had under the new label.
+        """
+        limit = np.full(len(classes), ALL, dtype=np.uint64)
+        np.minimum.at(limit, index[index >= 0], self.limit[index >= 0])
+        left = self._take(np.flatnonzero(index[self.codes] >= 0))
+        codes = index[left.codes]
+        salts = level_keys(classes)[:-1][codes]
+        priority = np.where(limit[codes] == ALL, _priority(left.rows, salts), left.priority)
+        identity = _identity(left.rows, salts)
+        moved = replace(left, codes=codes, priority=priority, identity=identity, limit=limit)
+        return moved._within(limit)._united()._bounded()
+
+    def row_weight(self) -> Array:
+        """Return the weight of one copy of each row (m,)."""
+        return self.weight / self.copies
+
+    def represented(self, class_weight: Array) -> Array:
+        """Return the weight (m,) that each row stands for, so that every class adds up to its weight in all rows."""
+        held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
+        return np.asarray(self.weight * (class_weight / np.where(held > 0, held, 1.0))[self.codes])
+
+    def _take(self, index: Codes) -> Self:
+        return replace(
+            self,
+            rows=tuple(compact(take_rows(part, index)) for part in self.rows),
+            codes=self.codes[index],
+            copies=self.copies[index],
+            weight=self.weight[index],
+            priority=self.priority[index],
+            identity=self.identity[index],
+        )
+
+    def _within(self, limit: Keys) -> Self:
+        """Return the rows with priorities up to the limits (k,) of their classes."""
+        within = self.priority <= limit[self.codes]
+        return replace(self if within.all() else self._take(np.flatnonzero(within)), limit=limit)
+
+    def _bounded(self) -> Self:
+        return self._within(_limits(self.priority, self.codes, self.limit, self.bound))
+
+    def _united(self) -> Self:
+        """Return each distinct row once, in the order of priority."""
+        order = np.lexsort((self.identity, self.priority))
+        _, first, group = np.unique(self.identity[order], return_index=True, return_inverse=True)
+        if len(first) == len(order) and (order[:-1] < order[1:]).all():
+            return self
+        copies: Array = np.bincount(group, weights=self.copies[order], minlength=len(first)).astype(np.float64)
+        weight: Array = np.bincount(group, weights=self.weight[order], minlength=len(first)).astype(np.float64)
+        back = np.argsort(first)
+        one = self._take(order[first[back]])
+        return replace(one, copies=copies[back], weight=weight[back])
+
+    # --- files -------------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        names = ("codes", "copies", "weight", "priority", "identity", "limit")
+        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        levels: dict[str, Any] = {}
+        for number, part in enumerate(self.rows):
+            if isinstance(part, CodedColumns):
+                fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((len(self.codes), 0))
+                levels[str(number)] = [list(own) for own in part.levels]
+            elif is_sparse(part):
+                fields |= {f"s{number}{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
+                levels[str(number)] = part.shape[1]
+            else:
+                absent = np.isnan(part)
+                fields |= {f"x{number}": np.where(absent, 0.0, part), f"n{number}": absent}
+        return fields, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:
+        """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
+        m, k = len(fields["codes"]), len(fields["limit"])
+        rows = tuple(_read_rows(number, fields, plain["levels"], m) for number in range(int(plain["blocks"])))
+        own = [fields[name] for name in ("codes", "copies", "weight", "priority", "identity")]
+        codes, copies, weight, priority, identity = own
+        if any(values.shape != (m,) for values in own) or fields["limit"].shape != (k,):
+            raise ValueError("shapes of the sample of rows")
+        if codes.dtype.kind != "i" or any(v.dtype != np.uint64 for v in (priority, identity, fields["limit"])):
+            raise ValueError("types of the sample of rows")
+        if m and (codes.min() < 0 or codes.max() >= k or (copies < 1).any() or (weight <= 0).any()):
+            raise ValueError("contents of the sample of rows")
+        bound = plain["bound"]
+        if not isinstance(bound, int) or not 0 <= bound <= 10**7:
+            raise ValueError("bound of the sample of rows")
+        return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound)
+
+
+def _priority(rows: Sequence[Any], salts: Keys) -> Keys:
+    """Return the numbers (n,) that decide which rows stay, from those of their classes."""
+    total = salts
+    for number, block in enumerate(rows):
+        total = total + priorities(block, 3 + number)
+    return mixed(total)
+
+
+def _identity(rows: Sequence[Any], salts: Keys) -> Keys:
+    """Return the numbers (n,) by which rows are found again, from those of their classes."""
+    identity = salts
+    for number, block in enumerate(rows):
+        identity = mixed(identity + fingerprints(block) + np.uint64(number))
+    return identity
+
+
+def _cells(part: Any) -> int:
+    """Return how many cells the rows of a block hold."""
+    if isinstance(part, CodedColumns):
+        return part.rows * len(part.codes)
+    return int(part.nnz if is_sparse(part) else part.size)
+
+
+def _read_rows(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
+    if f"c{number}" in fields:
+        codes, known = fields[f"c{number}"], tuple(tuple(own) for own in levels[str(number)])
+        if codes.shape != (m, len(known)) or (codes < -1).any():
+            raise ValueError("codes of the sample of rows")
+        if any((column >= len(own)).any() for column, own in zip(codes.T, known, strict=True)):
+            raise ValueError("levels of the sample of rows")
+        return CodedColumns(known, tuple(np.ascontiguousarray(column, dtype=np.int64) for column in codes.T))
+    if f"s{number}data" in fields:
+        data, indices, indptr = (fields[f"s{number}{name}"] for name in ("data", "indices", "indptr"))
+        part = sparse.csr_array((data, indices, indptr), shape=(m, int(levels[str(number)])))
+        part.check_format(full_check=True)
+        return part
+    values, absent = fields[f"x{number}"], fields[f"n{number}"].astype(bool)
+    if values.ndim != 2 or len(values) != m or absent.shape != values.shape:
+        raise ValueError("cells of the sample of rows")
+    return np.where(absent, np.nan, values)
+
+
+def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
+    """Return the priority (k,) up to which the rows of each class stay; equal rows count once."""
+    if len(priority) <= bound:
+        return limit
+    overall = _smallest(priority, bound)
+    if overall == ALL:
+        return limit
+    result: Keys = np.minimum(limit, overall)
+    kept = np.flatnonzero(priority <= overall)
+    first = np.unique(priority[kept], return_index=True)[1]
+    held: NDArray[Any] = np.bincount(codes[kept[first]], minlength=len(limit))
+    reserved = max(2, min(25, RESERVED // len(limit))) if bound else 0
+    scarce = held < reserved
+    result[scarce] = limit[scarce]
+    rare = np.flatnonzero(scarce[codes])
+    order = rare[np.lexsort((priority[rare], codes[rare]))]
+    present, starts = np.unique(codes[order], return_index=True)
+    for c, (start, stop) in zip(present, pairwise([*starts, len(order)]), strict=True):
+        own = priority[order[start:stop]]
+        result[c] = min(limit[c], max(overall, _smallest(own, reserved)))
+    return result
+
+
+def _smallest(keys: Keys, count: int) -> Any:
+    """Return the `count`-th smallest of the distinct keys, or the largest number there is if they are fewer."""
+    if count == 0:
+        return np.uint64(0)
+    near = keys
+    if len(keys) > 4 * count:  # repeated keys are seldom many
+        near = keys[keys <= np.partition(keys, 2 * count)[2 * count]]
+    distinct = np.unique(near)
+    if len(distinct) < count and len(near) < len(keys):
+        distinct = np.unique(keys)
+    return distinct[count - 1] if len(distinct) >= count else ALL

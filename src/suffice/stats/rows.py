@@ -1,0 +1,135 @@
+"""Encoded rows of one block of columns, whatever their form: take some, put two sets together, hash their contents.
+
+A block's rows are an array (n, d) of numbers, NaN where missing; `CodedColumns`; or a SciPy sparse matrix (n, d).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Codes, NDArray, is_sparse, np, sparse
+from ..schema import Level, sort_levels
+from .counts import CodedColumns
+
+Keys = NDArray[np.uint64]
+
+HASH_CELLS = 1 << 16  # cells hashed at once: they stay in cache
+SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the mantissa
+
+_GOLDEN = 0x9E3779B97F4A7C15
+
+
+def take_rows(part: Any, index: Any) -> Any:
+    """Return some rows of a block as it was encoded; `index` is an array of row numbers or a slice."""
+    if isinstance(part, tuple):  # CodedColumns
+        return CodedColumns(part.levels, tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
+    return part[index]
+
+
+def concat_rows(first: Any, second: Any) -> Any:
+    """Return the rows of both; categories get codes in the union of the two vocabularies."""
+    if is_sparse(first):
+        return sparse.vstack([first, second], format="csr")
+    if not isinstance(first, CodedColumns):
+        return np.concatenate([first, second])
+    levels, codes = [], []
+    for a, x, b, y in zip(first.levels, first.codes, second.levels, second.codes, strict=True):
+        known = a if a == b else sort_levels([*a, *b])
+        levels.append(known)
+        codes.append(np.concatenate([_recoded(a, x, known), _recoded(b, y, known)]))
+    return CodedColumns(tuple(levels), tuple(codes))
+
+
+def compact(part: Any) -> Any:
+    """Return rows in a form that depends on their contents alone: only levels that occur, float64 without −0."""
+    if is_sparse(part):
+        return part
+    if not isinstance(part, CodedColumns):
+        return np.asarray(part, dtype=np.float64) + 0.0
+    levels, codes = [], []
+    for known, column in zip(part.levels, part.codes, strict=True):
+        present = np.unique(column[column >= 0])
+        levels.append(tuple(known[int(code)] for code in present))
+        codes.append(np.where(column < 0, -1, np.searchsorted(present, column)).astype(np.int64))
+    return CodedColumns(tuple(levels), tuple(codes))
+
+
+def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> Codes:
+    if known == wanted:
+        return codes
+    position = {level: i for i, level in enumerate(wanted)}
+    table = np.array([*(position[level] for level in known), -1], dtype=np.int64)
+    return np.asarray(table[codes])
+
+
+# --- hashes of contents --------------------------------------------------------------------------------------------
+
+
+def priorities(part: Any, seed: int) -> Keys:
+    """Return one number per row (n,) that depends on its cells and their columns: cheap, equal for few unequal rows."""
+    d = len(part.codes) if isinstance(part, CodedColumns) else part.shape[1]
+    factors = _factors(d, seed)
+    if is_sparse(part):
+        return _sparse_sums(part.tocsr(), factors)
+    if isinstance(part, CodedColumns):
+        total = np.zeros(part.rows, dtype=np.uint64)
+        for levels, codes, factor in zip(part.levels, part.codes, factors, strict=True):
+            total += (level_keys(levels) * factor)[codes]
+        return total
+    total = np.empty(len(part), dtype=np.uint64)
+    step = max(HASH_CELLS // max(d, 1), 1)
+    cells = np.empty((min(step, len(part)), d))  # once for all: new memory is slow to touch
+    for start in range(0, len(part), step):
+        own = cells[: len(part) - start]
+        np.multiply(part[start : start + step], SPREAD, out=own)
+        own += 0.0  # no −0
+        np.einsum("ij,j->i", own.view(np.uint64), factors, out=total[start : start + step])
+    return total
+
+
+def fingerprints(part: Any) -> Keys:
+    """Return one number per row (n,), different for different rows but for a chance of about 2⁻⁶⁴ a pair."""
+    if is_sparse(part) or isinstance(part, CodedColumns):
+        return mixed(priorities(part, 1)) ^ mixed(priorities(part, 2))
+    cells = np.asarray(part, dtype=np.float64) + 0.0  # no −0
+    bits = mixed(np.where(np.isnan(cells), np.inf, cells).view(np.uint64))
+    return mixed(np.asarray(np.einsum("ij,j->i", bits, _factors(part.shape[1], 1))))
+
+
+def _factors(d: int, seed: int) -> Keys:
+    """Return an odd number for each column (d,)."""
+    return mixed(np.arange(1, d + 1, dtype=np.uint64) + np.uint64(seed * _GOLDEN % 2**64)) | np.uint64(1)
+
+
+def _sparse_sums(rows: Any, factors: Keys) -> Keys:
+    """Sum over the stored entries that are not zero; the order in which they are stored does not matter."""
+    cells = mixed(np.asarray(rows.data, dtype=np.float64).view(np.uint64)) * factors[rows.indices]
+    cells[rows.data == 0] = 0
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(cells, dtype=np.uint64)])
+    return np.asarray(sums[rows.indptr[1:]] - sums[rows.indptr[:-1]])
+
+
+def level_keys(levels: Sequence[Level]) -> Keys:
+    """Return one number per level, and a last one for a missing cell: equal levels have equal numbers anywhere."""
+    if isinstance(levels, range):
+        own = mixed(np.arange(levels.start, levels.stop, dtype=np.int64).view(np.uint64))
+    else:
+        own = np.array([_level_key(level) for level in levels], dtype=np.uint64)
+    return np.append(own, np.uint64(_GOLDEN))
+
+
+def _level_key(level: Level) -> int:
+    if not isinstance(level, str) and float(level).is_integer() and abs(level) < 2**63:
+        return int(mixed(np.array([int(level)], dtype=np.int64).view(np.uint64))[0])
+    return int.from_bytes(hashlib.blake2b(repr(level).encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
+
+
+def mixed(keys: Keys) -> Keys:
+    """Return a bijection of 64-bit numbers that spreads every bit over all (the finaliser of SplitMix64)."""
+    keys = keys ^ (keys >> np.uint64(30))
+    keys = keys * np.uint64(0xBF58476D1CE4E5B9)
+    keys = keys ^ (keys >> np.uint64(27))
+    keys = keys * np.uint64(0x94D049BB133111EB)
+    return np.asarray(keys ^ (keys >> np.uint64(31)))
