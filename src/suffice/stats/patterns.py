@@ -13,7 +13,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np, pattern_groups
 from ..errors import DataError, MergeError, NotLearnedError
 from .completed import CompletedStats
-from .gaussian import GaussianStats
+from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter
 
 Pattern = tuple[int, ...]  # positions of the observed columns
@@ -72,7 +72,7 @@ class PatternStats:
         )
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
         for observed, index in groups:
-            if len(index) == 1 and 0 < len(observed) < rows.shape[1]:
+            if len(index) == 1 and 0 < len(observed) < min(rows.shape[1], WIDE):
                 one = 1.0 if weight is None else float(weight[index[0]])
                 parts[tuple(observed.tolist())] = (
                     codes[index].astype(np.int64),
@@ -216,6 +216,8 @@ def _cells(observed: Codes, codes: Codes, d: int, form: type[Scatter]) -> int:
     """Return how many numbers the scatters of an incomplete pattern take."""
     if len(observed) in (0, d):
         return 0
+    if len(observed) >= WIDE and len(codes) <= len(observed):  # kept as rows
+        return len(observed) * len(codes)
     one = len(codes) == 1 or form.name == "pooled"
     return len(observed) ** 2 * (1 if one else len(np.unique(codes)))
 
