@@ -276,7 +276,7 @@ def _roots(scatter: Array) -> tuple[Codes, Array]:
     """Return rows (r, o) with RᵀR the scatters (s, o, o), and the number of the scatter each belongs to (r,)."""
     some = np.flatnonzero(scatter.any(axis=(1, 2)))
     values, vectors = np.linalg.eigh(scatter[some])
-    least = np.finfo(np.float64).eps * values[:, -1:]
+    least = 1e-13 * values[:, -1:]
     at, which = np.nonzero(values > least)
     roots = vectors.transpose(0, 2, 1)[at, which] * np.sqrt(values[at, which])[:, None]
     return some[at], roots

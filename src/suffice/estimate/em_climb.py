@@ -15,11 +15,11 @@ from typing import Protocol, Self
 from .._arrays import Array, Codes, NDArray, np
 from .em_step import Point
 
-TOLERANCE = 1e-8  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
+TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding
-TOLERANCE_AT_THE_EDGE = 1e-6  # where rounding is magnified by covariances near singular
-SPELL, DULL = 20, 1e-8  # steps, and the relative gain in them below which a problem near singular is over
-PATIENCE = 10  # steps that may be no shorter than the shortest so far
+TOLERANCE_AT_THE_EDGE = 1e-7  # where rounding is magnified by covariances near singular
+SPELL, DULL = 20, 1e-12  # steps, and the relative gain in them below which a problem near singular is over
+PATIENCE = 30  # steps that may be no shorter than the shortest so far
 MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
 RIDGE = 1e-14

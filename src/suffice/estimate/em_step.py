@@ -267,14 +267,14 @@ def more_ridge(ridge: Array, units: Codes, point: Point) -> Array:
 
     With a ridge λ EM climbs the likelihood times exp(−½ n tr(diag(λ) Σ⁻¹)), whose maximum no singular covariance is.
     """
-    raised = ridge.copy()
+    raised = ridge.copy()  # powers of two, so that rounding on the way does not show
     for i in units:
         variance = np.diagonal(point.covariance[i])
         flat = variance < 2.0 * FLOOR
         raised[i, flat] = 2.0 * FLOOR
         correlation = correlations(point.covariance[i], np.where(flat, 2.0 * FLOOR, variance))
         if not smallest_eigenvalue_is_usable(correlation):
-            raised[i] = np.maximum(raised[i], RIDGE * variance)
+            raised[i] = np.maximum(raised[i], np.exp2(np.floor(np.log2(RIDGE * np.maximum(variance, FLOOR)))))
     return raised
 
 
