@@ -367,7 +367,7 @@ def test_rows_of_a_class_that_is_kept_whole_are_looked_up(rng, name):
     before = snapshot(model, X)
     row = X[y == "ash"].mean(axis=0, keepdims=True)
     for cells in (row, np.repeat(X[y == "ash"][:1], 2, axis=0)):
-        with pytest.raises(NotLearnedError, match="class 'oak'.*'?(not among the rows learned|never|value)"):
+        with pytest.raises(NotLearnedError, match=r"class 'oak'.*'?(not among the rows learned|never|value)"):
             model.forget(cells, ["oak"] * len(cells))
         assert_untouched(model, before, X)
     held = model.forget(X[:30], np.where(y == "ash", "oak", y)[:30]).statistics_.sample
