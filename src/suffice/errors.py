@@ -222,6 +222,15 @@ class MergeError(SufficeError):
             "class can leave it exactly. Next: fit again without the class."
         )
 
+    @classmethod
+    def completed(cls) -> MergeError:
+        """Refuse to add rows to statistics whose missing cells were filled in by passes over all rows."""
+        return cls(
+            "The rows miss cells in too many different patterns to keep statistics of each, so that their cells were "
+            "filled in by passes over all of them, and more rows cannot be added exactly. Next: call fit on all rows "
+            'together, or use covariance="diagonal" or NaiveBayes, whose models merge whatever is missing.'
+        )
+
 
 class ModelFileError(SufficeError):
     """A model file is damaged, foreign, too new, or not safe to read."""

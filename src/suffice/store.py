@@ -22,6 +22,7 @@ from .schema import Column, Kind, Schema
 from .stats import (
     ByClass,
     CategoricalStats,
+    CompletedStats,
     FourthMomentStats,
     GaussianStats,
     MixtureStats,
@@ -37,7 +38,16 @@ FORMAT_VERSION = 1
 MAX_JSON = 256 << 20
 STATISTICS: dict[str, Any] = {
     t.__name__: t
-    for t in (GaussianStats, PatternStats, FourthMomentStats, CategoricalStats, MixtureStats, SumStats, ValueStats)
+    for t in (
+        GaussianStats,
+        PatternStats,
+        CompletedStats,
+        FourthMomentStats,
+        CategoricalStats,
+        MixtureStats,
+        SumStats,
+        ValueStats,
+    )
 }
 READABLE = {
     "b": (1,),

@@ -139,8 +139,11 @@ def test_likelihood_never_falls_where_extrapolation_overshoots(seed, monkeypatch
     reached = []
     for steps in [1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 60, 1000]:
         monkeypatch.setattr(em, "MAX_STEPS", steps)
-        means, covariances, _ = fit(X, codes)
+        means, covariances, notes = fit(X, codes)
+        if any("usable" in note.what for note in notes):  # the maximum is singular, and kept from it by a penalty
+            break
         reached.append(log_likelihood(X, codes, means, covariances))
+    assert len(reached) > 10
     assert (np.diff(reached) > -1e-9 * abs(reached[-1])).all()
 
 

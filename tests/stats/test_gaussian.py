@@ -165,7 +165,7 @@ def test_rows_without_any_cell_leave_no_trace(rng):
 def test_too_many_patterns_are_refused_before_memory_is_spent(rng, monkeypatch):
     monkeypatch.setattr(patterns, "MAX_CELLS", 200)
     X = np.where(rng.random((200, 8)) < 0.5, np.nan, rng.normal(size=(200, 8)))
-    with pytest.raises(DataError, match=r"patterns.*Next: drop the columns"):
+    with pytest.raises(DataError, match=r"patterns.*Next: call fit on all rows"):
         PatternStats.summarize(X, np.zeros(200, dtype=int), 1)
     parts = [PatternStats.summarize(row[None], np.zeros(1, dtype=int), 1) for row in X]
     with pytest.raises(DataError, match="patterns"):

@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, np, pattern_groups
-from .covariance import Covariance
+from .._arrays import Array, Codes, np, pattern_groups, row_chunks
+from .covariance import Covariance, Full
 
+MANY = 16  # rows per pattern of missing cells below which patterns are computed together
+CHUNK_CELLS = 1 << 20
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 Spread = Callable[[Array, Sequence[int], Codes], Array]
@@ -38,7 +40,11 @@ class Gaussian:
             kept = [self.used[c] for c in columns]
             return _scores(self.covariance.marginal(columns), cells, self.means[:, kept])
 
-        return integrate_missing(rows, self.used, score)
+        def together(cells: Array) -> Array:
+            assert isinstance(self.covariance, Full)
+            return _scores_by_size(self.covariance, cells, self.means[:, self.used])
+
+        return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
         """Return the density of some of the columns."""
@@ -111,18 +117,28 @@ class Gaussian:
             yield incomplete[index], used[observed], used[missing], observed.tolist(), missing.tolist()
 
 
-def integrate_missing(rows: Array, used: Sequence[int], score: Callable[[Array, Sequence[int] | None], Array]) -> Array:
+def integrate_missing(
+    rows: Array,
+    used: Sequence[int],
+    score: Callable[[Array, Sequence[int] | None], Array],
+    together: Callable[[Array], Array] | None = None,
+) -> Array:
     """Return log densities (n, k) of rows (n, d), those that miss the same cells (NaN) computed together.
 
     `score(cells, columns)` gives those of complete cells of the `used` columns, or of some of them by position among
-    these. A row with no cell observed has the log density 0.
+    these. `together(cells)`, if given, those of incomplete rows, for where patterns are many. A row with no cell
+    observed has the log density 0.
     """
     rows = rows if len(used) == rows.shape[1] else rows[:, used]
     scores = score(rows, None)
     incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
     if len(incomplete):
         part = rows[incomplete]
-        for observed, index in pattern_groups(~np.isnan(part)):
+        groups = list(pattern_groups(~np.isnan(part)))
+        if together is not None and len(groups) * MANY > len(part):
+            scores[incomplete] = together(part)
+            return scores
+        for observed, index in groups:
             columns = observed.tolist()
             scores[incomplete[index]] = score(part[index][:, columns], columns) if columns else 0.0
     return scores
@@ -134,4 +150,29 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
     scores = covariance.distances(rows, means)
     scores += covariance.log_det + means.shape[1] * LOG_2PI
     scores *= -0.5
+    return scores
+
+
+def _scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
+    """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
+    present = ~np.isnan(rows)
+    counts = present.sum(axis=1)
+    scores = np.zeros((len(rows), len(means)))
+    for o in np.unique(counts[counts > 0]).tolist():
+        own = np.flatnonzero(counts == o)
+        for chunk in row_chunks(len(own), max(1, CHUNK_CELLS // o**2)):
+            index = own[chunk]
+            patterns, pattern = np.unique(present[index], axis=0, return_inverse=True)
+            observed = np.nonzero(patterns)[1].reshape(-1, o)
+            x, at = rows[index][present[index]].reshape(-1, o), observed[pattern.reshape(-1)]
+            for g in range(covariance.g):
+                sigma = covariance.matrix(g)
+                sd = np.sqrt(np.diagonal(sigma))
+                within = (sigma / sd[:, None] / sd)[observed[:, :, None], observed[:, None, :]]
+                precision = np.linalg.inv(within)[pattern.reshape(-1)]
+                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1) + o * LOG_2PI
+                for k in [g] if covariance.g > 1 else range(len(means)):
+                    z = (x - means[k][at]) / sd[at]
+                    squares = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
+                    scores[index, k] = -0.5 * (squares + constant[pattern.reshape(-1)])
     return scores

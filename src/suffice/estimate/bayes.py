@@ -9,7 +9,7 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical, StudentT
 from ..errors import SettingError, SingularCovarianceError
 from ..schema import Level, Name
-from ..stats import FourthMomentStats, GaussianStats, PatternStats, PooledScatter, ThinScatter
+from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, PooledScatter, ThinScatter
 from .em import complete
 from .likelihood import GaussianEstimate, _fill_means, _part
 from .notes import Note
@@ -207,6 +207,9 @@ class BayesEstimate(GaussianEstimate):
         stats = self.stats
         if isinstance(stats, FourthMomentStats):
             return stats.gaussian.pooled() if self.shared else stats.gaussian
+        if isinstance(stats, CompletedStats):
+            self._note_sweeps(stats)
+            return stats.complete
         if not isinstance(stats, PatternStats):
             return stats
         if not stats.incomplete:

@@ -6,323 +6,277 @@ statistics of a pattern by regressing its missing columns on the observed ones; 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from .._arrays import Array, Codes, NDArray, cholesky, np, row_chunks, single_blas_thread
+from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..errors import DataError
+from ..schema import Level
 from ..stats import GaussianStats, PatternStats, PooledScatter
+from ..stats.scatter import Scatter
+from .em_climb import Climb, Problem, climb
+from .em_step import RIDGE, Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
 from .notes import Note
 from .pooling import total_variance
-from .shrinkage import FLOOR, correlations, least_amount, shrink
+from .shrinkage import FLOOR, ROUNDING
 
-TOLERANCE = 1e-10  # largest change of a mean or covariance in one step, in units of the columns' standard deviations
-GAIN = 1e-14  # relative gain in log likelihood of one cycle below which an estimate that hardly moves is final
-HARDLY = 1e-9  # what hardly moving is, and at the edge of singularity, where each step is mended
-HARDLY_AT_THE_EDGE = 1e-5
 MAX_STEPS = 1000
-POLISHED = 1e-13  # a last step this short is rounding
-POLISHING_STEPS = 200
 MAX_COLUMNS = 4096  # EM holds d × d matrices
-BATCH_CELLS = 1 << 22  # cells of the completed scatters made at once
+Progress = Callable[[int, float], None]
 
 
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Pairs (pattern, class) whose patterns have equally many observed columns, in standard units.
-
-    A pooled scatter belongs to a pattern, not to a class; it stands with the pattern's first pair, the others have 0.
-    """
-
-    observed: Codes  # (e, o)
-    missing: Codes  # (e, m)
-    owner: Codes  # (e,) class numbers
-    weight: Array  # (e,)
-    mean: Array  # (e, o)
-    scatter: Array  # (e, o, o)
-
-
-@dataclass(frozen=True, slots=True)
-class _Point:
-    """Parameters: means (k, d), and covariances (k, d, d) or the shared one (1, d, d)."""
-
-    mean: Array
-    covariance: Array
-
-    def distance(self, other: _Point) -> float:
-        """Return the largest difference of any entry."""
-        gaps = np.abs(self.mean - other.mean).max(), np.abs(self.covariance - other.covariance).max()
-        return float(max(gaps))
-
-
-def complete(stats: PatternStats, report: Callable[[Note], None] | None = None) -> GaussianStats:
+def complete(
+    stats: PatternStats,
+    report: Callable[[Note], None] | None = None,
+    progress: Progress | None = None,
+    classes: Sequence[Level] = (),
+) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
     With no incomplete row these are the complete rows' own. Missing cells are taken to be missing at random. What a
     class's own cells cannot tell is borrowed: a column with no value in the class has the mean of all classes, and,
     when covariances are separate, one with at most one value has the variance within all classes and no correlations.
+
+    `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular;
+    `progress` at every step with its number and the log likelihood of the observed cells in nats, up to a constant that
+    the units decide.
     """
     if not stats.incomplete:
         return stats.complete
-    if stats.d > MAX_COLUMNS:
+    check_columns(stats.d)
+    groups = _groups(stats)
+    units = _standard_units(groups, stats.k, stats.d)
+    problem = _problem(groups, units, stats)
+    found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress)
+    for note in climb_notes(reached.steps, reached.moved, reached.secured, classes):
+        if report is not None:
+            report(note)
+    return found
+
+
+def check_columns(d: int) -> None:
+    """Raise DataError if EM would need matrices that are too large."""
+    if d > MAX_COLUMNS:
         raise DataError(
-            f"Missing cells in {stats.d} columns at once: EM would need {stats.d} × {stats.d} matrices. "
+            f"Missing cells in {d} columns at once: EM would need {d} × {d} matrices. "
             'Next: use covariance="diagonal", or drop the incomplete columns.'
         )
-    units = _standard_units(stats)
-    parts = _standardised_parts(stats, units.center, units.scale)
-    weight = np.zeros(stats.k)
-    for part in parts:
-        np.add.at(weight, part.owner, part.weight)
-    shared = stats.complete.form is PooledScatter
-    start = _Point(units.mean, np.tile(np.diag(units.within), (1 if shared else stats.k, 1, 1)))
-    lonely = np.zeros((stats.k, stats.d), dtype=bool) if shared else units.weight <= 1.0
-    with single_blas_thread():
-        point, steps, moved = _climb(_Problem(parts, weight, lonely, units.within), start)
-    if moved > 0 and report is not None:
-        report(Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved))
-    values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
-    unseen = units.weight.sum(axis=0) == 0
-    values[..., unseen, :] = 0.0
-    values[..., :, unseen] = 0.0
-    form = stats.complete.form
-    return GaussianStats(
-        weight, point.mean * units.scale + units.center, form(values * units.scale[:, None] * units.scale), form
-    )
 
 
 @dataclass(frozen=True, slots=True)
-class _Units:
-    """Per column a centre and a scale (d,), and by class what the observed cells say, in these units."""
+class Units:
+    """Per column a centre and a scale (d,), and by class what the observed cells say, in these units.
+
+    Every column then has total variance 1, so that the columns' own units do not matter to EM.
+    """
 
     center: Array  # (d,)
     scale: Array  # (d,)
     weight: Array  # (k, d)
     mean: Array  # (k, d)
     within: Array  # (d,) variance within classes
+    constant: NDArray[np.bool_]  # (d,) columns that never vary
+
+    @classmethod
+    def of(cls, weight: Array, mean: Array, squares: Array) -> Units:
+        """Return the units for observed cells with this weight and mean (k, d) and sums of squares (1 or k, d)."""
+        spread = np.sqrt(total_variance(mean, weight, squares))
+        spread[spread <= ROUNDING * np.abs(mean).max(axis=0, initial=0.0)] = 0.0
+        total = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
+        center = (weight * mean).sum(axis=0) / total
+        scale = np.where(spread > 0, spread, 1.0)
+        within = squares.sum(axis=0) / total / scale**2
+        started = np.where(weight > 0, (mean - center) / scale, 0.0)
+        return cls(center, scale, weight, started, np.where(within > FLOOR, within, 1.0), spread == 0)
+
+    def start(self, shared: bool) -> Point:
+        """Return the parameters EM starts from: class means, and the variances within classes."""
+        return Point(self.mean, np.tile(np.diag(self.within), (1 if shared else len(self.mean), 1, 1)))
+
+    def lonely(self, shared: bool) -> NDArray[np.bool_]:
+        """Return the columns whose spread a class cannot tell (k, d)."""
+        return np.zeros(self.weight.shape, dtype=bool) if shared else self.weight <= 1.0
 
 
-def _standard_units(stats: PatternStats) -> _Units:
-    """Return units in which every column has total variance 1, so that the columns' own units do not matter to EM."""
-    weight, mean = np.zeros((stats.k, stats.d)), np.zeros((stats.k, stats.d))
-    squares = np.zeros((1, stats.d))
-    everything: Codes = np.arange(stats.k)
-    sets: list[tuple[tuple[int, ...], Codes, GaussianStats]] = [(tuple(range(stats.d)), everything, stats.complete)]
-    sets += [(pattern, present, part) for pattern, (present, part) in stats.incomplete.items()]
-    for pattern, present, part in sets:
-        cells = np.ix_(present, np.asarray(pattern))
-        own = part.weight[:, None]
-        total = weight[cells] + own
-        share = own / np.where(total > 0, total, 1.0)
-        shift = part.mean - mean[cells]
-        squares[:, list(pattern)] += (weight[cells] * share * shift**2).sum(axis=0)
-        squares[:, list(pattern)] += part.scatter.diagonal(len(present)).sum(axis=0)
-        mean[cells] += share * shift
-        weight[cells] = total
-    spread = np.sqrt(total_variance(mean, weight, squares))
-    center = (weight * mean).sum(axis=0) / np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
-    scale = np.where(spread > 0, spread, 1.0)
-    total = weight.sum(axis=0)
-    within = squares[0] / np.where(total > 0, total, 1.0) / scale**2
-    started = np.where(weight > 0, (mean - center) / scale, 0.0)
-    return _Units(center, scale, weight, started, np.where(within > FLOOR, within, 1.0))
+def climb_from(
+    problem: Problem, weight: Array, units: Units, form: type[Scatter], progress: Progress | None = None
+) -> tuple[GaussianStats, Climb]:
+    """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
+    shared = form is PooledScatter
+    with single_blas_thread():
+        reached = climb(problem, units.start(shared), MAX_STEPS, progress)
+    point = reached.point
+    values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
+    values[..., units.constant, :] = 0.0
+    values[..., :, units.constant] = 0.0
+    scatter = form(values * units.scale[:, None] * units.scale)
+    return GaussianStats(weight, point.mean * units.scale + units.center, scatter, form), reached
 
 
-def _standardised_parts(stats: PatternStats, center: Array, scale: Array) -> list[_Parts]:
-    every: Codes = np.arange(stats.d)
-    sets: list[tuple[Codes, Codes, GaussianStats]] = [(every, np.flatnonzero(stats.complete.weight), stats.complete)]
-    sets += [(np.asarray(pattern), present, part) for pattern, (present, part) in stats.incomplete.items()]
-    alike: dict[int, list[tuple[Codes, Codes, Array, Array, Array]]] = {}
-    for observed, present, part in sets:
-        if not len(present):
-            continue
-        index = present if part is stats.complete else np.arange(len(present))
-        sd, values = scale[observed], part.dense().scatter.values
-        if values.ndim == 3:
-            scatter = values[index] / sd[:, None] / sd
-        else:
-            scatter = np.zeros((len(present), len(observed), len(observed)))
-            scatter[0] = values / sd[:, None] / sd
-        mean = (part.mean[index] - center[observed]) / sd
-        alike.setdefault(len(observed), []).append((observed, present, part.weight[index], mean, scatter))
-    return [batch for o, group in sorted(alike.items()) for batch in _stack(group, every, o)]
+def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: Sequence[Level]) -> Iterator[Note]:
+    """Yield what there is to say of a climb; `secured` (g,) marks the covariances that were kept usable."""
+    if moved > 0:
+        yield Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved)
+    for i in np.flatnonzero(secured):
+        label = classes[int(i)] if len(secured) == len(classes) else None
+        why = "it came near singular; the amount is relative to the variances"
+        yield Note("kept the covariance usable while filling missing cells", why, label, amount=RIDGE)
 
 
-def _stack(group: list[tuple[Codes, Codes, Array, Array, Array]], every: Codes, o: int) -> Iterator[_Parts]:
-    """Join patterns of equal size into arrays, a bounded number of pairs at a time."""
-    observed = np.concatenate([np.tile(own, (len(present), 1)) for own, present, *_ in group])
-    missing = np.stack([np.setdiff1d(every, row) for row in observed])
-    owner, weight, mean, scatter = (np.concatenate([entry[i] for entry in group]) for i in range(1, 5))
-    for part in row_chunks(len(owner), max(1, BATCH_CELLS // len(every) ** 2)):
-        yield _Parts(observed[part], missing[part], owner[part], weight[part], mean[part], scatter[part])
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """The statistics of all patterns with equally many observed columns, s of them, shown by e pairs with a class.
+
+    `scatter` is (e, o, o), or (s, o, o) when it is pooled over classes.
+    """
+
+    observed: Codes  # (s, o)
+    pattern: Codes  # (e,)
+    owner: Codes  # (e,)
+    weight: Array  # (e,)
+    mean: Array  # (e, o)
+    scatter: Array
+
+
+def _groups(stats: PatternStats) -> list[_Group]:
+    """Return the statistics by the number of observed columns, the complete rows last."""
+    every = np.flatnonzero(stats.complete.weight)
+    sets: list[tuple[Any, Codes, Codes, GaussianStats]] = []
+    if len(every):
+        sets.append((range(stats.d), every, every, stats.complete))
+    for pattern, (present, part) in stats.incomplete.items():
+        sets.append((pattern, present, np.arange(len(present)), part))
+    alike: dict[int, list[tuple[Any, Codes, Codes, GaussianStats]]] = {}
+    for entry in sets:
+        alike.setdefault(len(entry[0]), []).append(entry)
+    return [_group(own) for _, own in sorted(alike.items())]
+
+
+def _group(sets: Sequence[tuple[Any, Codes, Codes, GaussianStats]]) -> _Group:
+    scatters = [part.dense().scatter.values for *_, part in sets]
+    pooled = scatters[0].ndim == 2
+    return _Group(
+        np.array([list(pattern) for pattern, *_ in sets], dtype=np.int64),
+        np.repeat(np.arange(len(sets)), [len(present) for _, present, *_ in sets]),
+        np.concatenate([present for _, present, *_ in sets]),
+        np.concatenate([part.weight[index] for *_, index, part in sets]),
+        np.concatenate([part.mean[index] for *_, index, part in sets]),
+        np.stack(scatters) if pooled else np.concatenate([own[s[2]] for own, s in zip(scatters, sets, strict=True)]),
+    )
+
+
+def _standard_units(groups: Sequence[_Group], k: int, d: int) -> Units:
+    weight, squares = np.zeros((k, d)), np.zeros((1, d))
+    center, mean = np.zeros(d), np.zeros((k, d))
+    for group in groups:
+        np.add.at(weight, (group.owner[:, None], group.observed[group.pattern]), group.weight[:, None])
+    total, safe = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0), np.where(weight > 0, weight, 1.0)
+    for group in groups:
+        columns = group.observed[group.pattern]
+        np.add.at(center, columns, group.weight[:, None] * group.mean / total[columns])
+    for group in groups:  # about a number near the values, so that an offset costs no digits
+        columns = group.observed[group.pattern]
+        np.add.at(mean, (group.owner[:, None], columns), group.weight[:, None] * (group.mean - center[columns]))
+    mean = np.where(weight > 0, center + mean / safe, 0.0)
+    for group in groups:
+        columns = group.observed[group.pattern]
+        away = group.mean - mean[group.owner[:, None], columns]
+        np.add.at(squares[0], columns, group.weight[:, None] * away**2)
+        own = columns if len(group.scatter) == len(group.pattern) else group.observed
+        np.add.at(squares[0], own, np.diagonal(group.scatter, axis1=1, axis2=2))
+    return Units.of(weight, mean, squares)
 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """What stays fixed while the parameters move."""
+    """What stays fixed while the parameters move; in standard units."""
 
-    parts: list[_Parts]
+    parts: list[Parts]
     weight: Array  # (k,)
+    whole: Array  # (g, d, d) scatter of the complete rows
     lonely: NDArray[np.bool_]  # (k, d) columns whose spread a class cannot tell
     within: Array  # (d,) the variance they have instead
+    ridge: Array  # (g, d) what is added to variances so near singular covariances stay usable
+
+    def step(self, point: Point) -> tuple[Array, Point, NDArray[np.bool_]]:
+        moments, mended = expect(self.parts, self.weight, point, self.whole, np.asarray(self.ridge.any(axis=1)))
+        return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended
+
+    def take(self, units: Codes) -> _Problem:
+        parts = [part for part in (own.take(units, units) for own in self.parts) if len(part.cells)]
+        return replace(
+            self,
+            parts=parts,
+            weight=self.weight[units],
+            whole=self.whole[units],
+            lonely=self.lonely[units],
+            ridge=self.ridge[units],
+        )
+
+    def is_inside(self, point: Point) -> NDArray[np.bool_]:
+        return ~usable(point.covariance, np.asarray(self.ridge.any(axis=1)))[1]
+
+    def secured(self, units: Codes, point: Point) -> _Problem:
+        ridge = more_ridge(self.ridge, units, point)
+        return replace(self, ridge=ridge, whole=self.whole + as_scatter(ridge - self.ridge, self.weight))
+
+    def bare(self, point: Point) -> Point:
+        return without_ridge(point, self.ridge)
 
 
-def _climb(problem: _Problem, point: _Point) -> tuple[_Point, int, float]:
-    """Return the parameters of largest likelihood, the EM steps used, and how far the last step moved (0: converged).
-
-    EM steps are extrapolated by SQUAREM (Varadhan & Roland 2008, doi:10.1111/j.1467-9469.2007.00585.x). A leap is
-    kept only if it does not lower the likelihood, so the climb stays monotone.
-    """
-    likelihood, first = _step(problem, point)
-    steps = 1
-    while steps < MAX_STEPS:
-        _, second = _step(problem, first)
-        steps += 1
-        moved = second.distance(first)
-        if moved <= TOLERANCE:
-            return (second if _is_mended(second) else _polish(problem, second)), steps, 0.0
-        leap = _extrapolate(point, first, second)
-        reached, after = _attempt(problem, leap) if leap is not None else (-np.inf, second)
-        if reached < likelihood:
-            leap = second
-            reached, after = _step(problem, second)
-        steps += 1
-        if reached - likelihood <= GAIN * abs(reached) and moved <= _hardly(second):
-            return (after if _is_mended(second) else _polish(problem, second)), steps, 0.0
-        assert leap is not None
-        point, first, likelihood = leap, after, reached
-    return first, steps, point.distance(first)
+def _problem(groups: Sequence[_Group], units: Units, stats: PatternStats) -> _Problem:
+    shared = stats.complete.form is PooledScatter
+    g, d = 1 if shared else stats.k, stats.d
+    whole, weight = np.zeros((g, d, d)), np.zeros(stats.k)
+    parts: list[Parts] = []
+    for group in groups:
+        np.add.at(weight, group.owner, group.weight)
+        sd = units.scale[group.observed if shared else group.observed[group.pattern]]
+        scatter = group.scatter / sd[:, :, None] / sd[:, None, :]
+        if group.observed.shape[1] == d:
+            whole[np.zeros(1, dtype=np.int64) if shared else group.owner] = scatter
+            scatter = np.zeros((0, d, d))
+        parts += _parts(group, units, scatter, shared).bounded()
+    return _Problem(parts, weight, whole, units.lonely(shared), units.within, np.zeros((g, d)))
 
 
-def _hardly(point: _Point) -> float:
-    return HARDLY_AT_THE_EDGE if _is_mended(point) else HARDLY
-
-
-def _is_mended(point: _Point) -> bool:
-    """Return whether a covariance is so near singular that each step mends it."""
-    return any(_positive_definite(matrix) is not matrix for matrix in point.covariance)
-
-
-def _polish(problem: _Problem, point: _Point) -> _Point:
-    """Return the fixed point of the EM step to rounding, from a point where the likelihood no longer tells.
-
-    The likelihood is flat to rounding while parameters are still 1e-8 from their limit; the step itself is not. A leap
-    is kept if the step from it is shorter. So two orders of summing the same rows end at the same estimate.
-    """
-    _, first = _step(problem, point)
-    for _ in range(POLISHING_STEPS):
-        _, second = _step(problem, first)
-        moved = second.distance(first)
-        if moved <= POLISHED:
-            return second
-        leap = _extrapolate(point, first, second)
-        _, after = _attempt(problem, leap) if leap is not None else (0.0, second)
-        if leap is not None and after is not leap and after.distance(leap) < moved:
-            point, first = leap, after
-        else:
-            point, first = first, second
-    return first
-
-
-def _extrapolate(point: _Point, first: _Point, second: _Point) -> _Point | None:
-    """Return θ + 2α r + α² v, with r the first step, v the change between steps and α = |r| / |v| at least 1."""
-    r = (first.mean - point.mean, first.covariance - point.covariance)
-    v = (second.mean - first.mean - r[0], second.covariance - first.covariance - r[1])
-    curvature = float(sum((part**2).sum() for part in v))
-    if curvature == 0.0:
-        return None
-    length = max(1.0, float(np.sqrt(sum((part**2).sum() for part in r) / curvature)))
-    return _Point(
-        point.mean + 2.0 * length * r[0] + length**2 * v[0],
-        point.covariance + 2.0 * length * r[1] + length**2 * v[1],
+def _parts(group: _Group, units: Units, scatter: Array, shared: bool) -> Parts:
+    """Return the means and the roots of the scatters (standardised) as rows, in the order of their patterns."""
+    columns = group.observed[group.pattern]
+    cells = (group.mean - units.center[columns]) / units.scale[columns]
+    own = group.pattern if shared else np.arange(len(columns))
+    observed = group.observed if shared else columns
+    unit = np.zeros(len(observed), dtype=np.int64) if shared else group.owner
+    root_of, roots = _roots(scatter)
+    pattern = np.concatenate([own, root_of])
+    owner = np.concatenate([group.owner, np.zeros(len(root_of), dtype=np.int64) if shared else unit[root_of]])
+    order = np.argsort(pattern, kind="stable")
+    return Parts(
+        observed,
+        _complement(observed, len(units.scale)),
+        unit,
+        np.bincount(own, weights=group.weight, minlength=len(observed)).astype(np.float64),
+        pattern[order],
+        owner[order],
+        np.concatenate([group.weight, np.ones(len(root_of))])[order],
+        (np.arange(len(pattern)) >= len(own))[order],
+        np.concatenate([cells, roots])[order],
     )
 
 
-def _attempt(problem: _Problem, leap: _Point) -> tuple[float, _Point]:
-    """Return an EM step from a leap; likelihood −∞ if the leap has left the positive definite matrices."""
-    if not all(_is_positive_definite(matrix) for matrix in leap.covariance):
-        return -np.inf, leap
-    return _step(problem, leap)
+def _complement(observed: Codes, d: int) -> Codes:
+    """Return the columns (s, d − o) that are not among `observed` (s, o), in ascending order."""
+    gone = np.ones((len(observed), d), dtype=bool)
+    np.put_along_axis(gone, observed, False, axis=1)
+    return np.nonzero(gone)[1].reshape(len(observed), -1)
 
 
-def _is_positive_definite(matrix: Array) -> bool:
-    try:
-        cholesky(matrix, lower=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def _step(problem: _Problem, point: _Point) -> tuple[float, _Point]:
-    """Return the log likelihood of the observed cells (up to a constant) and the parameters one EM step on."""
-    k, d = point.mean.shape
-    g, weight = len(point.covariance), problem.weight
-    usable = np.stack([_positive_definite(matrix) for matrix in point.covariance])
-    first, second = np.zeros((k, d)), np.zeros((g, d, d))
-    likelihood = 0.0
-    for part in problem.parts:
-        sigma = usable[part.owner if g > 1 else np.zeros_like(part.owner)]
-        score, completed, scatters = _complete_parts(part, point.mean[part.owner], sigma)
-        likelihood += score
-        shift = completed - point.mean[part.owner]
-        pull = part.weight[:, None] * shift
-        np.add.at(first, part.owner, pull)
-        if g == 1:
-            second[0] += scatters.sum(axis=0) + pull.T @ shift
-            continue
-        for c in np.unique(part.owner):
-            own = part.owner == c
-            second[c] += scatters[own].sum(axis=0) + pull[own].T @ shift[own]
-    safe = np.where(weight > 0, weight, 1.0)[:, None]
-    step = first / safe
-    about = weight[:, None, None] * step[:, :, None] * step[:, None, :] if g > 1 else (weight[:, None] * step).T @ step
-    total = safe[:, :, None] if g > 1 else weight.sum()
-    covariance = (second - about) / total
-    for c in np.flatnonzero(problem.lonely.any(axis=1)):
-        own = np.flatnonzero(problem.lonely[c])
-        covariance[c][own] = 0.0
-        covariance[c][:, own] = 0.0
-        covariance[c][own, own] = problem.within[own]
-    return likelihood, _Point(point.mean + step, covariance)
-
-
-def _complete_parts(part: _Parts, mean: Array, sigma: Array) -> tuple[float, Array, Array]:
-    """Return the log likelihood of the parts, their expected means (e, d) and expected scatters (e, d, d).
-
-    The missing columns are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om left over.
-    """
-    e, o = part.observed.shape
-    d = mean.shape[1]
-    rows = np.arange(e)[:, None]
-    within = sigma[rows[:, :, None], part.observed[:, :, None], part.observed[:, None, :]]
-    precision = np.linalg.inv(within)
-    shift = part.mean - mean[rows, part.observed]
-    half_log_det = np.log(np.diagonal(np.linalg.cholesky(within), axis1=1, axis2=2)).sum(axis=1)
-    squares = np.einsum("eij,eij->e", precision, part.scatter)
-    squares += part.weight * np.einsum("ei,eij,ej->e", shift, precision, shift)
-    score = float(-(part.weight * half_log_det).sum() - 0.5 * squares.sum())
-    completed = np.empty((e, d))
-    completed[rows, part.observed] = part.mean
-    if o == d:
-        return score, completed, part.scatter
-    across = sigma[rows[:, :, None], part.missing[:, :, None], part.observed[:, None, :]]
-    slope = across @ precision
-    completed[rows, part.missing] = mean[rows, part.missing] + np.einsum("emo,eo->em", slope, shift)
-    lift = np.zeros((e, d, o))
-    lift[rows, part.observed, np.arange(o)[None]] = 1.0
-    lift[rows, part.missing] = slope
-    scatters = lift @ part.scatter @ lift.transpose(0, 2, 1)
-    rest = sigma[rows[:, :, None], part.missing[:, :, None], part.missing[:, None, :]] - slope @ across.transpose(
-        0, 2, 1
-    )
-    cells = rows[:, :, None], part.missing[:, :, None], part.missing[:, None, :]
-    scatters[cells] += part.weight[:, None, None] * rest
-    return score, completed, scatters
-
-
-def _positive_definite(covariance: Array) -> Array:
-    """Return the covariance, made usable for regression where it is singular (standard units, so FLOOR is too)."""
-    variance = np.maximum(np.diagonal(covariance), FLOOR)
-    correlation = correlations(covariance, variance)
-    amount = least_amount(correlation)
-    return shrink(correlation, variance, amount) if amount > 0 or (variance == FLOOR).any() else covariance
+def _roots(scatter: Array) -> tuple[Codes, Array]:
+    """Return rows (r, o) with RᵀR the scatters (s, o, o), and the number of the scatter each belongs to (r,)."""
+    some = np.flatnonzero(scatter.any(axis=(1, 2)))
+    values, vectors = np.linalg.eigh(scatter[some])
+    least = 1e-13 * values[:, -1:]
+    at, which = np.nonzero(values > least)
+    roots = vectors.transpose(0, 2, 1)[at, which] * np.sqrt(values[at, which])[:, None]
+    return some[at], roots

@@ -10,8 +10,8 @@ from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..schema import Level, Name
-from ..stats import CategoricalStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from .em import complete
+from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from .em import climb_notes, complete
 from .notes import Note
 from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .priors import Dirichlet, check_smoothing, smoothing_of
@@ -120,7 +120,7 @@ def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[
 class GaussianEstimate:
     """One pass from Gaussian statistics to a density; `notes` records every repair on the way."""
 
-    stats: GaussianStats | PatternStats | FourthMomentStats
+    stats: GaussianStats | PatternStats | CompletedStats | FourthMomentStats
     structure: type[Covariance]
     shared: bool
     divisor: str
@@ -133,9 +133,12 @@ class GaussianEstimate:
     def run(self) -> Gaussian:
         """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
         stats = self.stats
+        if isinstance(stats, CompletedStats):
+            self._note_sweeps(stats)
+            stats = stats.complete
         if isinstance(stats, PatternStats):
             self._note_unseen(stats)
-            stats = complete(stats, report=self.notes.append)
+            stats = complete(stats, report=self.notes.append, classes=self.classes)
         if isinstance(stats, FourthMomentStats):
             stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
@@ -157,9 +160,16 @@ class GaussianEstimate:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
         return Gaussian(means, covariance, tuple(int(j) for j in keep))
 
-    def _note_unseen(self, stats: PatternStats) -> None:
+    def _note_sweeps(self, stats: CompletedStats) -> None:
+        """Record how missing cells were filled in by passes over the rows."""
+        self._note_unseen(stats)
+        why = f"their patterns are too many to keep; {stats.steps} passes were made"
+        self.notes.append(Note("filled missing cells by passes over the rows", why))
+        self.notes += climb_notes(stats.steps, stats.moved, stats.secured > 0, self.classes)
+
+    def _note_unseen(self, stats: PatternStats | CompletedStats) -> None:
         """Record what EM cannot learn of a class from its own cells, see `complete`."""
-        if not stats.incomplete:
+        if isinstance(stats, PatternStats) and not stats.incomplete:
             return
         for i, row in enumerate(stats.column_weight()):
             for few, what in ((row == 0, "took the mean of all classes"), (row <= 1, "took the spread of all classes")):

@@ -19,13 +19,17 @@ from .notes import Note
 class MixtureFamily:
     """Mixtures of the Gaussians of `inner`; `within`: the components of a class share one covariance.
 
-    `inner.shared` means one covariance for all components of all classes. `summarize` counts every class as one
-    component; more of them come from `mixture_starts.fit_mixtures`, which sees all rows.
+    `prior` rows' worth of what is expected of a covariance before any row is seen are added to each component of a
+    class that has several, an inverse-Wishart prior in the manner of Fraley & Raftery (2007),
+    doi:10.1007/s00357-007-0004-5, see `_expected`; 0 is maximum likelihood. `inner.shared` means one covariance for all
+    components of all classes. `summarize` counts every class as one component; more of them come from
+    `mixture_starts.fit_mixtures`, which sees all rows.
     """
 
     name: str = "mixture"
     inner: GaussianFamily = field(default_factory=lambda: GaussianFamily(structure=Full))
     within: bool = False
+    prior: float = 0.0
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         """Return the block's rows."""
@@ -48,6 +52,8 @@ class MixtureFamily:
         """Return the mixtures: shares of the weight, and the Gaussians estimated as if components were classes."""
         classes = settings.classes or tuple(range(stats.k))
         inner = _pool_within(stats) if self.within and not stats.is_single else stats.inner
+        if self.prior > 0 and not stats.is_single:
+            inner = _with_prior(stats, self.prior)
         gaussian, notes = self.inner.estimate(inner, replace(settings, classes=component_labels(classes, stats)))
         assert isinstance(gaussian, Gaussian)
         total = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k)[stats.owner]
@@ -55,6 +61,22 @@ class MixtureFamily:
         with np.errstate(divide="ignore"):
             log_weight = np.log(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))
         return Mixture(gaussian, stats.owner, log_weight), [*_fit_notes(stats, classes), *notes]
+
+    def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
+        """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats.
+
+        −½ prior (log|Σ| + tr(T Σ⁻¹)) for each component of a class that has several, T what is expected.
+        """
+        if self.prior == 0 or stats.is_single:
+            return 0.0
+        several = np.flatnonzero(stats.counts[stats.owner] > 1)
+        covariance, used = mixture.components.covariance, list(mixture.components.used)
+        sigma, target = covariance.dense()[several], _expected(stats)[stats.owner[several]]
+        if target.ndim == 2:
+            target = target[:, :, None] * np.eye(target.shape[1])
+        target = target[:, used][:, :, used]
+        traces = np.trace(np.linalg.solve(sigma, target), axis1=1, axis2=2)
+        return float(-0.5 * self.prior * (np.linalg.slogdet(sigma)[1] + traces).sum())
 
 
 def component_labels(classes: Sequence[Level], stats: MixtureStats) -> tuple[Level, ...]:
@@ -92,3 +114,34 @@ def _pool_within(stats: MixtureStats) -> Any:
         values[own] = pooled * (share if whole.form is DiagonalScatter else share[:, None, None])
     pooled_stats = replace(whole, scatter=whole.form(values))
     return replace(inner, complete=pooled_stats) if isinstance(inner, PatternStats) else pooled_stats
+
+
+def _expected(stats: MixtureStats) -> Array:
+    """Return the covariance expected of a component, by class: the class's own divided by m^(2/d), (k, d, d) or (k, d).
+
+    So that m of them fill the volume of the class.
+    """
+    whole: GaussianStats = (stats.inner.complete if isinstance(stats.inner, PatternStats) else stats.inner).dense()
+    d, diagonal = whole.mean.shape[1], whole.form is DiagonalScatter
+    targets = np.zeros((stats.k, *whole.scatter.values.shape[1:]))
+    for c in range(stats.k):
+        own = np.flatnonzero(stats.owner == c)
+        weight = whole.weight[own] if diagonal else whole.weight[own][:, None]
+        total = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
+        away = whole.mean[own] - (weight * whole.mean[own]).sum(axis=0) / total
+        between = (weight * away**2).sum(axis=0) if diagonal else (weight * away).T @ away
+        scatter = (whole.scatter.values[own].sum(axis=0) + between) / (total if diagonal else float(total[0]))
+        targets[c] = scatter * len(own) ** (-2.0 / d)
+    return targets
+
+
+def _with_prior(stats: MixtureStats, rows: float) -> Any:
+    """Return inner statistics with so many rows' worth of the expected covariance in each component of several."""
+    inner = stats.inner
+    whole: GaussianStats = (inner.complete if isinstance(inner, PatternStats) else inner).dense()
+    several = np.flatnonzero(stats.counts[stats.owner] > 1)
+    weight, values = whole.weight.copy(), whole.scatter.values.copy()
+    values[several] += rows * _expected(stats)[stats.owner[several]]
+    weight[several] += rows
+    known = replace(whole, weight=weight, scatter=whole.form(values))
+    return replace(inner, complete=known) if isinstance(inner, PatternStats) else known

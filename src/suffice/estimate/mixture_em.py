@@ -84,7 +84,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """Where EM arrived: statistics, their mixture, and log likelihoods (nats) by step since the last drop."""
+    """Where EM arrived: statistics, their mixture, and log likelihoods (nats) by step since the last drop.
+
+    Under a prior on the covariances its log density is part of them.
+    """
 
     stats: MixtureStats
     mixture: Mixture
@@ -151,6 +154,7 @@ def _run(rows: Rows, state: _State, job: Job) -> tuple[int, bool]:
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
         likelihood, share = expect(rows, state.mixture, _log_prior(state, job))
+        likelihood += job.family.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
             return step, True

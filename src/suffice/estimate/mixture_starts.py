@@ -129,7 +129,8 @@ def _least_bic(rows: Rows, job: Job, rng: Any, search: Search) -> Climb:
 def _bic(climbed: Climb, rows: Rows, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
-    return -2.0 * climbed.likelihood + p * float(np.log(rows.weight.sum()))
+    likelihood = climbed.likelihood - job.family.log_prior(climbed.stats, climbed.mixture)
+    return -2.0 * likelihood + p * float(np.log(rows.weight.sum()))
 
 
 def _parameters(m: int, job: Job) -> int:

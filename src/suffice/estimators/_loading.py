@@ -8,6 +8,7 @@ from typing import Any
 from .._arrays import np
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
+from ..stats import CompletedStats, PatternStats
 from ..store import read_model
 from ._persistence import unplain
 from ._queries import GenerativeEstimator
@@ -61,5 +62,7 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], column
     if positions != list(range(columns)) or len(blocks) != len(statistics):
         raise ValueError("blocks do not cover the columns")
     for block, stats in zip(blocks, statistics, strict=True):
-        if type(stats) is not type(block.family.zero(1, 1)) or stats.column_weight().shape[1] != len(block.positions):
+        kept = type(block.family.zero(1, 1))
+        known = type(stats) is kept or (kept is PatternStats and isinstance(stats, CompletedStats))
+        if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, logsumexp, np
+from .._arrays import Array, Codes, log_softmax, logsumexp, np
 from ..estimate import Block
 from ..joint import JointModel
 from ..schema import Level
@@ -17,6 +17,7 @@ from ..stats.rows import take_rows
 from ..tasks import classify
 
 MAX_STEPS = 1000
+NEGLIGIBLE = 1e-13  # posteriors that cannot move an estimate beyond rounding
 TOLERANCE = 1e-7  # nats per row: EM stops when a step gains less
 
 
@@ -75,22 +76,67 @@ def join_unlabelled(
     """
     known, unknown = batch.split()
     weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
+    holed = [_is_holed(block, part) for block, part in zip(plan, batch.rows, strict=True)]
     total = labelled.total + float(weight.sum())
-    statistics, trace = labelled, list[float]()
-    before = labelled
+    trace, model = list[float](), estimate(labelled)
+    before: Array | None = None  # posteriors (u, k) behind the last model but one
+    share: Array | None = None  # and behind the last
+
+    def reached(posterior: Array | None) -> ByClass:
+        return labelled if posterior is None else labelled.merge(_summarize(unknown, weight, posterior, plan))
+
     for step in range(1, MAX_STEPS + 1):
-        model = estimate(statistics)
-        objective, posterior = _expect(model, statistics, known, unknown, weight, plan)
+        objective, posterior = _expect(model, labelled, known, unknown, weight, plan)
         if trace and objective < trace[-1]:
             if step > 2:
-                return Joined(before, step, True, tuple(trace))
+                return Joined(reached(before), step, True, tuple(trace))
             trace.clear()  # few labelled rows, repaired on their own, can be more likely than all rows together
         gain = objective - trace[-1] if trace and np.isfinite(trace[-1]) else np.inf
         trace.append(objective)
         if gain <= TOLERANCE * total:
-            return Joined(statistics, step, True, tuple(trace))
-        before, statistics = statistics, labelled.merge(_summarize(unknown, weight, posterior, plan))
-    return Joined(before, MAX_STEPS, False, tuple(trace))
+            return Joined(reached(share), step, True, tuple(trace))
+        before, share = share, posterior
+        if any(holed):
+            statistics = _fill(labelled, known, unknown, weight, posterior, plan, holed, model)
+        else:
+            statistics = reached(posterior)
+        model = estimate(statistics)
+    return Joined(reached(before), MAX_STEPS, False, tuple(trace))
+
+
+def _is_holed(block: Block, rows: Any) -> bool:
+    """Return whether a joint density has to fill missing cells of the block."""
+    misses = getattr(block.family, "misses", None)
+    return misses is not None and bool(misses(rows))
+
+
+def _fill(
+    labelled: ByClass,
+    known: Batch,
+    unknown: Batch,
+    weight: Array,
+    posterior: Array,
+    plan: Sequence[Block],
+    holed: Sequence[bool],
+    model: JointModel,
+) -> ByClass:
+    """Return statistics of all rows with missing cells at what the model expects: one EM step for labels and cells."""
+    k = len(unknown.classes)
+    share = posterior * weight[:, None]
+    row, codes = np.nonzero(posterior > NEGLIGIBLE)
+    everyone = np.concatenate([known.codes, codes])
+    known_weight = np.ones(len(known.codes)) if known.weight is None else known.weight
+    counts = np.concatenate([known_weight, share[row, codes]])
+    blocks = []
+    for i, (block, density) in enumerate(zip(plan, model.density.blocks, strict=True)):
+        if holed[i]:
+            family: Any = block.family
+            rows = np.concatenate([known.rows[i], unknown.rows[i][row]])
+            blocks.append(family.fill(rows, everyone, k, counts, density))
+        else:
+            part = block.family.summarize(take_rows(unknown.rows[i], row), codes, k, share[row, codes])
+            blocks.append(labelled.blocks[i].merge(part))
+    return ByClass(labelled.classes, labelled.weight + share.sum(axis=0), tuple(blocks), labelled.rows)
 
 
 def _expect(
@@ -105,8 +151,10 @@ def _expect(
     own = model.log_joint(_recode(known, statistics, plan))[np.arange(len(known.codes)), known.codes]
     objective = float(own.sum() if known.weight is None else known.weight @ own)
     rows = _recode(unknown, statistics, plan)
-    posterior = np.exp(classify.log_posterior(model, rows))
-    objective += float(weight @ np.asarray(logsumexp(model.log_joint(rows), axis=1)))
+    scores = model.log_joint(rows)
+    objective += float(weight @ np.asarray(logsumexp(scores, axis=1)))
+    possible = bool(np.isfinite(scores.max(axis=1)).all())
+    posterior = np.exp(log_softmax(scores) if possible else classify.log_posterior(model, rows))
     priors = [density.log_prior() for density in model.density.blocks if hasattr(density, "log_prior")]
     return objective + sum(priors), posterior
 

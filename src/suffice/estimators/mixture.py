@@ -43,6 +43,9 @@ class _IfMergeable:
         return self.method.__get__(instance, owner)
 
 
+PRIOR_ROWS = 0.5  # for each column and two more, the prior degrees of freedom of Fraley & Raftery
+
+
 class MixtureDiscriminant(GenerativeEstimator):
     """Classify by a mixture of Gaussians per class: p(x, y = k) = π_k Σ_m w_km N(x; μ_km, Σ_km), fitted by EM.
 
@@ -173,7 +176,11 @@ class MixtureDiscriminant(GenerativeEstimator):
         if labels:
             raise SchemaError.needs_numbers(labels, type(self).__name__)
         inner = GaussianFamily(structure=STRUCTURES[self.covariance], shared=self.shared is True)
-        return (Block(MixtureFamily(inner=inner, within=self.shared == "class"), tuple(range(len(schema)))),)
+        wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
+        chosen = BIC in list(wanted) and not self.shared and self.shrinkage is None
+        prior = PRIOR_ROWS * (len(schema) + 2.0) if chosen else 0.0
+        family = MixtureFamily(inner=inner, within=self.shared == "class", prior=prior)
+        return (Block(family, tuple(range(len(schema)))),)
 
     def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
         empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0)).tolist() if self.missing == "error" else []

@@ -19,6 +19,7 @@ A statistic keeps weights, means and centred unnormalised scatters or counts: no
 """
 
 from .by_class import ByClass
+from .completed import CompletedStats
 from .counts import CategoricalStats
 from .fourth import FourthMomentStats
 from .gaussian import GaussianStats
@@ -32,6 +33,7 @@ from .values import ValueStats
 __all__ = [
     "ByClass",
     "CategoricalStats",
+    "CompletedStats",
     "DiagonalScatter",
     "FourthMomentStats",
     "FullScatter",

@@ -13,11 +13,12 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
 from ._downdate import subtract_weights
+from .completed import CompletedStats
 from .gaussian import GaussianStats
 from .patterns import PatternStats
 from .scatter import gather, spread
 
-KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats)}
+KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,18 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np, pattern_groups
-from ..errors import DataError, NotLearnedError
-from .gaussian import GaussianStats
+from ..errors import DataError, MergeError, NotLearnedError
+from .completed import CompletedStats
+from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter
 
 Pattern = tuple[int, ...]  # positions of the observed columns
 MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns
 MAX_OWN_CELLS = 1 << 24  # 128 MiB of what each class adds to pooled ones
+
+
+class TooManyPatternsError(DataError):
+    """The statistics of all patterns would not fit into `MAX_CELLS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +66,19 @@ class PatternStats:
             return cls(stats, {})
         codes = np.zeros(len(rows), dtype=np.int8) if codes is None else codes
         whole = GaussianStats.zero(k, rows.shape[1], form)
+        groups = list(pattern_groups(~np.isnan(rows)))
+        _check_bound(
+            len(groups), sum(_cells(observed, codes[index], rows.shape[1], form) for observed, index in groups)
+        )
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
-        for observed, index in pattern_groups(~np.isnan(rows)):
+        for observed, index in groups:
+            if len(index) == 1 and 0 < len(observed) < min(rows.shape[1], WIDE):
+                one = 1.0 if weight is None else float(weight[index[0]])
+                parts[tuple(observed.tolist())] = (
+                    codes[index].astype(np.int64),
+                    _single(rows[index[0], observed], one, form),
+                )
+                continue
             members, w = codes[index], None if weight is None else weight[index]
             if len(observed) == rows.shape[1]:
                 whole = GaussianStats.summarize(rows[index], members, k, w, form)
@@ -76,7 +92,12 @@ class PatternStats:
         return cls(whole, dict(sorted(parts.items())))._bounded()
 
     def merge(self, other: Self) -> Self:
-        """Return the statistics of the rows of both."""
+        """Return the statistics of the rows of both.
+
+        MergeError where the other side's cells were filled in by passes, TooManyPatternsError beyond the bound.
+        """
+        if isinstance(other, CompletedStats):
+            raise MergeError.completed()
         parts = dict(self.incomplete)
         for pattern, part in other.incomplete.items():
             parts[pattern] = _merge_present(parts[pattern], part) if pattern in parts else part
@@ -132,13 +153,7 @@ class PatternStats:
         return type(self)(self.complete.place(index, k), moved)
 
     def _bounded(self) -> Self:
-        cells = sum(stats.scatter.values.size for _, stats in self.incomplete.values())
-        if cells > MAX_CELLS:
-            raise DataError(
-                f"The missing cells form {len(self.incomplete):,} patterns, whose statistics would need "
-                f"{cells * 8 / 2**30:.1f} GiB (the limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: drop the columns "
-                'that are missing most often, or use covariance="diagonal" or NaiveBayes, which count cells one by one.'
-            )
+        _check_bound(len(self.incomplete), sum(stats.scatter.values.size for _, stats in self.incomplete.values()))
         own = sum(getattr(stats.scatter, "own_size", 0) for _, stats in self.incomplete.values())
         return self if own <= MAX_OWN_CELLS else self._without_own()
 
@@ -195,6 +210,31 @@ class PatternStats:
             if not ascending or not fits:
                 raise ValueError("patterns")
         return whole
+
+
+def _cells(observed: Codes, codes: Codes, d: int, form: type[Scatter]) -> int:
+    """Return how many numbers the scatters of an incomplete pattern take."""
+    if len(observed) in (0, d):
+        return 0
+    if len(observed) >= WIDE and len(codes) <= len(observed):  # kept as rows
+        return len(observed) * len(codes)
+    one = len(codes) == 1 or form.name == "pooled"
+    return len(observed) ** 2 * (1 if one else len(np.unique(codes)))
+
+
+def _check_bound(patterns: int, cells: int) -> None:
+    if cells > MAX_CELLS:
+        raise TooManyPatternsError(
+            f"The missing cells form {patterns:,} patterns, whose statistics would need {cells * 8 / 2**30:.1f} GiB "
+            f"(the limit is {MAX_CELLS * 8 / 2**30:.0f} GiB). Next: call fit on all rows together, which then makes "
+            'passes over them, or use covariance="diagonal" or NaiveBayes, which count cells one by one.'
+        )
+
+
+def _single(cells: Array, weight: float, form: type[Scatter]) -> GaussianStats:
+    """Return the statistics of one row of one class."""
+    mean = cells.astype(np.float64)[None]
+    return GaussianStats(np.array([weight]), mean, form.zero(1, len(cells)), form)
 
 
 def _kept(present: Codes, stats: GaussianStats) -> tuple[Codes, GaussianStats]:

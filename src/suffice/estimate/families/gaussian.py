@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes
+from ..._arrays import Array, Codes, np
 from ...densities import Covariance, Diagonal, Full, Gaussian
 from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ..bayes import BayesEstimate, Predictive
 from ..likelihood import GaussianEstimate
 from ..notes import Note
 from ..shrinkage import Shrinkage
+from ..sweep import complete_rows, fill
 from ._contract import Settings
 
 
@@ -52,7 +54,10 @@ class GaussianFamily:
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
         if self.fourth:
             return FourthMomentStats.summarize(rows, codes, k, weight)
-        return self._type.summarize(rows, codes, k, weight, self._form)
+        try:
+            return self._type.summarize(rows, codes, k, weight, self._form)
+        except TooManyPatternsError:
+            return complete_rows(rows, codes, k, weight, self._form)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
         if settings.prior is not None:
@@ -77,3 +82,11 @@ class GaussianFamily:
             settings.columns,
         )
         return job.run(), job.notes
+
+    def misses(self, rows: Array) -> bool:
+        """Return whether cells are missing that only a joint density can fill."""
+        return self.structure is Full and not self.fourth and bool(np.isnan(rows).any())
+
+    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian) -> PatternStats:
+        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
+        return PatternStats(fill(rows, codes, k, weight, density, self._form), {})

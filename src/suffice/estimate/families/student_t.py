@@ -20,7 +20,9 @@ Flags = NDArray[np.bool_]
 LEAST_DF, MOST_DF = 1.0, 100.0  # the range searched: from Cauchy to what no sample tells from a Gaussian
 TOLERANCE = 1e-11  # of a step of EM, relative to the scale
 MOST_STEPS = 1000
-HALVINGS = 30
+MOST_TRIES = 60
+ROUGH = 1e-6  # such a step while df is far from settled
+NARROW = 1e-8  # change of log df that settles it
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +115,9 @@ class _Search:
         mode[self.cells[order][last]] = self.y[order][last]
         return heaviest, mode
 
-    def _climb(self, df: Array, free: Flags, location: Array, scale: Array) -> tuple[Array, Array]:
+    def _climb(
+        self, df: Array, free: Flags, location: Array, scale: Array, tolerance: float = TOLERANCE
+    ) -> tuple[Array, Array]:
         """Return the (location, scale) that EM reaches for given degrees of freedom, for the free cells."""
         own, power = df[self.cells], df[self.cells] + 1.0
         for _ in range(MOST_STEPS):
@@ -125,23 +129,44 @@ class _Search:
             spread = np.where(free, np.maximum(spread, 0.5 * self.floor), scale)
             change = np.where(free, np.maximum(np.abs(step), np.abs(spread - scale)) / spread, 0.0)
             location, scale = location + np.where(free, step, 0.0), spread
-            if change.max(initial=0.0) < TOLERANCE:
+            if change.max(initial=0.0) < tolerance:
                 break
         return location, scale
 
     def _profile(self, limit: Array, free: Flags, location: Array, scale: Array) -> tuple[Array, Array, Array]:
         """Return (df, location, scale) where the slope of the profile log likelihood in df changes sign.
 
-        By the envelope theorem the slope is that of the log likelihood at fixed location and scale.
+        By the envelope theorem the slope is that of the log likelihood at fixed location and scale. Its root in log df
+        is bracketed and found by false position in the Illinois form (Dowell & Jarratt 1971, doi:10.1007/BF01934364);
+        EM starts from where it last arrived, and goes to the end when the bracket is narrow.
         """
         low = np.log(np.clip(2.0 * limit, LEAST_DF, MOST_DF))
         high = np.full(low.shape, np.log(MOST_DF))
-        for _ in range(HALVINGS):
-            df = np.exp(0.5 * (low + high))
-            location, scale = self._climb(df, free, location, scale)
-            rising = self._slope(df, location, scale) > 0
-            low, high = np.where(rising, 0.5 * (low + high), low), np.where(rising, high, 0.5 * (low + high))
-        df = np.exp(0.5 * (low + high))
+        middle, side = 0.5 * (low + high), np.zeros(low.shape)
+        at = np.stack([low, high])
+        slopes = np.zeros((2, *low.shape))
+        for i in range(2):
+            location, scale = self._climb(np.exp(at[i]), free, location, scale, ROUGH)
+            slopes[i] = self._slope(np.exp(at[i]), location, scale)
+        low, high = np.where(slopes[1] > 0, high, low), np.where(slopes[0] <= 0, low, high)
+        tolerance = ROUGH
+        for _ in range(MOST_TRIES):
+            before = middle
+            apart = slopes[0] - slopes[1]
+            share = np.where(apart > 0, slopes[0] / np.where(apart > 0, apart, 1.0), 0.5)
+            middle = low + np.clip(share, 0.0, 1.0) * (high - low)
+            location, scale = self._climb(np.exp(middle), free, location, scale, tolerance)
+            slope = self._slope(np.exp(middle), location, scale)
+            rising = slope > 0
+            slopes[1] = np.where(rising, np.where(side > 0, 0.5 * slopes[1], slopes[1]), slope)
+            slopes[0] = np.where(rising, slope, np.where(side < 0, 0.5 * slopes[0], slopes[0]))
+            low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+            side = np.where(rising, 1.0, -1.0)
+            moved = np.abs(np.where(free, middle - before, 0.0)).max(initial=0.0)
+            if tolerance == TOLERANCE and moved < NARROW:
+                break
+            tolerance = TOLERANCE if moved < 1e-3 else ROUGH
+        df = np.exp(middle)
         return df, *self._climb(df, free, location, scale)
 
     def _slope(self, df: Array, location: Array, scale: Array) -> Array:

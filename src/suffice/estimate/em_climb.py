@@ -1,0 +1,239 @@
+"""The way up: EM steps with Anderson's acceleration, in which the likelihood never falls.
+
+An EM step is a map whose fixed point is wanted. From the last few points and their steps, the combination whose step
+would be shortest if the map were linear is the next point: Walker & Ni (2011), doi:10.1137/10078356X; for EM, and with
+the guard that a point of lower likelihood is refused, Henderson & Varadhan (2019), doi:10.1080/10618600.2019.1594835.
+Problems that share nothing (one covariance per class) climb side by side, each with its own combination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+from .._arrays import Array, Codes, NDArray, np
+from .em_step import Point
+
+TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
+POLISHED = 1e-13  # a step this short is rounding
+TOLERANCE_AT_THE_EDGE = 1e-7  # where rounding is magnified by covariances near singular
+SPELL, DULL = 20, 1e-12  # steps, and the relative gain in them below which a problem near singular is over
+PATIENCE = 30  # steps that may be no shorter than the shortest so far
+MEMORY = 8  # points combined
+MEMORY_CELLS = 1 << 25  # numbers kept of them
+RIDGE = 1e-14
+ROUNDING = 1e-13  # of a log likelihood, relative
+PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "shortest", "earlier", "idle", "refusals", "detour")
+Flags = NDArray[np.bool_]
+
+
+class Problem(Protocol):
+    """What is climbed: `units` problems side by side."""
+
+    def step(self, point: Point) -> tuple[Array, Point, Flags]:
+        """Return log likelihoods (g,), the parameters one EM step on, and which covariances had to be mended (g,)."""
+        ...
+
+    def take(self, units: Codes) -> Self:
+        """Return some of the problems."""
+        ...
+
+    def is_inside(self, point: Point) -> Flags:
+        """Return which covariances are far enough from singular to be used as they are (g,)."""
+        ...
+
+    def secured(self, units: Codes, point: Point) -> Self:
+        """Return the problems with the covariances of these units kept from becoming singular."""
+        ...
+
+    def bare(self, point: Point) -> Point:
+        """Return the parameters without what keeps covariances from becoming singular."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """Where EM arrived: parameters, how far the last step still moved (0: converged), steps, log likelihood in nats.
+
+    `secured` (g,) marks the covariances that had to be kept from becoming singular.
+    """
+
+    point: Point
+    moved: float
+    steps: int
+    likelihood: float
+    secured: Flags
+
+
+@dataclass(slots=True)
+class _State:
+    """The present point of every problem: `x` (g, p) its parameters in a row, `ahead` (g, p) an EM step on."""
+
+    x: Array
+    ahead: Array
+    likelihood: Array  # (g,)
+    mended: Flags
+    secured: Flags
+    shortest: Array  # (g,) length of the shortest step so far
+    earlier: Array  # (g,) log likelihood a spell of steps ago
+    idle: Codes  # (g,) steps since, once the likelihood no longer tells
+    refusals: Codes  # (g,) of combinations, one after the other
+    detour: Codes  # (g,) steps to make before points are combined again: a plain one, a prolonged one, …
+    turns: list[Array]  # last changes of x, (g, p) each
+    bends: list[Array]  # and of the steps from x
+
+    @property
+    def moved(self) -> Array:
+        """The largest change of a parameter in the step from here (g,)."""
+        return np.asarray(np.abs(self.ahead - self.x).max(axis=1))
+
+    def take(self, kept: Codes) -> None:
+        """Go on with some of the problems."""
+        for name in PER_PROBLEM:
+            setattr(self, name, getattr(self, name)[kept])
+        self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
+
+
+def climb(
+    problem: Problem, start: Point, max_steps: int, progress: Callable[[int, float], None] | None = None
+) -> Climb:
+    """Return the parameters of largest likelihood, to rounding: two orders of summing rows end at the same estimate.
+
+    `progress` is called with the number of each step and the log likelihood before it.
+    """
+    d = start.mean.shape[1]
+    state = _begin(problem, start)
+    found, reached = state.x.copy(), state.likelihood.copy()
+    live, secured = np.arange(len(found)), np.zeros(len(found), dtype=bool)
+    memory = max(1, min(MEMORY, MEMORY_CELLS // (2 * max(1, found.size))))
+    moved = 0.0
+    for step in range(1, max_steps + 1):
+        if state.mended.any():
+            problem = _secure(problem, state, d)
+        over = _is_over(state) | (_is_dull(state) if step % SPELL == 0 else False)
+        reached[live], secured[live] = state.likelihood, state.secured
+        if progress is not None:
+            progress(step, float(reached.sum()))
+        if over.any():
+            found[live[over]] = _pack(problem.bare(_unpack(state.ahead, d)))[over]
+            kept = np.flatnonzero(~over)
+            live = live[kept]
+            if not len(live):
+                break
+            problem = problem.take(kept)
+            state.take(kept)
+        _advance(problem, state, memory, d)
+    if len(live):
+        found[live], reached[live] = _pack(problem.bare(_unpack(state.x, d))), state.likelihood
+        moved = float(state.moved.max())
+    return Climb(_unpack(found, d), moved, step, float(reached.sum()), secured)
+
+
+def _begin(problem: Problem, start: Point) -> _State:
+    x = _pack(start)
+    likelihood, ahead, mended = problem.step(start)
+    g = len(x)
+    zero = np.zeros(g, dtype=np.int64)
+    secured, never = np.zeros(g, dtype=bool), np.full(g, np.inf)
+    return _State(x, _pack(ahead), likelihood, mended, secured, never, -never, zero, zero.copy(), zero.copy(), [], [])
+
+
+def _is_over(state: _State) -> Flags:
+    """Return which problems have arrived (g,)."""
+    moved = state.moved
+    near = moved <= np.where(state.secured, TOLERANCE_AT_THE_EDGE, TOLERANCE)
+    better = moved < 0.5 * state.shortest
+    state.idle = np.where(better, 0, state.idle + (near & (moved >= state.shortest)))
+    state.shortest = np.minimum(state.shortest, moved)
+    return np.asarray((moved <= POLISHED) | (near & (state.idle >= PATIENCE)))
+
+
+def _is_dull(state: _State) -> Flags:
+    """Return which problems near singular gained next to nothing since last asked (g,)."""
+    gain = state.likelihood - state.earlier
+    state.earlier = state.likelihood.copy()
+    return np.asarray(state.secured & (gain <= DULL * np.abs(state.likelihood)))
+
+
+def _secure(problem: Problem, state: _State, d: int) -> Problem:
+    """Return the problem with what came near singular kept from it, and begin anew there."""
+    units = np.flatnonzero(state.mended)
+    point = _unpack(state.x, d)
+    problem = problem.secured(units, point)
+    likelihood, ahead, _ = problem.step(point)
+    state.likelihood[units], state.ahead[units] = likelihood[units], _pack(ahead)[units]
+    state.shortest[units], state.detour[units] = np.inf, 2
+    state.mended[units], state.secured[units] = False, True
+    state.earlier[units] = -np.inf
+    for own in (*state.turns, *state.bends):
+        own[units] = 0.0
+    return problem
+
+
+def _advance(problem: Problem, state: _State, memory: int, d: int) -> None:
+    """Move every problem one step: to an extrapolated point if that is no less likely, else by EM alone.
+
+    Where rounding hides what the likelihood says, the shorter step is the better point. A combination of points looks
+    for where steps end, be it a saddle; when refused, pairs of EM steps are prolonged for a while.
+    """
+    combined, prolonged = state.detour == 0, (state.detour > 0) & (state.detour % 2 == 1)
+    target = np.where(combined[:, None], _combine(state), state.ahead)
+    if prolonged.any():
+        target = np.where(prolonged[:, None], _prolong(state), target)
+    eager = (combined | prolonged) & (len(state.turns) > 0)
+    outside = eager & ~problem.is_inside(_unpack(target, d))
+    target[outside] = state.ahead[outside]
+    likelihood, point, mended = problem.step(_unpack(target, d))
+    ahead = _pack(point)
+    gain = likelihood - state.likelihood
+    shorter = np.abs(ahead - target).max(axis=1) < state.moved
+    level = np.abs(gain) <= ROUNDING * np.abs(likelihood)
+    taken = ~eager | outside | (gain >= 0) | (level & shorter)
+    turn, bend = target - state.x, (ahead - target) - (state.ahead - state.x)
+    state.turns = [*state.turns, turn * taken[:, None]][-memory:]
+    state.bends = [*state.bends, bend * taken[:, None]][-memory:]
+    refused = eager & (outside | ~taken)
+    state.refusals = np.where(combined, np.where(refused, np.minimum(state.refusals + 1, 4), 0), state.refusals)
+    state.detour = np.where(
+        combined, np.where(refused, 2**state.refusals, 0), np.where(prolonged | taken, state.detour - 1, 0)
+    )
+    state.x = np.where(taken[:, None], target, state.x)
+    state.ahead = np.where(taken[:, None], ahead, state.ahead)
+    state.likelihood = np.where(taken, likelihood, state.likelihood)
+    state.mended = np.where(taken, mended, False)
+
+
+def _combine(state: _State) -> Array:
+    """Return x + f − Σ γ (Δx + Δf), f the step from x and γ such that f − Σ γ Δf is shortest (g, p)."""
+    if not state.turns:
+        return state.ahead
+    f = state.ahead - state.x
+    bends = np.stack(state.bends, axis=1)
+    size = np.sqrt(np.einsum("ghp,ghp->gh", bends, bends))
+    size = np.where(size > 0, size, 1.0)
+    unit = bends / size[:, :, None]
+    gram = unit @ unit.transpose(0, 2, 1) + RIDGE * np.eye(unit.shape[1])
+    share = np.linalg.solve(gram, (unit @ f[:, :, None]))[:, :, 0] / size
+    return np.asarray(state.ahead - np.einsum("gh,ghp->gp", share, np.stack(state.turns, axis=1) + bends))
+
+
+def _prolong(state: _State) -> Array:
+    """Return w + 2α r + α² v, w the point before the last EM step r, v its change since, α = |r| / |v| at least 1.
+
+    Varadhan & Roland (2008), doi:10.1111/j.1467-9469.2007.00585.x.
+    """
+    r, v = state.turns[-1], state.bends[-1]
+    long, curved = np.sqrt((r**2).sum(axis=1)), np.sqrt((v**2).sum(axis=1))
+    alpha = np.maximum(1.0, long / np.where(curved > 0, curved, np.inf))[:, None]
+    return np.asarray(state.x - r + 2.0 * alpha * r + alpha**2 * v)
+
+
+def _pack(point: Point) -> Array:
+    """Return the parameters as one row for each covariance (g, p)."""
+    g = len(point.covariance)
+    return np.concatenate([point.mean.reshape(g, -1), point.covariance.reshape(g, -1)], axis=1)
+
+
+def _unpack(x: Array, d: int) -> Point:
+    return Point(x[:, : -d * d].reshape(-1, d), x[:, -d * d :].reshape(-1, d, d))

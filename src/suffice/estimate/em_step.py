@@ -1,0 +1,293 @@
+"""One EM step for Gaussians with missing cells, for all patterns with equally many observed cells at once.
+
+The missing cells of a pattern are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om is
+left over. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹: a few missing cells cost the inverse of
+a small matrix. With δ the rows less their mean, missing cells filled in, the squared distance of the observed cells is
+δᵀ P δ. Little & Rubin, Statistical Analysis with Missing Data (3rd ed., 2019), section 11.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from .._arrays import Array, Codes, NDArray, np, row_chunks
+from .shrinkage import FLOOR, USABLE, correlations, least_amount, shrink, smallest_eigenvalue_is_usable
+
+BATCH_CELLS = 1 << 20  # cells of the matrices gathered at once: they should stay near the processor
+RIDGE = 0.25 * USABLE  # of a variance, where a covariance comes near singular: what regressions leave over adds to it
+NEARER = 1.0 / 64.0
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """Parameters: means (k, d), and covariances (k, d, d) or the shared one (1, d, d)."""
+
+    mean: Array
+    covariance: Array
+
+    @property
+    def shared(self) -> bool:
+        """Whether one covariance serves several classes."""
+        return len(self.covariance) < len(self.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Rows, or what stands for them, whose patterns have equally many observed cells.
+
+    A row is the mean of the rows of one class and pattern; or, `centred`, one of the rows R whose RᵀR is the scatter of
+    such rows about their mean, which a regression carries along like any other rows.
+    """
+
+    observed: Codes  # (s, o) by pattern and covariance
+    missing: Codes  # (s, m)
+    unit: Codes  # (s,) number of the covariance
+    mass: Array  # (s,) weight
+    pattern: Codes  # (r,) row of `observed`
+    owner: Codes  # (r,) class numbers
+    weight: Array  # (r,)
+    centred: Flags  # (r,)
+    cells: Array  # (r, o)
+
+    def take(self, classes: Codes, units: Codes) -> Parts:
+        """Return what belongs to some classes and covariances (both ascending), numbered anew."""
+        kept, rows = np.isin(self.unit, units), np.isin(self.owner, classes)
+        number = np.cumsum(kept) - 1
+        return Parts(
+            self.observed[kept],
+            self.missing[kept],
+            np.searchsorted(units, self.unit[kept]),
+            self.mass[kept],
+            number[self.pattern[rows]],
+            np.searchsorted(classes, self.owner[rows]),
+            self.weight[rows],
+            self.centred[rows],
+            self.cells[rows],
+        )
+
+    def bounded(self) -> Iterator[Parts]:
+        """Yield the parts a bounded number of patterns at a time; rows must be in the order of their patterns."""
+        s, o = self.observed.shape
+        size = max(1, BATCH_CELLS // max(1, (o + self.missing.shape[1]) ** 2))
+        for part in row_chunks(s, size):
+            own = slice(*np.searchsorted(self.pattern, [part.start, part.stop]).tolist())
+            yield Parts(
+                self.observed[part],
+                self.missing[part],
+                self.unit[part],
+                self.mass[part],
+                self.pattern[own] - part.start,
+                self.owner[own],
+                self.weight[own],
+                self.centred[own],
+                self.cells[own],
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Expected sums over rows, about the means they were taken at; they add over batches of rows.
+
+    `weight` (k,), `first` Σ w δ (k, d), `second` Σ w δδᵀ plus what regressions leave over (g, d, d), and the log
+    likelihood (g,) of the observed cells up to the constant −½ log 2π for each.
+    """
+
+    weight: Array
+    first: Array
+    second: Array
+    likelihood: Array
+
+    def add(self, other: Moments) -> Moments:
+        """Return the sums over the rows of both."""
+        return Moments(
+            self.weight + other.weight,
+            self.first + other.first,
+            self.second + other.second,
+            self.likelihood + other.likelihood,
+        )
+
+
+def usable(covariance: Array, secured: Flags | None = None) -> tuple[Array, Flags]:
+    """Return covariances (g, d, d), those too near singular for a regression mended, and which these are (g,).
+
+    In standard units, in which FLOOR is a variance. Those `secured` by a ridge may come nearer.
+    """
+    d = covariance.shape[1]
+    least = np.full(len(covariance), USABLE)
+    if secured is not None:
+        least[secured] *= NEARER
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    mended = np.asarray((variance < FLOOR).any(axis=1))
+    sd = np.sqrt(np.maximum(variance, FLOOR))
+    shifted = covariance / (sd[:, :, None] * sd[:, None, :])
+    shifted[:, np.arange(d), np.arange(d)] = 1.0 - least[:, None]
+    try:
+        np.linalg.cholesky(shifted)
+        suspects = np.flatnonzero(mended)
+    except np.linalg.LinAlgError:
+        suspects = np.arange(len(covariance))
+    fixed = covariance.copy() if len(suspects) else covariance
+    for i in suspects:
+        variance = np.maximum(np.diagonal(covariance[i]), FLOOR)
+        correlation = correlations(covariance[i], variance)
+        amount = least_amount(correlation) if least[i] == USABLE or not _is_above(correlation, least[i]) else 0.0
+        if amount > 0 or mended[i]:
+            fixed[i], mended[i] = shrink(correlation, variance, amount), True
+    return fixed, mended
+
+
+def _is_above(correlation: Array, least: float) -> bool:
+    """Return whether every eigenvalue is at least so large."""
+    return bool(np.linalg.eigvalsh(correlation)[0] >= least)
+
+
+def expect(
+    parts: Iterable[Parts],
+    weight: Array,
+    point: Point,
+    whole: Array | None = None,
+    secured: Flags | None = None,
+) -> tuple[Moments, Flags]:
+    """Return the expected sums of the rows, and which covariances were mended (g,).
+
+    `weight` (k,) is that of the classes, `whole` (g, d, d) the scatter of complete rows about their means, if these are
+    among the parts. A mended covariance is used for regression in place of one too near singular.
+    """
+    k, d = point.mean.shape
+    covariance, mended = usable(point.covariance, secured)
+    g = len(covariance)
+    sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+    scale = sd[:, :, None] * sd[:, None, :]
+    precision = np.linalg.inv(covariance / scale) / scale
+    precision = 0.5 * (precision + precision.transpose(0, 2, 1))
+    log_det = np.linalg.slogdet(covariance)[1]
+    left, halves = np.zeros((g, d, d)), np.zeros(g)
+    first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
+    for part in parts:
+        delta = _fill(part, point.mean, covariance, precision, log_det, left, halves)
+        _add_up(part, delta, first, squares)
+    likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, precision)
+    return Moments(weight, first, squares + left, likelihood), mended
+
+
+def _add_up(part: Parts, delta: Array, first: Array, squares: Array) -> None:
+    """Add Σ w δ of rows (r, d) to `first` (k, d) and Σ w δδᵀ to `squares` (g, d, d)."""
+    pulled = delta * part.weight[:, None]
+    if len(squares) == 1:
+        squares[0] += pulled.T @ delta
+        np.add.at(first, part.owner[~part.centred], pulled[~part.centred])
+        return
+    order = np.argsort(part.owner, kind="stable")
+    delta, pulled, about = delta[order], pulled[order], ~part.centred[order]
+    classes, starts = np.unique(part.owner[order], return_index=True)
+    for c, start, stop in zip(classes, starts, [*starts[1:], len(order)], strict=True):
+        squares[c] += pulled[start:stop].T @ delta[start:stop]
+        first[c] += about[start:stop] @ pulled[start:stop]
+
+
+def _fill(
+    part: Parts, mean: Array, covariance: Array, precision: Array, log_det: Array, left: Array, halves: Array
+) -> Array:
+    """Return the rows less their means, missing cells filled in (r, d).
+
+    Add what the regressions leave over to `left` (g, d, d), and half the log determinants of the observed cells'
+    covariances, each as often as the weight of its rows, to `halves` (g,).
+    """
+    o, m = part.observed.shape[1], part.missing.shape[1]
+    rows = np.arange(len(part.cells))[:, None]
+    observed = part.observed[part.pattern]
+    shift = part.cells - np.where(part.centred[:, None], 0.0, mean[part.owner[:, None], observed])
+    delta = np.empty((len(shift), mean.shape[1]))
+    delta[rows, observed] = shift
+    if m == 0:
+        np.add.at(halves, part.unit, 0.5 * part.mass * log_det[part.unit])
+        return delta
+    slope, rest, log_dets = _regress(part, covariance, precision, log_det)
+    np.add.at(halves, part.unit, 0.5 * part.mass * log_dets)
+    if o:
+        filled = (slope[part.pattern] @ shift[:, :, None])[:, :, 0]
+        delta[rows, part.missing[part.pattern]] = filled
+    else:
+        delta[:] = 0.0
+    rest *= part.mass[:, None, None]
+    unit = part.unit[:, None, None]
+    np.add.at(left, (unit, part.missing[:, :, None], part.missing[:, None, :]), rest)
+    return delta
+
+
+def _regress(part: Parts, covariance: Array, precision: Array, log_det: Array) -> tuple[Array, Array, Array]:
+    """Return slopes (s, m, o), covariances left over (s, m, m), and log determinants of the observed cells' (s,)."""
+    o, m = part.observed.shape[1], part.missing.shape[1]
+    unit, seen, gone = part.unit[:, None, None], part.observed, part.missing
+    if m <= o:
+        within = precision[unit, gone[:, :, None], gone[:, None, :]]
+        rest: Array = np.asarray(np.linalg.inv(within), dtype=np.float64)
+        slope = -rest @ precision[unit, gone[:, :, None], seen[:, None, :]]
+        return slope, rest, np.asarray(log_det[part.unit] + _log_det(within), dtype=np.float64)
+    within = covariance[unit, seen[:, :, None], seen[:, None, :]]
+    across = covariance[unit, gone[:, :, None], seen[:, None, :]]
+    slope = across @ np.linalg.inv(within)
+    rest = covariance[unit, gone[:, :, None], gone[:, None, :]] - slope @ across.transpose(0, 2, 1)
+    return slope, np.asarray(rest, dtype=np.float64), _log_det(within)
+
+
+def _log_det(matrices: Array) -> Array:
+    """Return log determinants of positive definite matrices (s, m, m)."""
+    if matrices.shape[1] == 1:
+        return np.asarray(np.log(matrices[:, 0, 0]))
+    return np.asarray(np.linalg.slogdet(matrices)[1])
+
+
+def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Point:
+    """Return the parameters of largest expected likelihood.
+
+    `lonely` (k, d) marks columns whose spread a class cannot tell: they get the variance `within` (d,) and no
+    correlations.
+    """
+    weight = moments.weight
+    safe = np.where(weight > 0, weight, 1.0)[:, None]
+    step = moments.first / safe
+    if len(point.covariance) == 1:
+        total = max(float(weight.sum()), np.finfo(np.float64).tiny)
+        covariance = (moments.second - (weight[:, None] * step).T @ step) / total
+    else:
+        covariance = moments.second / safe[:, :, None] - step[:, :, None] * step[:, None, :]
+    for c in np.flatnonzero(lonely.any(axis=1)):
+        own = np.flatnonzero(lonely[c])
+        covariance[c][own] = 0.0
+        covariance[c][:, own] = 0.0
+        covariance[c][own, own] = within[own]
+    return Point(point.mean + step, covariance)
+
+
+def more_ridge(ridge: Array, units: Codes, point: Point) -> Array:
+    """Return ridges (g, d) that keep the correlations of some covariances usable, at the variances of a point.
+
+    With a ridge λ EM climbs the likelihood times exp(−½ n tr(diag(λ) Σ⁻¹)), whose maximum no singular covariance is.
+    """
+    raised = ridge.copy()  # powers of two, so that rounding on the way does not show
+    for i in units:
+        variance = np.diagonal(point.covariance[i])
+        flat = variance < 2.0 * FLOOR
+        raised[i, flat] = 2.0 * FLOOR
+        correlation = correlations(point.covariance[i], np.where(flat, 2.0 * FLOOR, variance))
+        if not smallest_eigenvalue_is_usable(correlation):
+            raised[i] = np.maximum(raised[i], np.exp2(np.floor(np.log2(RIDGE * np.maximum(variance, FLOOR)))))
+    return raised
+
+
+def as_scatter(ridge: Array, weight: Array) -> Array:
+    """Return the scatters (g, d, d) that add a ridge (g, d) to covariances of classes with this weight (k,)."""
+    total = weight.sum(keepdims=True) if len(ridge) == 1 else weight
+    return np.asarray((total[:, None] * ridge)[:, :, None] * np.eye(ridge.shape[1]))
+
+
+def without_ridge(point: Point, ridge: Array) -> Point:
+    """Return the parameters with the ridge (g, d) taken off the variances again, as far as they had it."""
+    d = ridge.shape[1]
+    covariance = point.covariance.copy()
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    covariance[:, np.arange(d), np.arange(d)] = np.maximum(variance - ridge, 0.0)
+    return Point(point.mean, covariance)

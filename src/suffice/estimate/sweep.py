@@ -1,0 +1,185 @@
+"""EM for missing cells by passes over the rows, when their patterns are too many to keep.
+
+`sweep` is one E step over a batch of rows. Its sums add over batches, whoever reads them; `complete_by_sweeps` asks for
+the sums over all rows at a time and never sees one. The maximum is that of `em.complete`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
+from ..densities import Gaussian
+from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
+from ..stats.scatter import Scatter
+from .em import Progress, Units, check_columns, climb_from
+from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
+
+CHUNK_CELLS = 1 << 18
+Flags = NDArray[np.bool_]
+Sweep = Callable[[Units, Point, Flags], Moments]
+
+
+def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: Point, secured: Flags) -> Moments:
+    """Return the expected sums of a batch of rows (n, d), missing cells as NaN, under the present parameters.
+
+    `codes` (n,) class numbers, `weight` (n,) row weights or None for ones; `point` holds means and covariances in the
+    `units` EM runs in; `secured` (g,) which covariances a ridge keeps usable. A row without any cell counts nowhere.
+    """
+    k = len(point.mean)
+    codes = codes.astype(np.int64)
+    cells = (rows - units.center) / units.scale
+    seen = ~np.isnan(rows)
+    w = np.ones(len(rows)) if weight is None else weight
+    counts = seen.sum(axis=1)
+    total = np.bincount(codes, weights=w * (counts > 0), minlength=k).astype(np.float64)
+    parts = _parts(cells, codes, w, seen, counts, point.shared or k == 1)
+    return expect(parts, total, point, secured=secured)[0]
+
+
+def _parts(cells: Array, codes: Codes, weight: Array, seen: Flags, counts: Codes, shared: bool) -> Iterator[Parts]:
+    """Yield the rows by their number of observed cells, rows with one pattern (and class) one after the other."""
+    keys = np.packbits(seen, axis=1)
+    if not shared:
+        keys = np.concatenate([keys, codes.astype(">u4")[:, None].view(np.uint8)], axis=1)
+    flat = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
+    for o in np.unique(counts[counts > 0]):
+        own = np.flatnonzero(counts == o)
+        _, first, pattern = np.unique(flat[own], return_index=True, return_inverse=True)
+        order = np.argsort(pattern, kind="stable")
+        own, pattern, first = own[order], pattern[order], own[first]
+        sorted_cells = np.argsort(~seen[first], axis=1, kind="stable")
+        observed = sorted_cells[:, :o]
+        yield from Parts(
+            observed,
+            sorted_cells[:, o:],
+            np.zeros(len(first), dtype=np.int64) if shared else codes[first],
+            np.bincount(pattern, weights=weight[own]).astype(np.float64),
+            pattern,
+            codes[own],
+            weight[own],
+            np.zeros(len(own), dtype=bool),
+            np.take_along_axis(cells[own], observed[pattern], axis=1),
+        ).bounded()
+
+
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """The climb as `em_climb.climb` sees it; `live` are the classes that still move."""
+
+    run: Callable[[Point, Flags], Moments]
+    point: Point  # of all classes: those that have arrived stay
+    weight: Array
+    lonely: Flags
+    within: Array
+    ridge: Array
+    live: Codes
+
+    def step(self, point: Point) -> tuple[Array, Point, Flags]:
+        everything = point
+        if not point.shared and len(self.live) < len(self.point.mean):
+            mean, covariance = self.point.mean.copy(), self.point.covariance.copy()
+            mean[self.live], covariance[self.live] = point.mean, point.covariance
+            everything = Point(mean, covariance)
+        secured = np.asarray(self.ridge.any(axis=1))
+        moments = self.run(everything, secured)
+        held, mended = expect([], np.zeros(self.weight.shape), everything, as_scatter(self.ridge, self.weight), secured)
+        moments = moments.add(held)
+        ahead = maximize(moments, everything, self.lonely, self.within)
+        if everything is point:
+            return moments.likelihood, ahead, mended
+        own = self.live
+        return moments.likelihood[own], Point(ahead.mean[own], ahead.covariance[own]), mended[own]
+
+    def take(self, units: Codes) -> _Problem:
+        return replace(self, live=self.live[units])
+
+    def is_inside(self, point: Point) -> Flags:
+        return ~usable(point.covariance, np.asarray(self.ridge[self.live].any(axis=1)))[1]
+
+    def secured(self, units: Codes, point: Point) -> _Problem:
+        ridge = self.ridge.copy()
+        ridge[self.live] = more_ridge(ridge[self.live], units, point)
+        return replace(self, ridge=ridge)
+
+    def bare(self, point: Point) -> Point:
+        return without_ridge(point, self.ridge[self.live])
+
+
+def complete_by_sweeps(
+    run: Sweep, weight: Array, observed: GaussianStats, form: type[Scatter], progress: Progress | None = None
+) -> CompletedStats:
+    """Return what `em.complete` would, from sums over all rows: `run(units, point, secured)` makes one pass.
+
+    `weight` (k,) is that of the rows with any cell, `observed` the statistics of their observed cells, one by one.
+    """
+    units = Units.of(observed.weight, observed.mean, observed.scatter.values)
+    shared = form is PooledScatter
+    start = units.start(shared)
+    g, d = start.covariance.shape[:2]
+
+    def passes(point: Point, secured: Flags) -> Moments:
+        return run(units, point, secured)
+
+    problem = _Problem(
+        passes, start, weight, units.lonely(shared), units.within, np.zeros((g, d)), np.arange(g, dtype=np.int64)
+    )
+    complete, reached = climb_from(problem, weight, units, form, progress)
+    secured = np.broadcast_to(reached.secured, weight.shape).astype(np.float64)
+    return CompletedStats(complete, observed.weight, secured, reached.steps, reached.moved)
+
+
+def complete_rows(
+    rows: Array,
+    codes: Codes,
+    k: int,
+    weight: Array | None,
+    form: type[Scatter],
+    progress: Progress | None = None,
+) -> CompletedStats:
+    """Return the completed statistics of rows (n, d) in memory, in chunks: no pattern is kept."""
+    n, d = rows.shape
+    check_columns(d)
+    w = np.ones(n) if weight is None else weight
+    some = ~np.isnan(rows).all(axis=1)
+    total = np.bincount(codes, weights=w * some, minlength=k).astype(np.float64)
+    observed = GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter)
+    chunks = list(row_chunks(n, max(256, CHUNK_CELLS // d)))
+
+    def run(units: Units, point: Point, secured: Flags) -> Moments:
+        def one(part: slice) -> Moments:
+            return sweep(rows[part], codes[part], w[part], units, point, secured)
+
+        return reduce(Moments.add, parallel_map(one, chunks, cost=200.0 * rows.size))
+
+    return complete_by_sweeps(run, total, observed, form, progress)
+
+
+def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
+    """Return the statistics of rows (n, d) with missing cells at what `density` expects of them, given the class.
+
+    A column without a density has no scatter.
+    """
+    used, d = list(density.used), rows.shape[1]
+    covariance = density.covariance.dense()
+    variance = np.diagonal(covariance, axis1=1, axis2=2).mean(axis=0)
+    means = density.means[:, used]
+    center, scale = means.mean(axis=0), np.sqrt(variance + means.var(axis=0))
+    units = Units(center, scale, np.zeros(means.shape), means, scale, np.zeros(len(used), dtype=bool))
+    point = Point((means - center) / scale, covariance / scale[:, None] / scale)
+    cells = rows if len(used) == d else rows[:, used]
+    moments = sweep(cells, codes, weight, units, point, np.ones(len(covariance), dtype=bool))
+    step = moments.first / np.where(moments.weight > 0, moments.weight, 1.0)[:, None]
+    if len(covariance) == 1:
+        second = moments.second - ((moments.weight[:, None] * step).T @ step)
+    else:
+        second = moments.second - moments.weight[:, None, None] * step[:, :, None] * step[:, None, :]
+    mean = density.means.copy()
+    mean[:, used] += step * scale
+    scatter = np.zeros((len(second), d, d))
+    scatter[np.ix_(range(len(second)), used, used)] = second * scale[:, None] * scale
+    shared = form is PooledScatter
+    mean[moments.weight == 0] = 0.0
+    return GaussianStats(moments.weight, mean, form(scatter[0] if shared else scatter), form)

@@ -1,0 +1,86 @@
+"""Gaussian statistics completed by passes over rows whose patterns of missing cells are too many to keep.
+
+What cells were expected to hold belongs to the fit that expected it: these statistics describe one fit to all its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NoReturn, Self
+
+from .._arrays import Array, Codes, np
+from ..errors import MergeError
+from .gaussian import GaussianStats
+from .scatter import spread
+
+
+@dataclass(frozen=True, slots=True)
+class CompletedStats:
+    """Statistics with every missing cell at what it was expected to hold, and the weight of observed cells (k, d).
+
+    `steps` are the passes made, `moved` how far the last one still moved a parameter (0: EM converged), in units of the
+    columns' standard deviations; `secured` (k,) marks classes whose covariance was kept from becoming singular.
+    """
+
+    complete: GaussianStats
+    observed: Array
+    secured: Array
+    steps: int = 0
+    moved: float = 0.0
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return len(self.observed)
+
+    @property
+    def d(self) -> int:
+        """The number of columns."""
+        return int(self.observed.shape[1])
+
+    def merge(self, other: Any) -> NoReturn:
+        """Raise MergeError: what was expected of one part's cells depends on the other part."""
+        raise MergeError.completed()
+
+    def subtract(self, other: Any) -> NoReturn:
+        """Raise MergeError: what was expected of the other rows' cells depends on the rows to be forgotten."""
+        raise MergeError.completed()
+
+    def scale(self, factor: float) -> Self:
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        return replace(self, complete=self.complete.scale(factor), observed=self.observed * factor)
+
+    def regroup(self, index: Codes, k: int) -> Self:
+        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        kept = index >= 0
+        observed, secured = np.zeros((k, self.d)), np.zeros(k)
+        np.add.at(observed, index[kept], self.observed[kept])
+        np.maximum.at(secured, index[kept], self.secured[kept])
+        return replace(self, complete=self.complete.regroup(index, k), observed=observed, secured=secured)
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        moved = spread(self.observed, index, k), spread(self.secured, index, k)
+        return type(self)(self.complete.place(index, k), *moved, self.steps, self.moved)
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        return self.observed
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields, plain = self.complete.arrays()
+        own = {"observed": self.observed, "secured": self.secured}
+        return fields | own, {"complete": plain, "steps": self.steps, "moved": self.moved}
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistics written by `arrays`; ValueError if they do not fit together."""
+        complete = GaussianStats.from_arrays(fields, plain["complete"])
+        observed, secured, steps, moved = fields["observed"], fields["secured"], plain["steps"], plain["moved"]
+        if observed.shape != complete.mean.shape or secured.shape != observed.shape[:1] or (observed < 0).any():
+            raise ValueError("shapes of completed statistics")
+        if type(steps) is not int or not isinstance(moved, int | float):
+            raise ValueError("steps of completed statistics")
+        return cls(complete, observed, secured, steps, float(moved))

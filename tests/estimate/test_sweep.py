@@ -1,0 +1,140 @@
+"""EM by passes over rows against EM on statistics of patterns: one maximum, found in two ways.
+
+Tolerance: both end at the fixed point of the same step to rounding, which slow directions of the likelihood magnify.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from suffice import GaussianDiscriminant, load
+from suffice.errors import MergeError
+from suffice.estimate import em, sweep
+from suffice.estimate.em_step import Moments
+from suffice.stats import (
+    CompletedStats,
+    DiagonalScatter,
+    FullScatter,
+    GaussianStats,
+    PatternStats,
+    PooledScatter,
+    patterns,
+)
+
+CLOSE = 1e-8
+SHARED = pytest.mark.parametrize("shared", [False, True])
+
+
+@pytest.fixture
+def table(rng):
+    codes = np.repeat([0, 1, 2], [60, 50, 40])
+    X = rng.normal(size=(150, 4)) @ (rng.normal(size=(4, 4)) + np.eye(4)) + codes[:, None] * 1.5
+    return np.where(rng.random(X.shape) < 0.25, np.nan, X), codes
+
+
+@pytest.fixture
+def bounded(monkeypatch):
+    monkeypatch.setattr(patterns, "MAX_CELLS", 10)
+
+
+@SHARED
+@pytest.mark.parametrize("weighted", [False, True])
+def test_passes_find_what_statistics_find(table, rng, shared, weighted, monkeypatch):
+    X, codes = table
+    weight = rng.integers(1, 4, size=len(X)).astype(float) if weighted else None
+    whole = GaussianDiscriminant(shared=shared).fit(X, codes, weight)
+    monkeypatch.setattr(patterns, "MAX_CELLS", 10)
+    monkeypatch.setattr(sweep, "CHUNK_CELLS", 4 * 256)
+    passes = GaussianDiscriminant(shared=shared).fit(X, codes, weight)
+    assert isinstance(passes.statistics_.blocks[0], CompletedStats)
+    assert_allclose(passes.means_, whole.means_, atol=CLOSE)
+    assert_allclose(passes.covariances_, whole.covariances_, atol=CLOSE)
+    assert_allclose(passes.predict_log_proba(X), whole.predict_log_proba(X), atol=CLOSE)
+    assert "passes over the rows" in str(passes.notes_[0])
+    assert not any("passes" in str(note) for note in whole.notes_)
+
+
+@SHARED
+def test_sums_add_over_batches(table, rng, shared):
+    """One pass over all rows equals the sum of passes over parts, in any split."""
+    X, codes = table
+    observed = GaussianStats.summarize(X, codes, 3, None, DiagonalScatter)
+    units = em.Units.of(observed.weight, observed.mean, observed.scatter.values)
+    start = units.start(shared)
+    secured = np.zeros(len(start.covariance), dtype=bool)
+    parts = np.array_split(rng.permutation(len(X)), 7)
+    sums = [sweep.sweep(X[own], codes[own], None, units, start, secured) for own in parts]
+    total = sums[0]
+    for part in sums[1:]:
+        total = total.add(part)
+    whole = sweep.sweep(X, codes, None, units, start, secured)
+    for name in Moments.__dataclass_fields__:
+        assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    missing=st.floats(0.0, 0.6),
+    form=st.sampled_from([FullScatter, PooledScatter]),
+    by_rows=st.booleans(),
+    d=st.integers(1, 4),
+)
+def test_the_likelihood_never_falls(seed, missing, form, by_rows, d):
+    """Step by step, as `progress` tells it, over patterns, weights and structures, singular ones among them."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(2, size=40)
+    X = rng.normal(size=(40, d)) @ rng.normal(size=(d, d)) + codes[:, None]
+    X = np.where(rng.random(X.shape) < missing, np.nan, X)
+    weight = rng.integers(1, 4, size=40).astype(float)
+    seen: list[tuple[int, float]] = []
+    if by_rows:
+        found = sweep.complete_rows(X, codes, 2, weight, form, lambda *step: seen.append(step))
+        singular = found.secured.any()
+    else:
+        notes = []
+        stats = PatternStats.summarize(X, codes, 2, weight, form)
+        em.complete(stats, notes.append, lambda *step: seen.append(step))
+        singular = any("usable" in note.what for note in notes)
+    if singular:  # from where a covariance is kept from becoming singular, a penalty counts too
+        return
+    reached = np.array([likelihood for _, likelihood in seen])
+    # rounding of a sum of some hundred terms
+    assert (np.diff(reached) >= -1e-12 * np.abs(reached[1:]) - 1e-10).all()
+    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
+
+
+@SHARED
+def test_such_a_model_saves_and_refuses_more_rows(table, shared, bounded, tmp_path):
+    X, codes = table
+    model = GaussianDiscriminant(shared=shared).fit(X, codes)
+    before = model.predict_proba(X)
+    model.save(tmp_path / "m.suffice")
+    assert_allclose(load(tmp_path / "m.suffice").predict_proba(X), before, rtol=0, atol=0)
+    complete = np.nan_to_num(X)
+    for more in (X, complete):
+        with pytest.raises(MergeError, match="call fit on all rows together"):
+            model.partial_fit(more, codes)
+    other = GaussianDiscriminant(shared=shared).fit(complete, codes)
+    for a, b in ((model, other), (other, model)):
+        with pytest.raises(MergeError, match="call fit on all rows together"):
+            a.merge(b)
+    np.testing.assert_array_equal(model.predict_proba(X), before)
+
+
+def test_row_order_does_not_matter(table, bounded, rng):
+    X, codes = table
+    order = rng.permutation(len(X))
+    a, b = GaussianDiscriminant().fit(X, codes), GaussianDiscriminant().fit(X[order], codes[order])
+    assert_allclose(a.covariances_, b.covariances_, atol=CLOSE)
+
+
+def test_rows_without_any_cell_count_nowhere(table):
+    X, codes = table
+    more = np.concatenate([X, np.full((5, 4), np.nan)])
+    a = sweep.complete_rows(X, codes, 3, None, FullScatter)
+    b = sweep.complete_rows(more, np.append(codes, [0] * 5), 3, None, FullScatter)
+    assert_allclose(b.complete.weight, a.complete.weight)
+    assert_allclose(b.complete.mean, a.complete.mean, atol=CLOSE)
