@@ -13,13 +13,14 @@ if TYPE_CHECKING:
     from .estimate import Dirichlet as Dirichlet
     from .estimate import NormalInverseWishart as NormalInverseWishart
     from .estimators import GaussianDiscriminant as GaussianDiscriminant
+    from .estimators import GenerativeClassifier as GenerativeClassifier
     from .estimators import MixtureDiscriminant as MixtureDiscriminant
     from .estimators import NaiveBayes as NaiveBayes
     from .estimators import load as load
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = ("GaussianDiscriminant", "MixtureDiscriminant", "NaiveBayes", "load")
+_ESTIMATORS = ("GaussianDiscriminant", "GenerativeClassifier", "MixtureDiscriminant", "NaiveBayes", "load")
 _SETTINGS = ("RDA", "Dirichlet", "NormalInverseWishart")
 _HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), **dict.fromkeys(_SETTINGS, ".estimate")}
 
@@ -27,6 +28,7 @@ __all__ = [
     "RDA",
     "Dirichlet",
     "GaussianDiscriminant",
+    "GenerativeClassifier",
     "MixtureDiscriminant",
     "NaiveBayes",
     "NormalInverseWishart",

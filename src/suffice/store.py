@@ -12,8 +12,10 @@ import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from ._arrays import Array, np
@@ -125,8 +127,13 @@ def _mode(path: Path) -> int:
     return 0o666 & ~mask
 
 
-def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Schema, ByClass]:
-    """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it."""
+def read_model(
+    path: str | os.PathLike[str], more: Mapping[str, Any] = MappingProxyType({})
+) -> tuple[dict[str, Any], Schema, ByClass]:
+    """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it.
+
+    `more` are types of statistics, by name, beside those of `suffice.stats`.
+    """
     with Path(path).open("rb") as file:
         try:
             with zipfile.ZipFile(file) as archive:
@@ -137,7 +144,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Schema, By
             raise ModelFileError.unreadable(path, f"it is no zip file that can be read ({error})") from error
     try:
         schema = _schema(document["schema"])
-        return document, schema, _statistics(document, schema, arrays)
+        return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more})
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         if isinstance(error, ModelFileError):
             raise
@@ -219,7 +226,9 @@ def _schema(saved: dict[str, Any]) -> Schema:
     return Schema(columns, named, container)
 
 
-def _statistics(document: dict[str, Any], schema: Schema, arrays: dict[str, Array]) -> ByClass:
+def _statistics(
+    document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, Any]
+) -> ByClass:
     classes = tuple(document["classes"])
     weight = arrays["weight"]
     k = len(classes)
@@ -231,7 +240,7 @@ def _statistics(document: dict[str, Any], schema: Schema, arrays: dict[str, Arra
     for number, saved in enumerate(document["statistics"]):
         prefix = f"block{number}_"
         fields = {name.removeprefix(prefix): v for name, v in arrays.items() if name.startswith(prefix)}
-        stats = STATISTICS[saved["type"]].from_arrays(fields, saved["plain"])
+        stats = kinds[saved["type"]].from_arrays(fields, saved["plain"])
         if stats.column_weight().shape[0] != k:
             raise ValueError(f"block {number} has other classes")
         blocks.append(stats)
@@ -244,6 +253,6 @@ def _sample(document: dict[str, Any], arrays: dict[str, Array], k: int, blocks: 
     prefix = "sample_"
     fields = {name.removeprefix(prefix): v for name, v in arrays.items() if name.startswith(prefix)}
     sample = Reservoir.from_arrays(fields, document["sample"])
-    if len(sample.limit) != k or len(sample.rows) != blocks:
+    if len(sample.limit) != k or len(sample.rows) > blocks:
         raise ValueError("the sample of rows has other classes or blocks")
     return sample

@@ -10,7 +10,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._arrays import Array, np
 from ..errors import SettingError
-from ..joint import JointModel
 from ..tasks import classify, label_shift
 
 
@@ -23,10 +22,9 @@ class Decisions:
         def classes_(self) -> Any: ...
 
         @property
-        def model_(self) -> JointModel: ...
+        def priors_(self) -> Array: ...
 
     _log_posterior: Callable[[Any, Any], Array]
-    _rows: Callable[[Any], tuple[Any, ...]]
 
     def predict(self, X: Any, *, priors: Any = None, costs: Any = None, reject: float | None = None) -> Any:
         """Return the most probable class of each row (n,), or the one of least expected cost, or None for no answer.
@@ -82,12 +80,9 @@ class Decisions:
         >>> model = GaussianDiscriminant(shared=True).fit([[0.0], [1.0], [8.0], [9.0]], ["low", "low", "high", "high"])
         >>> priors = model.adapt_priors([[0.3], [8.1], [8.8], [8.5]])
         >>> priors.round(3).tolist(), model.predict_proba([[4.4]], priors=priors).round(2).tolist()
-        ([0.75, 0.25], [[0.65, 0.35]])
+        ([0.75, 0.25], [[0.11, 0.89]])
         """
-        model = self.model_
-        flat = np.zeros(len(model.classes))
-        log_likelihood = classify.log_posterior(model, self._rows(X), flat)
-        found = label_shift.adapt_priors(log_likelihood, np.exp(model.log_prior))
+        found = label_shift.adapt_priors(self._log_posterior(X, "uniform"), self.priors_)
         if not found.finished:
             warnings.warn(
                 f"EM for the class priors had not converged after {label_shift.MOST_STEPS} steps; the classes can "

@@ -8,17 +8,22 @@ from typing import Any
 from .._arrays import np
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
+from ..selection.member_family import MemberFamily
+from ..selection.pieces import MemberRows, MemberStats
 from ..stats import CompletedStats, PatternStats
 from ..store import read_model
 from ._persistence import unplain
 from ._queries import GenerativeEstimator
+from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
 from .mixture import MixtureDiscriminant
 from .naive_bayes import NaiveBayes
 
 ESTIMATORS: dict[str, type[GenerativeEstimator]] = {
-    t.__name__: t for t in (GaussianDiscriminant, MixtureDiscriminant, NaiveBayes)
+    t.__name__: t for t in (GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes)
 }
+
+PIECES = {"MemberRows": MemberRows, "MemberStats": MemberStats}
 
 
 def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
@@ -36,7 +41,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
     >>> load(path).predict([["blue"]]).tolist()
     ['cold']
     """
-    document, schema, statistics = read_model(path)
+    document, schema, statistics = read_model(path, PIECES)
     try:
         kind = ESTIMATORS[document["estimator"]]
         settings = {name: unplain(value) for name, value in document["settings"].items()}
@@ -58,11 +63,12 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
 
 
 def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], columns: int) -> None:
-    positions = sorted(p for block in blocks for p in block.positions)
+    positions = sorted(p for b in blocks if not isinstance(b.family, MemberFamily) for p in b.positions)
     if positions != list(range(columns)) or len(blocks) != len(statistics):
         raise ValueError("blocks do not cover the columns")
     for block, stats in zip(blocks, statistics, strict=True):
         kept = type(block.family.zero(1, 1))
         known = type(stats) is kept or (kept is PatternStats and isinstance(stats, CompletedStats))
+        known |= kept is MemberRows and isinstance(stats, MemberStats)
         if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")

@@ -14,6 +14,7 @@ from ..estimate import FAMILIES, RDA, Block, Dirichlet, Family, NormalInverseWis
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..schema import Schema
+from ..selection.member_family import MemberFamily
 from ..stats import ByClass
 from ..store import write_model
 
@@ -41,11 +42,8 @@ def save_fitted(
 
 def plain(value: Any) -> Any:
     """Return a setting as JSON values; dicts, tuples, arrays and families carry a tag."""
-    if isinstance(value, GaussianFamily):
-        structure = next(name for name, kind in STRUCTURES.items() if kind is value.structure)
-        return {"gaussian": [structure, value.shared, value.fourth]}
-    if isinstance(value, MixtureFamily):
-        return {"mixture": [plain(value.inner), value.within]}
+    if isinstance(value, GaussianFamily | MemberFamily | MixtureFamily):
+        return _plain_family(value)
     if isinstance(value, np.random.RandomState):
         return None  # a generator has no value to write down; the fitted model does not need it
     for tag, kind in SETTINGS.items():
@@ -70,6 +68,15 @@ def plain(value: Any) -> Any:
     raise SettingError(f"{value!r} cannot be written to a model file. Next: use a family that suffice ships.")
 
 
+def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict[str, Any]:
+    if isinstance(family, MemberFamily):
+        return {"members": family.numbers}
+    if isinstance(family, MixtureFamily):
+        return {"mixture": [plain(family.inner), family.within]}
+    structure = next(name for name, kind in STRUCTURES.items() if kind is family.structure)
+    return {"gaussian": [structure, family.shared, family.fourth]}
+
+
 def unplain(plain: Any) -> Any:
     """Return the setting that `plain` wrote."""
     if not isinstance(plain, dict):
@@ -79,6 +86,8 @@ def unplain(plain: Any) -> Any:
     ((tag, content),) = plain.items()
     if tag == "gaussian":
         return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
+    if tag == "members":
+        return MemberFamily(int(content))
     if tag == "mixture":
         return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]))
     if tag in SETTINGS:
