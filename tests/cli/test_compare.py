@@ -15,12 +15,12 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.cli.comparison import calibration_error
 from suffice.datasets import penguins_path
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
-ORDER = ["full", "shared", "diagonal", "spherical", "nb", "logistic"]
+ORDER = ["auto", "full", "shared", "diagonal", "spherical", "nb", "logistic"]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +43,7 @@ def test_scores_are_those_of_scikit_learns_cross_validation(cli, frame, folds, s
     assert list(found) == ORDER
     y, mixed, numbers = frame["species"], frame.drop(columns=["species", "year"]), frame[NUMBERS[:-1]]
     models = {
+        "auto": (GenerativeClassifier(), mixed),
         "full": (GaussianDiscriminant(), numbers),
         "shared": (GaussianDiscriminant(shared=True), numbers),
         "diagonal": (GaussianDiscriminant("diagonal"), numbers),
@@ -71,8 +72,14 @@ def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
     document = json.loads(done.out)
     found = {model["model"]: model for model in document["models"]}
     assert document["by"] == "loo"
-    assert {name: model["judged_by"] for name, model in found.items()} == dict.fromkeys(ORDER[:-1], "loo") | {
-        "logistic": "folds"
+    assert all(m["loo_log_loss"] == m["log_loss"] for m in found.values() if m["judged_by"] == "loo")
+    assert found["auto"]["loo_log_loss"] == GenerativeClassifier().fit(
+        part.drop(columns=["species", "year"]), part["species"]
+    ).loss_
+    assert found["logistic"]["loo_log_loss"] is None
+    assert {name: model["judged_by"] for name, model in found.items()} == dict.fromkeys(ORDER, "loo") | {
+        "auto": "folds",
+        "logistic": "folds",
     }
     y, mixed, numbers = part["species"], part.drop(columns=["species", "year"]), part[NUMBERS[:-1]]
     classes = np.unique(y)
@@ -101,7 +108,7 @@ def test_models_that_would_take_many_refits_are_judged_by_folds(cli, write) -> N
     done = cli("compare", data, "--target", "y", "--by", "loo", "--folds", "2", "--json")
     judged = {model["model"]: (model["judged_by"], model["notes"]) for model in json.loads(done.out)["models"]}
     assert {name: by for name, (by, _) in judged.items()} == {
-        **dict.fromkeys(["full", "shared", "logistic"], "folds"),
+        **dict.fromkeys(["auto", "full", "shared", "logistic"], "folds"),
         **dict.fromkeys(["diagonal", "spherical", "nb"], "loo"),
     }
     assert "judged by folds" in judged["full"][1][0]

@@ -24,13 +24,13 @@ def fit(
     *,
     target: Column,
     output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
-    model: ModelName = "nb",
+    model: ModelName = "auto",
     family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     weight: Column | None = None,
     priors: Literal["empirical", "uniform"] = "empirical",
-    divisor: Literal["mle", "unbiased"] = "mle",
+    divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
     keep_rows: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0))] = 2000,
@@ -49,8 +49,9 @@ def fit(
     output
         File to write the model to, by custom with the ending .suffice.
     model
-        `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class over
-        the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
+        `auto`: several models on all columns, each judged on rows it has not seen and pooled for probabilities to
+        trust. `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class
+        over the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
         classes, `diagonal` with independent columns, `spherical` with one variance for all columns; `mixture` is
         several Gaussians per class, each with its own covariance.
     family
@@ -67,13 +68,14 @@ def fit(
     priors
         Class priors: the classes' shares of the rows, or all equal.
     divisor
-        Divide sums of squares by n (maximum likelihood) or by n - 1.
+        Not for auto: divide sums of squares by n (`mle`, maximum likelihood) or by n - 1; mle if not given.
     smoothing
         For nb: added to the count of every category; 1 if not given.
     shrinkage
         For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
     keep_rows
-        How many rows the model file holds as they are, for answers that need rows; 0 for none.
+        How many rows the model file holds as they are, for answers that need rows; 0 for none. For auto at least 50:
+        it judges its models by them.
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
@@ -81,7 +83,9 @@ def fit(
         raise UsageProblem(f"--family is for --model nb; --model {model} is made of Gaussians.")
     if components is not None and model != "mixture":
         raise UsageProblem(f"--components is for --model mixture, not {model}.")
-    if shrinkage is not None and model == "nb":
+    if divisor is not None and model == "auto":
+        raise UsageProblem("--divisor is for the other models; --model auto averages over what is not known.")
+    if shrinkage is not None and model in ("auto", "nb"):
         raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
     check_writable(output, [(data, "table")])
     with progress(common, f"Learning from {data.name}"):
