@@ -60,7 +60,7 @@ def main() -> int:
     print("Eleven rows have empty cells. They are used as they are: nothing is filled in or thrown away.\n")
     print("1. Which kind of model suits? Each one is judged on penguins it has not seen.")
     status = _command("compare", TABLE, "--target", "species")
-    print("2. Fit naive Bayes, which takes numbers and text side by side, on all rows, and save it.")
+    print("2. Fit the automatic classifier, several models pooled, on all rows, and save it.")
     status = status or _command("fit", TABLE, "--target", "species", "-o", MODEL)
     print(f"3. Ask it about five new penguins, most of them known in part ({NEW}).")
     status = status or _command("predict", MODEL, NEW, "-o", ANSWERS)
