@@ -99,22 +99,24 @@ def describe(training: Training, target: str, by: str, folds: int, seed: int) ->
 
 def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     """Return the comparison as lines of text."""
-    rows = [["model", "", "by", "accuracy", "loo loss", "cv loss", "calib. error", "fit time"]]
+    rows = [["model", "", "accuracy", "loo loss", "cv loss", "calib.", "fit time"]]
     for r in results:
         crossed = r.log_loss if r.judged_by == "folds" else None
         scores = map(_number, (r.accuracy, r.loo_log_loss, crossed, r.calibration_error))
-        rows.append([r.name, r.title, r.judged_by or "-", *scores, _time(r.fit_seconds)])
+        rows.append([r.name, r.title, *scores, _time(r.fit_seconds)])
     commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
     lines = [
         _headline(setup),
         "",
-        *align(rows, left=(0, 1, 2)),
+        *align(rows, left=(0, 1)),
         "",
-        f"accuracy      share of rows given their true class; {commonest}",
-        f"loo loss      mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}, every row left out in turn",
-        "cv loss       the same by cross-validation; lower is better in both",
-        f"calib. error  mean gap between confidence and share right, in {BINS} bins; lower is better",
-        f"fit time      {FIT_TIMES[setup['by']]}",
+        f"accuracy  share of rows given their true class; {commonest}",
+        f"loo loss  mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}, every row left out in turn",
+        "cv loss   the same by cross-validation; lower is better in both",
+        f"calib.    mean gap between confidence and share right, in {BINS} bins; lower is better",
+        f"fit time  {FIT_TIMES[setup['by']]}",
+        "",
+        "Accuracy and calib. are by cross-validation where there is a cv loss, else by leave-one-out.",
     ]
     notes = _notes(setup, results)
     return lines if not notes else [*lines, "", *notes]

@@ -78,9 +78,9 @@ def fit(
         it judges its models by them.
     """
     if smoothing is not None and model != "nb":
-        raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
+        raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")
     if family and model != "nb":
-        raise UsageProblem(f"--family is for --model nb; --model {model} is made of Gaussians.")
+        raise UsageProblem(f"--family is for --model nb, not {model}.")
     if components is not None and model != "mixture":
         raise UsageProblem(f"--components is for --model mixture, not {model}.")
     if divisor is not None and model == "auto":

@@ -77,7 +77,7 @@ def _members(estimator: Any) -> dict[str, Any]:
 
 def _meaning(kind: str, settings: dict[str, Any]) -> str:
     if kind == "GenerativeClassifier":
-        return "Several models pooled; what is said of columns is their joint model, which fills, draws and doubts rows."
+        return "Several models pooled. Columns are described by the joint model, which fills cells and draws rows."
     if kind == "NaiveBayes":
         return "Naive Bayes: within a class, columns (or blocks of columns) are independent of each other."
     mixture = kind == "MixtureDiscriminant"
