@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
 from suffice.cli.files import read_table
 from suffice.cli.show import percent, plus_minus
 from suffice.datasets import penguins_path
@@ -239,6 +239,22 @@ def test_show_tells_classes_columns_and_rows(cli, model) -> None:
     }
     for word in ["Adelie", "344", "Biscoe", "body_mass_g", "gaussian", "categorical"]:
         assert word in text
+
+
+def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(cli, tmp_path, penguins) -> None:
+    file = tmp_path / "m"
+    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--quiet").status == 0
+    expected = GenerativeClassifier().fit(penguins.drop_columns(["species"]), penguins["species"])
+    facts, text = json.loads(cli("show", file, "--json").out), cli("show", file).out
+    assert facts["model"] == "GenerativeClassifier"
+    assert facts["loss"] == pytest.approx(expected.loss_, rel=1e-9)
+    for found, member in zip(facts["members"], sorted(expected.members_, key=lambda m: -m["weight"]), strict=True):
+        assert found["name"] == member["name"]
+        assert [found[k] for k in ("weight", "loss", "temperature")] == pytest.approx(
+            [member[k] for k in ("weight", "loss", "temperature")], rel=1e-6
+        )
+        assert member["name"] in text
+    assert max(map(len, text.splitlines())) <= 100
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

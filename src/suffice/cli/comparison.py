@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,7 @@ from .training import Training
 LEAST_PROBABILITY = 1e-15  # log-loss of a class called impossible: 34.5 nats instead of infinity
 BINS = 15
 MOST_NOTES = 2  # shown per model
+NOTE_WIDTH = 96
 
 
 @dataclass(slots=True)
@@ -119,7 +121,8 @@ def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
         "Accuracy and calib. are by cross-validation where there is a cv loss, else by leave-one-out.",
     ]
     notes = _notes(setup, results)
-    return lines if not notes else [*lines, "", *notes]
+    wrapped = [part for note in notes for part in textwrap.wrap(note, NOTE_WIDTH, subsequent_indent="  ")]
+    return [*lines, "", *wrapped] if notes else lines
 
 
 FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -190,7 +191,8 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
     lines.append("Numbers: mean ± standard deviation. Categories: probability within the class.")
-    lines += [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
+    notes = [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
+    lines += [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
     return lines
 
 
