@@ -179,10 +179,11 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, help="only these")
     parser.add_argument("--out", type=Path, default=FOLDS, help="the file of folds")
     parser.add_argument("--only-report", action="store_true", help="measure nothing, write the summary again")
+    parser.add_argument("--remark", default="", help="what else to know of this run, for the summary")
     options = parser.parse_args()
     if not options.only_report:
         run(options)
-    write(report(lines(options.out), options.rows))
+    write(report(lines(options.out), options.rows, options.remark))
 
 
 if __name__ == "__main__":

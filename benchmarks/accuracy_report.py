@@ -34,7 +34,7 @@ missing and categorical cells as they are. LogisticRegression's C (9 values) and
 rate, leaves and rounds are tuned by log-loss in three folds; QDA has a shrinkage of 0.001, without which it often
 fails; RandomForest has 300 trees.
 
-Machine: {machine}.
+Machine: {machine}.{remark}
 
 {summary}
 
@@ -111,7 +111,7 @@ def by_table(loss: pd.DataFrame, shapes: dict[str, str]) -> list[str]:
     return rows
 
 
-def report(found: list[dict[str, Any]], rows: int) -> str:
+def report(found: list[dict[str, Any]], rows: int, remark: str = "") -> str:
     """Return the section for RESULTS.md."""
     found = complete([line for line in found if line["rows"] == rows])
     loss = means(found, "loss")
@@ -128,6 +128,7 @@ def report(found: list[dict[str, Any]], rows: int) -> str:
         bins=BINS,
         machine=f"{os.cpu_count()} cores ({platform.machine()}), suffice {version('suffice')}, scikit-learn "
         f"{version('scikit-learn')}",
+        remark=f" {remark}" if remark else "",
         summary="\n".join(against_each(loss, others)),
         new=len(new),
         summary_new="\n".join(against_each(loss.loc[new], {what: frame.loc[new] for what, frame in others.items()})),
