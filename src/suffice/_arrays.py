@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
-from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "cholesky",
     "digamma",
     "eigh",
+    "gammaincc",
     "gammaln",
     "invert_triangular",
     "is_sparse",

@@ -11,8 +11,9 @@ from ..selection import leave_one_out
 from ..selection.leave_one_out import log_densities
 from ..tasks import conformal, outliers
 from ..tasks.explain import contributions
+from ..tasks.outlier_laws import HotellingLaw
 from ._labels import read_labels
-from ._simulated import hotelling_law, make_replicates
+from ._simulated import exact_law, make_replicates
 from ._validation import what_was_learned
 
 
@@ -110,13 +111,13 @@ class Reasons:
         [1.0, 0.0526, 0.0]
         """
         owner = cast(Any, self)
-        model, law = owner.model_, hotelling_law(owner, owner.model_)
+        model, law = owner.model_, exact_law(owner, owner.model_)
         if y is None:
             exact = law is not None and len(model.classes) == 1
             return outliers.pvalues(model, owner._rows(X), [] if exact else self._replicates(model), law)
         coded, n = owner._encode(X)
         codes = self._known_codes(y, n)
-        if law is not None:
+        if isinstance(law, HotellingLaw):
             return outliers.own_pvalues(model, owner._rows(X), codes, [], law, None)
         found = log_densities(what_was_learned(owner), coded, codes, None)
         left_out = np.where(found.order > 0, -np.inf, found.score)
