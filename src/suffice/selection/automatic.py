@@ -15,7 +15,7 @@ from typing import Any
 from .._arrays import Array, Codes, log_softmax, np, pattern_groups, single_blas_thread
 from ..densities import MultivariateT
 from ..estimate.notes import Note
-from .columns import INTERVALS, FrozenColumns, MixedRows
+from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
 from .members.dependence import DependenceMember
@@ -23,6 +23,7 @@ from .members.hats import STRENGTHS as HAT_STRENGTHS
 from .members.hats import HatMember
 from .members.levels import STRENGTHS as LEVEL_STRENGTHS
 from .members.levels import LevelMember
+from .members.subclasses import LEAST_ROWS, Split, SubclassDensity, choose_split
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats
 from .stacking import Judge, Stack, centred, without_each
@@ -32,6 +33,7 @@ COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
 MOST_COLUMNS = 100  # with a weight of their own
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 PSEUDO = 0.5  # pseudo-count of each class
+MOST_NUMBERS = 200  # of columns whose classes are split into parts
 ENOUGH = 100  # complete rows to choose Gaussian settings on
 
 
@@ -125,11 +127,13 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
+    parts = _subclass_member(sample, stats, judge, float(weight.sum()))
+    if parts is not None:
+        members.append(parts)
     columns = _most_telling(candidates, judge)
     stack = _pool(members, [part for *_, part in columns], judge)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
-    pooled = stack.scores([member.held_out for member in members] + [part for *_, part in columns], judge.offset)
-    held_out = raise_floor(log_softmax(pooled), judge.offset, floor)
+    held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
     return Automatic(
         stats.columns,
         np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))),
@@ -204,6 +208,10 @@ def _gaussian_members(
 
 def _gaussian_scores(columns: FrozenColumns, kind: str, density: MultivariateT, rows: MixedRows) -> Array:
     return density.log_density(columns.gaussian(kind, rows))
+
+
+def _subclass_scores(columns: FrozenColumns, used: Codes, density: SubclassDensity, rows: MixedRows) -> Array:
+    return density.log_density(columns.gaussian(SCORES, rows)[:, used])
 
 
 def _hat_scores(model: HatMember, rows: MixedRows) -> Array:
@@ -309,3 +317,25 @@ def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Memb
     model = DependenceMember(stats.pairs[bins], starts[bins], setting["strength"])
     scores = partial(_dependence_scores, model, stats.columns, bins)
     return Member("one-dependence", setting, loss, temperature, held_out, scores)
+
+
+def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: float) -> Member | None:
+    """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers."""
+    columns = stats.columns
+    numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
+    if total < LEAST_ROWS or len(numbers) < 2 or len(numbers) > MOST_NUMBERS:
+        return None
+    cells = columns.gaussian(SCORES, sample.rows)[:, numbers]
+    k = judge.offset.shape[1]
+    filled = cells
+    if np.isnan(cells).any():
+        whole = WishartMember(complete_tied(stats.gaussian[SCORES], lambda note: None)).restricted(numbers)
+        filled = fill_blindly(cells, whole.stats)
+    parts, strength, sphere, held_out = choose_split(
+        filled, sample.codes, sample.weight, k, lambda scores: judge.temperature(scores)[0]
+    )
+    density = Split.of(filled, sample.codes, sample.weight, k, parts).density(strength, sphere)
+    loss, temperature = judge.temperature(held_out)
+    setting = {"parts": parts, "strength": strength, "sphere": sphere}
+    scores = partial(_subclass_scores, columns, numbers, density)
+    return Member("gaussians of parts, scores", setting, loss, temperature, held_out, scores)

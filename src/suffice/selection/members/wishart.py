@@ -121,6 +121,39 @@ class WishartMember:
             if endless:
                 yield sphere, np.inf, tied
 
+    def new_rows_path(
+        self, rows: Array, strengths: tuple[float, ...], spheres: tuple[float, ...]
+    ) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, F): F (n, k) log densities of new rows, as `density(a, γ).log_density` gives them."""
+        p, k = self.stats.mean.shape[1], len(self.stats.weight)
+        finite = np.array([a for a in strengths if np.isfinite(a)])
+        weight = np.maximum(self.stats.weight, 0.5)
+        for sphere in spheres:
+            lower = cholesky(self._base(self.within, sphere, self.freedom), lower=True)
+            log_det, turn = 2.0 * float(np.log(np.diagonal(lower)).sum()), invert_triangular(lower)
+            turned, means = rows @ turn.T, self.stats.mean @ turn.T
+            scores, tied = np.empty((len(finite), len(rows), k)), np.empty((len(rows), k))
+            values, vectors = np.linalg.eigh(turn @ self.stats.scatter.values @ turn.T)
+            values = np.maximum(values, 0.0)
+            for c in range(k):
+                shift = turned - means[c]
+                squares = np.einsum("ij,ij->i", shift, shift) / self.freedom
+                tied[:, c] = log_student(squares, log_det + p * np.log(self.freedom), weight[c], self.freedom + 1.0, p)
+                shift = shift @ vectors[c]
+                levels = finite + values[c][:, None]
+                found = log_student(
+                    (shift * shift) @ (1.0 / levels),
+                    log_det + np.log(levels).sum(axis=0),
+                    weight[c],
+                    finite + weight[c] + 1.0,
+                    p,
+                )
+                scores[:, :, c] = found.T
+            for a, own in zip(finite, scores, strict=True):
+                yield sphere, float(a), own
+            if any(np.isinf(a) for a in strengths):
+                yield sphere, np.inf, tied
+
     def _base(self, within: Array, sphere: float, freedom: float) -> Array:
         base = (1.0 - sphere) / freedom * within
         base[np.diag_indices(len(base))] += sphere * self.tau + JITTER
