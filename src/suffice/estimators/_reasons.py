@@ -123,19 +123,24 @@ class Reasons:
         left_out = np.where(found.order > 0, -np.inf, found.score)
         return outliers.own_pvalues(model, owner._rows(X), codes, self._replicates(model), None, left_out)
 
-    def predict_set(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, alpha: float = 0.1, *, allow_empty: bool = True) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
         rows and their own classes, each by the exact leave-one-out posterior. That needs no rows set aside, and what
-        the model gets wrong makes sets larger, not wrong. The most probable class is always in, so that no set is
-        empty. With fewer than 1 / α − 1 rows every class is.
+        the model gets wrong makes sets larger, not wrong. With fewer than 1 / α − 1 rows every class is in every set.
+
+        A model that is right more often than 1 − α needs no second class in any set, and has some to spare: then the
+        sets of the rows it is least sure of are empty, or coverage would be above 1 − α. Give a smaller α, or
+        `allow_empty=False`.
 
         Parameters
         ----------
         X : table (n, d)
         alpha : float, above 0 and below 1
             Share of rows whose set may lack their class. Over all classes: rare ones may be missed more often.
+        allow_empty : bool
+            If False, the most probable class is in every set, and coverage may be higher than 1 − α.
 
         Raises
         ------
@@ -169,7 +174,7 @@ class Reasons:
             sample.represented(owner.statistics_.weight),
             float(told),
         )
-        return conformal.class_sets(owner._log_posterior(X, None), limit)
+        return conformal.class_sets(owner._log_posterior(X, None), limit, allow_empty)
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         """Return leave-one-out log posteriors of the rows that the statistics keep, made once for a model."""
@@ -178,7 +183,7 @@ class Reasons:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
                 raise DataError(
-                    "This model keeps no rows to judge itself by. Next: fit it again with this version of suffice."
+                    "This model keeps no rows to judge itself by. Next: fit it again, with keep_rows=2000 (the default)."
                 )
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
