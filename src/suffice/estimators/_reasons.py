@@ -183,7 +183,7 @@ class Reasons:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
                 raise DataError(
-                    "This model keeps no rows to judge itself by. Next: fit it again, with keep_rows=2000 (the default)."
+                    "This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000."
                 )
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
