@@ -182,9 +182,7 @@ class Reasons:
         if known is None or known[0] is not model:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
-                raise DataError(
-                    "This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000."
-                )
+                raise DataError("This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000.")
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
         return known[1]
