@@ -168,6 +168,11 @@ class FrozenColumns:
             parts.append(hot)
         return np.concatenate(parts, axis=1)
 
+    def known(self, rows: MixedRows) -> NDArray[np.bool_]:
+        """Return which cells say something (n, columns): those neither missing nor of an unknown level."""
+        levels = [(own >= 0) & (own < len(known)) for own, known in zip(rows.levels, self.vocabulary, strict=True)]
+        return np.column_stack([~np.isnan(rows.numbers), *levels])
+
     def normal_scores(self, numbers: Array) -> Array:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
         out = np.empty(numbers.shape)

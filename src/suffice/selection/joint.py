@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import Array, np, single_blas_thread
-from ..densities import Full, Gaussian
+from ..densities import Full, Gaussian, Spherical
 from ..estimate.likelihood import estimate_categorical
 from ..estimate.notes import Note
 from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats, ThinScatter
@@ -22,12 +22,14 @@ def gaussian_by_density(stats: PatternStats, rows: Array, codes: Any, weight: Ar
     `rows` (n, d), NaN where missing, are judged under their own class, each left out; `weight` (n,) is theirs.
     """
     notes: list[Note] = []
-    done = complete_tied(stats, notes.append)
+    done = complete_tied(stats)
     share = done.weight / done.weight.sum()
     apart = done.mean - share @ done.mean
     total = np.einsum("kdd->d", done.scatter.values) / done.weight.sum() + share @ apart**2
     rounding = (1e-12 * np.abs(done.mean).max(axis=0)) ** 2
     used = np.flatnonzero((total > rounding) & (total > 1e-300))
+    if not len(used):
+        return Gaussian(done.mean, Spherical(np.ones(1), 0), ()), notes
     scale, center = np.sqrt(total[used]), (share @ done.mean)[used]
     scatter = done.scatter.values[:, used][:, :, used] / scale[:, None] / scale
     member = WishartMember(

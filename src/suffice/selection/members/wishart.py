@@ -121,6 +121,51 @@ class WishartMember:
             if endless:
                 yield sphere, np.inf, tied
 
+    def marginal_left_out(self, left: LeftOut, seen: Codes, strength: float, sphere: float) -> Array:
+        """Return log densities (n, k) of rows that have the columns `seen` alone, each left out, classes balanced.
+
+        The formulas are those of `path`, on the blocks of the matrices; what an average row of another class would take
+        away is known from traces, as Σ_j d_jᵀ M⁻¹ d_j = tr(M⁻¹ S).
+        """
+        removal, o = _Removal.of(self, left), len(seen)
+        freedom = max(self.freedom - removal.usual, 1.0)
+        block = np.ix_(seen, seen)
+        base = self._base(self.within, sphere, freedom)[block]
+        scatter = self.stats.scatter.values[:, seen][:, :, seen]
+        endless = np.isinf(strength)
+        matrix = np.broadcast_to(base * freedom, scatter.shape) if endless else strength * base + scatter
+        inverse = np.linalg.inv(matrix)
+        log_det = np.linalg.slogdet(matrix)[1]
+        means = self.stats.mean[:, seen]
+        own = left.rows - means[left.codes]
+        lighter = (1.0 - sphere) * removal.h if endless else strength * (1.0 - sphere) / freedom * removal.h
+        out = np.empty((len(left.rows), len(means)))
+        for c in range(len(means)):
+            mine = left.codes == c
+            shift = left.rows - means[c]
+            half = own @ inverse[c]
+            length, cross = np.einsum("ij,ij->i", half, own), np.einsum("ij,ij->i", half, shift)
+            stretch, weight = np.where(mine, removal.stretch, 1.0), np.maximum(self.stats.weight[c], 0.5)
+            beta = lighter if endless else lighter + np.where(mine, removal.h, 0.0)
+            left_over = np.maximum(1.0 - beta * length, LEAST)
+            turned = shift @ inverse[c]
+            squares = np.einsum("ij,ij->i", turned, shift) * stretch**2 + beta * (cross * stretch) ** 2 / left_over
+            log_dets = log_det[c] + np.log(left_over)
+            rest = np.where(mine, removal.rest, weight)
+            n, lost = self.stats.weight[c], removal.usual
+            if not endless and n > lost:
+                h = lost * n / (n - lost)
+                usual = float(np.vdot(inverse[c], scatter[c])) / n
+                kept = max(1.0 - h * usual, LEAST)
+                others = ~mine
+                squares = squares + others * (h / kept / n) * np.einsum("ij,jk,ik->i", turned, scatter[c], turned)
+                squares = squares + others * usual * (lost / (n - lost)) ** 2
+                log_dets = log_dets + others * np.log(kept)
+                rest = np.maximum(rest - others * lost, 0.5)
+            df = freedom + 1.0 if endless else strength + rest + 1.0
+            out[:, c] = log_student(squares, log_dets, rest, df, o)
+        return out
+
     def new_rows_path(
         self, rows: Array, strengths: tuple[float, ...], spheres: tuple[float, ...]
     ) -> Iterator[tuple[float, float, Array]]:
