@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
+from suffice import (
+    RDA,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    MixtureDiscriminant,
+    NaiveBayes,
+    NormalInverseWishart,
+)
 from suffice.testing import check_model
 
 NUMBERS = {
@@ -14,6 +21,7 @@ NUMBERS = {
     "spherical": lambda: GaussianDiscriminant("spherical"),
     "rda": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.2)),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, tol=1e-3, random_state=0),
+    "automatic": lambda: GenerativeClassifier(),
     "single": lambda: MixtureDiscriminant(1),
     "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
     "prior, diagonal": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart(strength=5.0)),
@@ -42,7 +50,8 @@ def test_mixed_columns(rng):
     X[:, 2] = rng.random(n) < 0.3 + 0.2 * (np.arange(n) % 3)
     X[:, 3] = rng.poisson(2 + np.arange(n) % 3)
     X[rng.random(X.shape) < 0.1] = None
-    check_model(NaiveBayes({3: "poisson"}).fit(X, y), X, y)
+    for estimator in (NaiveBayes({3: "poisson"}), GenerativeClassifier()):
+        check_model(estimator.fit(X, y), X, y, tolerance=1e-6)
 
 
 def test_columns_of_zeros_and_ones(rng):

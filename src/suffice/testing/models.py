@@ -121,7 +121,7 @@ def _marginals(case: _Case, rng: Any) -> None:
     if holed is None or not all(hasattr(density, "marginal") for density in densities):
         return
     total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
-    for block, density, part in zip(case.model._blocks, densities, case.model._rows(case.X), strict=True):
+    for block, density, part in zip(case.model._blocks, densities, case.model._rows(case.X), strict=False):
         kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
         if kept:
             total += density.marginal(kept).log_density(part[:, kept])
