@@ -19,6 +19,7 @@ from .outlier_laws import TAIL, Flags, HotellingLaw, Law, share_beyond
 
 NEGLIGIBLE = -30.0  # log posterior of a class whose p-value does not count
 CHUNK_ROWS = 1 << 14
+POINTS, REACH = 3000, 9.0  # roots of distances at which the law is tabulated; squared distances up to 162
 
 
 class Replicate(NamedTuple):
@@ -36,6 +37,7 @@ class Null:
     distances: Sequence[Array]  # (m,) ascending, of each class's own rows
     law: Law | None
     observed: Flags
+    table: Array  # (points, k) p-values by the law, by root of distance; none for one class
     combined: Array  # (m,) ascending posterior means of p-values
     below: Array  # (m + 1,) share of rows below each, by class prior
 
@@ -43,14 +45,15 @@ class Null:
     def make(cls, replicates: Sequence[Replicate], law: Law | None, observed: Flags) -> Null:
         """Summarise simulated rows from which the cells not observed (d,) are taken away."""
         if not replicates:  # one class, whose law is known
-            return cls([], law, observed, np.zeros(0), np.zeros(0))
+            return cls([], law, observed, np.zeros(0), np.zeros(0), np.zeros(0))
         k = len(replicates[0].model.log_prior)
         found = [measure(r.model, hide(r.rows, observed)) for r in replicates]
         codes = np.concatenate([r.codes for r in replicates])
         distance = np.concatenate([part[0] for part in found])
         posterior = np.concatenate([part[1] for part in found])
         own = [np.sort(distance[codes == c, c]) for c in range(k)]
-        null = cls(own, law, observed, np.zeros(0), np.zeros(0))
+        table = np.zeros(0) if law is None or k == 1 else _tabulate(law, observed, k)
+        null = cls(own, law, observed, table, np.zeros(0), np.zeros(0))
         if k == 1:
             return null
         combined = null.average(distance, posterior)
@@ -58,18 +61,34 @@ class Null:
         prior = np.exp(replicates[0].model.log_prior)
         weight = (prior / np.maximum(np.bincount(codes, minlength=k), 1))[codes][order]
         below = np.concatenate([[0.0], np.cumsum(weight)])
-        return cls(own, law, observed, combined[order], below / below[-1])
+        return cls(own, law, observed, table, combined[order], below / below[-1])
 
     def by_class(self, distance: Array, c: int) -> Array:
         """Return the p-values of rows (n,) at these distances from class c."""
         return share_beyond(self.distances[c], distance)
+
+    def _look_up(self, distance: Array) -> Array:
+        """Return the p-values (n, k) that the law gives these distances, to 4e-4 of each; the rest is coarser."""
+        assert self.law is not None
+        place = np.sqrt(np.maximum(distance, 0.0))
+        place *= POINTS / REACH
+        index = np.minimum(place, POINTS - 1).astype(np.intp)
+        place -= index
+        columns = np.arange(distance.shape[1])
+        low = self.table[index, columns]
+        index += 1
+        p = low + place * (self.table[index, columns] - low)
+        far = np.flatnonzero((place > 1.0).any(axis=1))
+        if len(far):
+            p[far] = self.law.new_row(distance[far], self.observed)
+        return np.asarray(p)
 
     def average(self, distance: Array, posterior: Array) -> Array:
         """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k)."""
         if self.law is not None:
             if not (self.observed & self.law.used).any():
                 return np.ones(len(distance))
-            p = self.law.new_row(distance, self.observed)
+            p = self.law.new_row(distance, self.observed) if not len(self.table) else self._look_up(distance)
             return np.asarray((np.exp(posterior) * p).sum(axis=1))
         total = np.zeros(len(distance))
         for c in range(distance.shape[1]):
@@ -89,6 +108,13 @@ class Null:
         tail = combined < start  # a p-value is continuous in the row where theirs are
         share[tail] = combined[tail] * ((1.0 + m * self.below[max(low, 0) + 1]) / (1.0 + m) / max(start, 1e-300))
         return np.asarray(np.minimum(share, 1.0))
+
+
+def _tabulate(law: Law, observed: Flags, k: int) -> Array:
+    if not (observed & law.used).any():
+        return np.zeros(0)
+    root = np.linspace(0.0, REACH, POINTS + 1)
+    return law.new_row(np.repeat(root[:, None] ** 2, k, axis=1), observed)
 
 
 def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: Law | None = None) -> Array:
