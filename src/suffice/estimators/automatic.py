@@ -10,7 +10,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
-from ..densities import Full, Product
+from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError
 from ..estimate import FAMILIES, Block, Note, Settings, class_log_prior
 from ..estimate.families import GaussianFamily
@@ -18,7 +18,7 @@ from ..joint import JointModel
 from ..schema import Kind, Schema
 from ..selection.automatic import Automatic, choose
 from ..selection.columns import FrozenColumns
-from ..selection.joint import choose_joint
+from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats, TableRows
 from ..selection.reasons import contributions
@@ -101,6 +101,15 @@ class GenerativeClassifier(GenerativeEstimator):
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
+
+        Every row needs a label. The members are chosen here; after an edit, when next asked for.
+        """
+        super().fit(X, y, sample_weight)
+        _ = self._automatic
+        return self
+
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return the blocks of the joint model, the numbers together and the categories, and that of the members."""
         empty = [column.name for column in schema.columns if column.kind is Kind.EMPTY]
@@ -108,7 +117,7 @@ class GenerativeClassifier(GenerativeEstimator):
             raise DataError(f"Column {empty[0]!r} has no value in any row, so its kind is unknown. Next: drop it.")
         numeric = tuple(p for p, column in enumerate(schema.columns) if column.kind is Kind.NUMERIC)
         labels = tuple(p for p, column in enumerate(schema.columns) if column.kind is not Kind.NUMERIC)
-        blocks = [Block(GaussianFamily(structure=Full), numeric)] if numeric else []
+        blocks = [Block(GaussianFamily(structure=Diagonal), numeric)] if numeric else []
         blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
         return (*blocks, Block(MemberFamily(len(numeric)), (*numeric, *labels)))
 
@@ -116,10 +125,29 @@ class GenerativeClassifier(GenerativeEstimator):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
-        settled = statistics.blocks[-1].settled(int(self.keep_rows))
+        settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
+        self._settled = (settled, settled)
         self._chosen: Automatic | None = None
         super()._remember(schema, plan, statistics, y)
+
+    def _settle(self, block: MemberRows | MemberStats) -> MemberRows | MemberStats:
+        """Return the rows or statistics of the members as they are kept, made once."""
+        known = vars(self).get("_settled")
+        if known is None or known[0] is not block:
+            known = self._settled = (block, block.settled(int(self.keep_rows)))
+        return known[1]
+
+    def _pieces(self, statistics: ByClass) -> MemberStats:
+        """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
+        settled = self._settle(statistics.blocks[-1])
+        if isinstance(settled, MemberStats):
+            return settled
+        known: tuple[MemberRows, MemberStats] | None = vars(self).get("_condensed")
+        if known is None or known[0] is not settled:
+            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight)
+            known = self._condensed = (settled, settled.condensed(columns))
+        return known[1]
 
     def _join_unlabelled(self, *_: Any) -> Any:
         raise DataError(
@@ -156,20 +184,28 @@ class GenerativeClassifier(GenerativeEstimator):
         """The members and their stack, chosen when first asked for."""
         check_is_fitted(self, "statistics_")
         if self._chosen is None:
-            self._chosen = _choose(self.statistics_)
+            self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
         return self._chosen
 
     def _estimate(
         self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
     ) -> tuple[JointModel, list[Note]]:
-        densities, notes = [], []
-        rows = _rows_of_sample(statistics)
+        densities, notes, blocks = [], list[Note](), list[tuple[Block, Any]]()
         for block, stats in zip(plan[:-1], statistics.blocks, strict=False):
+            family = block.family
+            found = None
+            if isinstance(family, GaussianFamily):
+                found = choose_joint(self._pieces(statistics), _rows_of_sample(statistics))
+            if found is not None:
+                family, stats = found
+                notes.append(joint_note(found[0]))
             columns = tuple(schema.names[p] for p in block.positions)
             settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
-            density, repairs = choose_joint(block.family, stats, settings, rows)
+            density, repairs = family.estimate(stats, settings)
             densities.append(density)
+            blocks.append((Block(family, block.positions), stats))
             notes += repairs
+        self._joint_blocks = blocks
         log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
         return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
 
@@ -182,7 +218,7 @@ class GenerativeClassifier(GenerativeEstimator):
             log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
         return automatic.log_posterior(rows, log_prior)
 
-    # --- what the joint model answers ----------------------------------------------------------------------------------
+    # --- what the joint model answers ---------------------------------------------------------------------------------
 
     @property
     def joint_(self) -> JointModel:
@@ -195,7 +231,8 @@ class GenerativeClassifier(GenerativeEstimator):
         known: tuple[JointModel, _Joint] | None = vars(self).get("_twin")
         if known is None or known[0] is not model:
             twin = _Joint(priors=self.priors, keep_rows=self.keep_rows)
-            twin._remember(self._schema, self._blocks[:-1], replace(statistics, blocks=statistics.blocks[:-1]), None)
+            blocks, stats = zip(*self._joint_blocks, strict=True)
+            twin._remember(self._schema, blocks, replace(statistics, blocks=tuple(stats)), None)
             twin._model, twin._object_labels = model, getattr(self, "_object_labels", False)
             self._twin = known = (model, twin)
         return known[1]
@@ -220,7 +257,7 @@ class GenerativeClassifier(GenerativeEstimator):
         """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`."""
         return self._joint.outlier_pvalues(X, y)
 
-    # --- the members ---------------------------------------------------------------------------------------------------
+    # --- the members --------------------------------------------------------------------------------------------------
 
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
@@ -237,7 +274,7 @@ class GenerativeClassifier(GenerativeEstimator):
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         automatic = self._automatic
         rows = automatic.frozen.read(table[-1].numbers, table[-1].coded)
-        return automatic.leave_out(Sample(rows, codes, removed, removed))
+        return automatic.leave_out(Sample(rows, codes, removed, removed, removed))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         return self._automatic.held_out
@@ -301,15 +338,14 @@ def _rows_of_sample(statistics: ByClass) -> MemberRows:
     return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
 
 
-def _choose(statistics: ByClass) -> Automatic:
+def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:
     """Return the automatic classifier of these statistics, judged on the rows that are kept."""
-    rows, pieces, sample = _rows_of_sample(statistics), statistics.blocks[-1], statistics.sample
+    rows, sample = _rows_of_sample(statistics), statistics.sample
     assert sample is not None
-    if isinstance(pieces, MemberRows):
-        pieces = pieces.condensed(FrozenColumns.freeze(rows.rows.numbers, rows.rows.coded, rows.weight))
     weight = rows.weight * (sample.weight.sum() / statistics.total)
-    removed = sample.weight / np.maximum(rows.copies, np.rint(sample.weight))  # a copy of a row is what is left out
-    judged = Sample(pieces.columns.read(rows.rows.numbers, rows.rows.coded), rows.codes, removed, weight)
+    copies = np.maximum(rows.copies, np.rint(sample.weight))  # one of them is what is left out
+    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
+    judged = Sample(read, rows.codes, sample.weight / copies, weight, weight / copies)
     return choose(judged, pieces, _level_counts(statistics, pieces.columns), statistics.weight)
 
 

@@ -31,6 +31,7 @@ MEMBER_PENALTY = 3.0
 COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
 MOST_COLUMNS = 100  # with a weight of their own
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
+DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
 MOST_NUMBERS = 200  # of columns whose classes are split into parts
 ENOUGH = 100  # complete rows to choose Gaussian settings on
@@ -128,8 +129,8 @@ def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weig
 
 
 def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
-    judge = Judge(sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight)
-    notes: list[Note] = []
+    offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
+    judge = Judge(sample.codes, offset, sample.weight, sample.single)
     members = list(_gaussian_members(sample, stats, judge))
     hats, levels = _hat_member(sample, stats, judge), _level_member(sample, categories, judge)
     candidates: list[tuple[str, int, Array]] = []
@@ -147,6 +148,8 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     stack = _pool(members, [part for *_, part in columns], judge)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
     held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
+    naive = stack.scores([m.held_out for m in members] + [part for *_, part in columns], judge.offset)
+    notes = _uncertain(judge.loss(naive - judge.offset), judge.loss(stack.left_out - judge.offset))
     return Automatic(
         stats.columns,
         weight,
@@ -156,8 +159,16 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
         floor,
         held_out,
         -float(judge.weight @ held_out[np.arange(len(held_out)), judge.codes]) / float(judge.weight.sum()),
-        tuple(notes),
+        notes,
     )
+
+
+def _uncertain(naive: float, left_out: float) -> tuple[Note, ...]:
+    """Return a note where leaving rows out of the pool's weights moves its loss by more than a tenth."""
+    if abs(left_out - naive) <= DOUBTFUL * max(naive, 1e-12):
+        return ()
+    moved = f"a row moves the weights of the members enough to change it from {naive:.4f} to {left_out:.4f} nats"
+    return (Note("the leave-one-out loss is uncertain: on new rows it may differ by more than a tenth", moved),)
 
 
 def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
@@ -223,7 +234,7 @@ def _settings_on_path(
     some = whole if len(whole) >= max(ENOUGH, len(rows) // 2) else np.arange(len(rows))
     filled = fill_blindly(rows, member.stats)[some]
     left = LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some])
-    inner = Judge(judge.codes[some], judge.offset[some], judge.weight[some])
+    inner = Judge(judge.codes[some], judge.offset[some], judge.weight[some], judge.single[some])
     best: dict[str, tuple[float, float, float]] = {}
     for sphere, strength, scores in member.path(left):
         loss, _ = inner.temperature(scores)
@@ -286,7 +297,7 @@ def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Memb
 
     loss, temperature, setting, held_out = _best(candidates(), judge)
     bins = setting["bins"]
-    model = DependenceMember(stats.pairs[bins], starts[bins], setting["strength"])
+    model = DependenceMember(stats.pairs[bins], starts[bins], setting["strength"]).ready()
     scorer = PairScorer(stats.columns, bins, model)
     return Member("one-dependence", setting, loss, temperature, held_out, scorer)
 
@@ -295,7 +306,7 @@ def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: fl
     """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers."""
     columns = stats.columns
     numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
-    if total < LEAST_ROWS or len(numbers) < 2 or len(numbers) > MOST_NUMBERS:
+    if total < LEAST_ROWS or len(numbers) < 2 or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
         return None
     cells = columns.gaussian(SCORES, sample.rows)[:, numbers]
     k = judge.offset.shape[1]

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..tasks.explain import explain_block
+from ..tasks.explain import Explanation, explain_block
 from .automatic import Automatic, Member
 from .columns import SCORES, FrozenColumns, MixedRows
 from .members.dependence import DependenceMember
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer
 from .stacking import centred
+
+MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows
 
 
 def contributions(
@@ -28,6 +30,7 @@ def contributions(
     """
     d = len(automatic.frozen.scores) + len(automatic.frozen.vocabulary)
     n, k = len(rows), len(log_prior)
+    orders = orders or max(8, min(64, MOST_STEPS // max(d, 1)))
     total, variance = np.zeros((n, d, k)), np.zeros((n, d, k))
     weights = automatic.stack.weight
     for member, weight in zip(automatic.members, weights, strict=False):
@@ -72,11 +75,26 @@ def _of_member(
         version = scorer.version if isinstance(scorer, GaussianScorer) else SCORES
         owner = _owners(frozen)[frozen.used[version]]
         owner = owner[scorer.used] if isinstance(scorer, PartScorer) else owner
+        if version in frozen.basis:
+            found = _through(frozen.basis[version], frozen.cells(version, rows), found)
     for c, place in enumerate(owner):  # a category's indicators together
         score[:, place] += found.score[:, :, c].T
         if found.variance is not None:
             spread[:, place] += found.variance[:, :, c].T
     return score, spread
+
+
+def _through(basis: Array, cells: Array, found: Explanation) -> Explanation:
+    """Share out what each direction adds (k, n, r) among the columns that make it up, by the sizes of their parts."""
+    cells = np.nan_to_num(cells)
+    score, variance = np.empty((len(found.score), *cells.shape)), np.zeros((len(found.score), *cells.shape))
+    for i, row in enumerate(cells):
+        share = np.abs(row[:, None] * basis)
+        share /= np.maximum(share.sum(axis=0), 1e-300)
+        score[:, i] = found.score[:, i] @ share.T
+        if found.variance is not None:
+            variance[:, i] = found.variance[:, i] @ (share**2).T
+    return Explanation(score, None, variance)
 
 
 def _owners(frozen: FrozenColumns) -> Codes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from .._arrays import Array, Codes, np, pattern_groups
+from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
 from .columns import SCORES, FrozenColumns, MixedRows
 from .members.dependence import DependenceMember
@@ -14,21 +14,27 @@ from .members.levels import LevelMember
 from .members.subclasses import SubclassDensity
 from .members.wishart import LeftOut, WishartMember
 
+CHUNK_CELLS = 1 << 21
+
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,)."""
+    """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,).
+
+    A row may stand for several equal ones: of the weight it stands for, `single` is that of one.
+    """
 
     rows: MixedRows
     codes: Codes
     removed: Array
     weight: Array
+    single: Array
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, index: Any) -> Sample:
-        return Sample(self.rows[index], self.codes[index], self.removed[index], self.weight[index])
+        return Sample(self.rows[index], self.codes[index], self.removed[index], self.weight[index], self.single[index])
 
 
 class Scorer(Protocol):
@@ -69,15 +75,22 @@ class GaussianScorer:
 
     def left_out(self, sample: Sample) -> Array:
         """Return class-balanced log densities, missing cells integrated out."""
-        cells = self.cells(sample.rows)
-        out = np.zeros((len(sample), len(self.member.stats.weight)))
-        for seen, index in pattern_groups(~np.isnan(cells)):
-            own = cells[np.ix_(index, seen)]
-            left = LeftOut(own, sample.codes[index], sample.removed[index], sample.weight[index])
-            if len(seen) == cells.shape[1]:
-                ((_, _, out[index]),) = self.member.path(left, (self.strength,), (self.sphere,))
-            elif len(seen):
-                out[index] = self.member.marginal_left_out(left, seen, self.strength, self.sphere)
+        cells, k = self.cells(sample.rows), len(self.member.stats.weight)
+        out = np.zeros((len(sample), k))
+        count = (~np.isnan(cells)).sum(axis=1)
+        for o in np.unique(count[count > 0]):
+            index = np.flatnonzero(count == o)
+            for part in row_chunks(
+                len(index), max(1, CHUNK_CELLS // (k * o * o)) if o < cells.shape[1] else len(index)
+            ):
+                rows = index[part]
+                seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
+                own = np.take_along_axis(cells[rows], seen, axis=1)
+                left = LeftOut(own, sample.codes[rows], sample.removed[rows], sample.weight[rows])
+                if o == cells.shape[1]:
+                    ((_, _, out[rows]),) = self.member.path(left, (self.strength,), (self.sphere,))
+                else:
+                    out[rows] = self.member.marginal_left_out(left, seen, self.strength, self.sphere)
         return out
 
 

@@ -21,11 +21,15 @@ LEFT_OUT_CELLS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights."""
+    """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
+
+    `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal.
+    """
 
     codes: Codes
     offset: Array
     weight: Array
+    single: Array
 
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""
@@ -202,7 +206,7 @@ class _Problem:
             slopes = np.concatenate([own, np.broadcast_to(eye[:, None], (k, own.shape[1], k))])[free]
             flat = np.swapaxes(slopes, 0, 1)  # (rows, parameters, k)
             moves = np.swapaxes(flat, 1, 2) @ (inverse @ flat)
-            p, w = posterior[part], self.judge.weight[part][:, None]
+            p, w = posterior[part], self.judge.single[part][:, None]
             curvature = w[:, :, None] * (p[:, :, None] * eye - p[:, :, None] * p[:, None, :])
             pull = w * p
             pull[np.arange(len(p)), self.judge.codes[part]] -= w[:, 0]
