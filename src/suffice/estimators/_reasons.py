@@ -81,7 +81,7 @@ class Reasons:
         Hotelling's T², exact at any number of rows. For all other models it is the share of rows, drawn from the
         model and scored by models learned from as many simulated rows as there were, that are as far out; beyond the
         farthest of them (200 to 2,000 per class, fewer the more classes) an exponential tail, so that p-values stay
-        comparable. The error is that of so many draws; of a class of few rows, that of 4 to 60 simulated models (a
+        comparable. The error is that of so many draws; of a class of few rows, that of 4 to 200 simulated models (a
         p-value of 0.05 may then be one of 0.03). Mixtures of several components are taken as known.
 
         Classes are averaged by their posterior, Σ_k p(k | x) p_k(x), and, with more than one class, the average is

@@ -20,7 +20,7 @@ from ..stats.counts import CodedColumns
 from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
 from ..tasks.outliers import Replicate
 
-MOST, FEWEST = 60, 4  # how often training rows are simulated
+MOST, FEWEST = 200, 4  # how often training rows are simulated
 NEW_ROWS = 20_000  # new rows in all, shared out over classes
 PLENTY = 200  # rows per free column of a class beyond which estimates are as good as the truth
 MOST_WORK = 2e8  # rows × columns × jointly modelled columns
