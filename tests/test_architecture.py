@@ -72,7 +72,7 @@ OWNERS: dict[str, set[str]] = {
     # the door to data frames
     "narwhals": {"table/"},
     # the estimator contract
-    "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "store.py"},
+    "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "cli/peers.py", "store.py"},
     # optional packages
     "pyarrow": {"cli/"},
     "cyclopts": {"cli/"},
@@ -256,6 +256,7 @@ GOOD = {
     "from the package, a module below": ("tasks/classify.py", "from suffice import joint"),
     "command line": (
         "cli/compare.py",
+        "cli/peers.py",
         "import pyarrow.csv\nfrom sklearn.model_selection import KFold\nfrom suffice import load",
     ),
     "the door": ("_arrays.py", "import numpy as np\nfrom scipy.linalg import blas\nimport threadpoolctl"),

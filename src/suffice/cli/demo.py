@@ -10,12 +10,14 @@ import io
 import shlex
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..datasets import penguins_path
 from .app import run
+from .comparison import NOTE_WIDTH
 from .show import percent
 
 FOLDER = Path("demo")
@@ -81,7 +83,9 @@ def _command(*words: str | Path) -> int:
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         status = run([str(word) for word in words])
     for line in heard.getvalue().splitlines():
-        print(f"   {line}".rstrip())
+        long = line.startswith("Note") and len(line) > NOTE_WIDTH
+        for part in textwrap.wrap(line, NOTE_WIDTH, subsequent_indent="  ") if long else [line]:
+            print(f"   {part}".rstrip())
     print()
     return status
 
