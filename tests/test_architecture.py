@@ -256,7 +256,6 @@ GOOD = {
     "from the package, a module below": ("tasks/classify.py", "from suffice import joint"),
     "command line": (
         "cli/compare.py",
-        "cli/peers.py",
         "import pyarrow.csv\nfrom sklearn.model_selection import KFold\nfrom suffice import load",
     ),
     "the door": ("_arrays.py", "import numpy as np\nfrom scipy.linalg import blas\nimport threadpoolctl"),
