@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
+from scipy.optimize import nnls
 from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
@@ -33,6 +34,7 @@ __all__ = [
     "logsumexp",
     "lower_factor",
     "ndtri",
+    "nnls",
     "np",
     "parallel_map",
     "pattern_groups",
