@@ -13,7 +13,7 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..errors import DataError
 from ..schema import Level
-from ..stats import GaussianStats, PatternStats, PooledScatter
+from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
 from .em_climb import Climb, Problem, climb
 from .em_step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
@@ -55,6 +55,21 @@ def complete(
         if report is not None:
             report(note)
     return found
+
+
+def weak_prior(stats: PatternStats | CompletedStats, shared: bool) -> Array:
+    """Return the squares (g, d) that the prior of a class near singular adds to its scatter, in the columns' units."""
+    if isinstance(stats, CompletedStats):
+        squares = stats.complete.scatter.diagonal(len(stats.complete.weight))
+        units = Units.of(stats.observed, stats.complete.mean, squares)
+        weight = stats.complete.weight
+    else:
+        groups = _groups(stats)
+        units, weight = _standard_units(groups, stats.k, stats.d), np.zeros(stats.k)
+        for group in groups:
+            np.add.at(weight, group.owner, group.weight)
+    total = weight.sum(keepdims=True) if shared else weight
+    return np.asarray(units.ridge(shared, weight) * total[:, None] * units.scale**2)
 
 
 def check_columns(d: int) -> None:
