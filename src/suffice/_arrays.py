@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
+from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri, polygamma
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "np",
     "parallel_map",
     "pattern_groups",
+    "polygamma",
     "row_chunks",
     "single_blas_thread",
     "solve_triangular",
