@@ -43,7 +43,9 @@ def test_reaches_a_maximum_no_lower_than_scipy(rng, free_df):
     own.weight[:] = 1.0
     fixed = np.full(3, np.log(4.0))
     low, high = (np.zeros(3), np.full(3, np.log(100.0))) if free_df else (fixed, fixed)
-    start = np.array([[np.median(own.y[own.cell == c]), np.log(own.y[own.cell == c].std()), fixed[c]] for c in range(3)])
+    start = np.array(
+        [[np.median(own.y[own.cell == c]), np.log(own.y[own.cell == c].std()), fixed[c]] for c in range(3)]
+    )
     endless = np.full((3, 2), np.inf)
     bounds = np.column_stack([-endless, low]), np.column_stack([endless, high])
     found = climb(own, start, *bounds)

@@ -135,4 +135,4 @@ def _newton(now: Slopes, theta: Array, low: Array, high: Array) -> Array:
     largest = curvature.max(axis=1, keepdims=True)
     curvature = np.maximum(curvature, np.where(largest > 0, CURVATURE * largest, 1.0))
     along = np.einsum("cij,ci->cj", vectors, gradient) / curvature
-    return np.einsum("cij,cj->ci", vectors, along)
+    return np.asarray(np.einsum("cij,cj->ci", vectors, along), dtype=np.float64)

@@ -39,12 +39,22 @@ def _column(j: int, x: Array, stats: ValueStats, middles: Array, codes: Codes, w
     if len(lacking):
         row = int(present[lacking[0]])
         raise refuse(settings, row, int(codes[row]), j, "its value occurs too seldom in the class")
-    _, first, again = np.unique(np.stack([entry, w], axis=1), axis=0, return_index=True, return_inverse=True)
-    again = again.ravel()
+    first, again = _alike(entry, w, len(stats.weights))
     location, scale, used = _without_each(j, stats, middles, entry[first], code[first], w[first])
     terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
     score[present] = np.where(used[again][:, None], terms, 0.0)
     return score
+
+
+def _alike(entry: Codes, w: Array, entries: int) -> tuple[Codes, Codes]:
+    """Return a row for each different pair of an entry and a weight, and which of these every row is like."""
+    if (w == w[0]).all():
+        number = np.full(entries, -1)
+        number[entry] = np.arange(len(entry))
+        present = number >= 0
+        return number[present], (np.cumsum(present) - 1)[entry]
+    _, first, again = np.unique(np.stack([entry, w], axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, again.ravel()
 
 
 def _without_each(
