@@ -15,7 +15,7 @@ from ..errors import DataError
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
-from .em_climb import Climb, Problem, climb
+from .em_climb import Climb, Problem, Progress, climb
 from .em_step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
 from .notes import Note
 from .pooling import total_variance
@@ -24,7 +24,6 @@ from .shrinkage import FLOOR, ROUNDING
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"
 MAX_COLUMNS = 4096  # EM holds d × d matrices
-Progress = Callable[[int, float], None]
 
 
 def complete(

@@ -8,7 +8,9 @@ Problems that share nothing (one covariance per class) climb side by side, each 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -25,6 +27,20 @@ RIDGE = 1e-14
 ROUNDING = 1e-13  # of a log likelihood, relative
 PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "origin", "shortest", "idle", "refusals", "detour")
 Flags = NDArray[np.bool_]
+
+
+Progress = Callable[[int, float], None]
+_WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watch(progress: Progress) -> Iterator[None]:
+    """Have every climb in the block call `progress` with the number of each step and the log likelihood before it."""
+    token = _WATCHER.set(progress)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
 
 
 class Problem(Protocol):
@@ -90,13 +106,12 @@ class _State:
         self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
 
 
-def climb(
-    problem: Problem, start: Point, max_steps: int, progress: Callable[[int, float], None] | None = None
-) -> Climb:
+def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | None = None) -> Climb:
     """Return the parameters of largest likelihood, to rounding: two orders of summing rows end at the same estimate.
 
-    `progress` is called with the number of each step and the log likelihood before it.
+    `progress`, or who watches (see `watch`), is called with the number of each step and the log likelihood before it.
     """
+    progress = _WATCHER.get() if progress is None else progress
     d = start.mean.shape[1]
     state = _begin(problem, start)
     found, reached = state.x.copy(), state.likelihood.copy()

@@ -14,7 +14,8 @@ from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter
-from .em import Progress, Units, check_columns, climb_from
+from .em import Units, check_columns, climb_from
+from .em_climb import Progress
 from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, usable
 
 CHUNK_CELLS = 1 << 18
