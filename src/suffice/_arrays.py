@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri, polygamma
@@ -30,6 +31,7 @@ __all__ = [
     "invert_triangular",
     "is_sparse",
     "joint_code",
+    "kmeans2",
     "log_softmax",
     "logsumexp",
     "lower_factor",
