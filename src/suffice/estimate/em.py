@@ -31,7 +31,7 @@ def complete(
     report: Callable[[Note], None] | None = None,
     progress: Progress | None = None,
     classes: Sequence[Level] = (),
-    most_steps: int = MAX_STEPS,
+    most_steps: int | None = None,
 ) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
@@ -130,12 +130,12 @@ def climb_from(
     units: Units,
     form: type[Scatter],
     progress: Progress | None = None,
-    most_steps: int = MAX_STEPS,
+    most_steps: int | None = None,
 ) -> tuple[GaussianStats, Climb]:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter
     with single_blas_thread():
-        reached = climb(problem, units.start(shared), most_steps, progress)
+        reached = climb(problem, units.start(shared), MAX_STEPS if most_steps is None else most_steps, progress)
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     values[..., units.constant, :] = 0.0
