@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri, polygamma
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri, polygamma
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -27,6 +27,7 @@ __all__ = [
     "cholesky",
     "digamma",
     "eigh",
+    "gammaincc",
     "gammaln",
     "invert_triangular",
     "is_sparse",
