@@ -49,9 +49,9 @@ docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 
 lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
-	$(LOCK) --group test --group lint -o requirements/test.txt
+	$(LOCK) --extra report --group test --group lint -o requirements/test.txt
 	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
-	$(LOCK) --constraints requirements/test.txt --group docs -o requirements/docs.txt
+	$(LOCK) --constraints requirements/test.txt --extra report --group docs -o requirements/docs.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents

@@ -20,6 +20,7 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "ooo", "+++")
 INK = "#333333"
 MOST_POINTS = 1500
+FEW_VALUES = 30  # whole numbers, up to which their points are drawn apart
 
 
 def pyplot() -> Any:
@@ -87,8 +88,8 @@ def write_label(ax: Any, which: str, text: str) -> None:
     (ax.set_xlabel if which == "x" else ax.set_ylabel)(wrapped, parse_math=False)
 
 
-def class_legend(ax: Any, classes: Sequence[object], shape: str = "point", extra: Sequence[Any] = ()) -> Any:
-    """Put a legend of all classes to the right of the axes; `shape` is "point", "line" or "patch"."""
+def class_legend(owner: Any, classes: Sequence[object], shape: str = "point") -> Any:
+    """Put a legend of all classes to the right of axes, or of a whole figure; `shape` is "point", "line" or "patch"."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -101,14 +102,14 @@ def class_legend(ax: Any, classes: Sequence[object], shape: str = "point", extra
             handles.append(Line2D([], [], color=color(c), linestyle=line(c), linewidth=2))
         else:
             handles.append(Patch(facecolor=color(c), edgecolor=INK, linewidth=0.5, hatch=hatch(c)))
-    handles += extra
-    texts = [brief(label) for label in classes] + [handle.get_label() for handle in extra]
-    legend = ax.legend(
+    texts = [brief(label) for label in classes]
+    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    if not hasattr(owner, "get_xlim"):
+        beside = {"loc": "outside right upper"}
+    legend = owner.legend(
         handles,
-        ["class"] * len(handles),
-        loc="upper left",
-        bbox_to_anchor=(1.01, 1.0),
-        borderaxespad=0.0,
+        ["class"] * len(handles),  # the texts follow: as labels, some characters would mean something
+        **beside,
         frameon=False,
         fontsize="medium" if len(handles) <= 12 else "small",
         ncols=1 + (len(handles) - 1) // 22,
@@ -124,11 +125,12 @@ def line(c: int) -> Any:
     return ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))[(c // 8) % 4]
 
 
-def scatter(ax: Any, x: Array, y: Array, codes: Any, k: int, size: float = 22.0) -> list[Any]:
-    """Draw points in the colour and marker of their class, unknown ones as small crosses; return the artists.
+def scatter(ax: Any, points: Sequence[Array], codes: Any, k: int, size: float = 22.0) -> list[Any]:
+    """Draw points (x and y, n each) in the colour and marker of their class, crosses where it is not known.
 
-    At most MOST_POINTS of them, always the same ones.
+    Return the artists. At most MOST_POINTS of them, always the same ones.
     """
+    x, y = points
     index = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     if len(index) > MOST_POINTS:
         index = np.sort(np.random.RandomState(0).permutation(index)[:MOST_POINTS])
@@ -144,10 +146,17 @@ def scatter(ax: Any, x: Array, y: Array, codes: Any, k: int, size: float = 22.0)
     return found
 
 
+def spread_out(axes: Sequence[Axis], cells: Sequence[Array]) -> list[Array]:
+    """Return the cells of each axis as they are drawn."""
+    return [spread(axis, own, seed=i) for i, (axis, own) in enumerate(zip(axes, cells, strict=True))]
+
+
 def spread(axis: Axis, cells: Array, reach: float = 0.28, seed: int = 0) -> Array:
-    """Return cells as they are drawn: categories and counts are spread about their place, so that all can be seen."""
+    """Return cells as they are drawn: categories and few whole numbers are spread about their place."""
     if axis.levels is None and not axis.whole:
-        return cells
+        seen = np.unique(cells[np.isfinite(cells)])
+        if len(seen) > FEW_VALUES or (seen != np.round(seen)).any() or len(cells) < 3 * len(seen):
+            return cells
     return np.asarray(cells + np.random.RandomState(seed).uniform(-reach, reach, len(cells)))
 
 

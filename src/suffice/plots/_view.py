@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, is_sparse, np
+from .._arrays import Array, Codes, is_sparse, log_softmax, np
 from ..densities import Bernoulli, Categorical, Multinomial, Poisson
 from ..errors import DataError, SettingError, quoted
 from ..schema import Kind, Level, Name
@@ -17,6 +17,7 @@ from ..table import NewColumn, factorize, label_values, make_table, read_table
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
 MOST_PANELS = 12
+JUDGED_ROWS = 300  # by which columns are compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +95,27 @@ class View:
             raise DataError(
                 "This model keeps no rows (keep_rows=0). Next: give rows and labels, or fit with keep_rows=2000."
             )
-        columns = self.estimator._columns(rows.parts, self.model)
+        columns = [self._column(rows, position) for position in range(len(self.schema))]
         table = make_table(self.schema.container, self.schema.named, columns)
         return table, self.estimator.classes_[rows.codes], self.estimator.statistics_.sample.row_weight()
+
+    def _column(self, rows: Rows, position: int) -> NewColumn:
+        """Return a column of encoded rows as a user has it: categories, truth values are objects, None if missing."""
+        column, density = self.schema.columns[position], self.density(position)
+        cells = self.cells(rows, position)
+        levels: Sequence[Any] | None = None
+        if isinstance(density, Categorical):
+            levels = density.levels[self.place[position][1]]
+        elif column.kind is Kind.BOOLEAN:
+            levels = (False, True)
+        if levels is None:
+            return NewColumn(column.name, column.kind, cells)
+        found = [None if np.isnan(cell) else levels[int(cell)] for cell in cells]
+        if column.kind is Kind.NUMERIC:
+            return NewColumn(column.name, column.kind, np.array(found, dtype=np.float64))
+        values = np.empty(len(found), dtype=object)
+        values[:] = found
+        return NewColumn(column.name, column.kind, values)
 
     def _codes(self, y: Any, n: int) -> Codes:
         levels, codes = factorize(label_values(y), "y")
@@ -156,31 +175,39 @@ class View:
         """Return these rows, or drawn ones where there are none, to tell ranges from."""
         if rows is not None:
             return rows
-        X, _ = self.estimator.sample(1000, random_state=0)
-        return Rows(self.estimator._rows(X), np.full(1000, -1))
+        X, y = self.estimator.sample(1000, random_state=0)
+        return Rows(self.estimator._rows(X), self._codes(y, 1000))
 
     def informative(self, count: int, rows: Rows | None, *, numbers: bool = False) -> list[int]:
         """Return the `count` columns that tell most about the class, most first; `numbers` leaves out categories.
 
-        That is the mutual information of column and class under the model, Σ_k π_k ∫ p(x | k) log (p(x | k) / p(x)).
+        That is how much the class of a row gains in log probability, on average, when this one cell is known. All
+        columns, where there are no more than `count`, come in their own order.
         """
-        seen = self._seen(rows)
         found = [p for p in self.place if not isinstance(self.density(p), Multinomial)]
         if numbers:
             found = [p for p in found if not isinstance(self.density(p), Categorical | Bernoulli)]
-        if len(found) <= 1 or (len(found) <= count and count > 2):
-            return sorted(found)[:count]
-        told = {p: self._information(self.axis(p, seen, 60)) for p in found}
+        if len(found) <= max(count, 1):
+            return sorted(found)
+        seen = self._seen(rows)
+        index = np.flatnonzero(seen.codes >= 0)
+        if not len(index):
+            seen = self._seen(None)
+            index = np.arange(len(seen.codes))
+        index = np.sort(np.random.RandomState(0).permutation(index)[:JUDGED_ROWS])
+        told = {p: self._gain(p, seen, index) for p in found}
         return sorted(found, key=lambda p: (-round(told[p], 9), p))[:count]
 
-    def _information(self, axis: Axis) -> float:
-        p = np.exp(self.log_density([axis]))
-        p *= axis.step if axis.levels is None else 1.0
-        prior = np.exp(self.model.log_prior)
-        mixed = (p @ prior)[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = np.where(p > 0, p * np.log(p / mixed), 0.0)
-        return float((terms @ prior).sum())
+    def _gain(self, position: int, rows: Rows, index: Codes) -> float:
+        """Return the mean of log p(class | this cell) − log p(class) over some rows, in nats."""
+        cells = self._column(rows, position).values[index]
+        known = np.array([cell is not None and cell == cell for cell in cells])
+        if not known.any():
+            return 0.0
+        joint = self.estimator.predict_joint_log_proba(self.table({position: cells[known]}))
+        own = np.arange(len(joint)), rows.codes[index][known]
+        gain = log_softmax(np.maximum(joint, -1e300))[own] - self.model.log_prior[own[1]]
+        return float(np.maximum(gain, -20.0).sum() / len(index))
 
     # --- questions -----------------------------------------------------------------------------------------------
 

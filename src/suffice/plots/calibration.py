@@ -140,17 +140,19 @@ class CalibrationCurveDisplay:
             self.counts_ax_.bar(centers[place], weight, 0.92 * np.diff(self.edges)[0], color=style.color(0), alpha=0.6)
             self.counts_ax_.set_ylabel("rows")
             style.tidy(self.counts_ax_)
+            self.figure_.align_ylabels()
         style.write_label(self.ax_ if self.counts_ax_ is None else self.counts_ax_, "x", below)
         if legend:
-            ax.legend(loc="upper left", frameon=False)
+            ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, frameon=False)
         return self
 
 
 def reliability(p: Array, hit: Array, weight: Array, edges: Array) -> Bins:
     """Return mean probability, share of hits and weight of the bins [e_i, e_{i+1}) that hold rows; 1 is in the last."""
     place = np.clip(np.searchsorted(edges, p, side="right") - 1, 0, len(edges) - 2)
+    bins = len(edges) - 1
     total, came, said = (
-        np.bincount(place, weights=part, minlength=len(edges) - 1) for part in (weight, weight * hit, weight * p)
+        np.bincount(place, part, bins).astype(np.float64) for part in (weight, weight * hit, weight * p)
     )
     held = total > 0
     return Bins(said[held] / total[held], came[held] / total[held], total[held])

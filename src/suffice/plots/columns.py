@@ -89,7 +89,7 @@ class ClassDensitiesDisplay:
             wide = min(count, 3 if count not in (2, 4) else 2)
             high = -(-count // wide)
             size = (max(3.1 * wide, 5.0) + 1.4, max(2.3 * high, 3.2))
-            figure, grid = style.pyplot().subplots(high, wide, figsize=size, layout="constrained", squeeze=False)
+            _, grid = style.pyplot().subplots(high, wide, figsize=size, layout="constrained", squeeze=False)
             panels = list(grid.ravel())
             for panel in panels[count:]:
                 panel.set_axis_off()
@@ -102,8 +102,8 @@ class ClassDensitiesDisplay:
             own = self.cells[i] if rows and self.cells else None
             self._plot_column(panel, self.axes[i], self.densities[i], own)
         if legend:
-            corner = panels[min(wide, count) - 1] if ax is None else ax
-            style.class_legend(corner, self.classes, "patch" if not any(self.lines_) else "line")
+            owner = self.figure_ if ax is None else ax
+            style.class_legend(owner, self.classes, "patch" if not any(self.lines_) else "line")
         return self
 
     def _plot_column(self, panel: Any, axis: Axis, density: Array, cells: Array | None) -> None:
@@ -114,12 +114,16 @@ class ClassDensitiesDisplay:
             self.bars_.append(self._plot_bars(panel, axis, density))
             return
         style.name_axis(panel, "x", axis)
+        if not axis.whole:
+            panel.locator_params(axis="x", nbins=4 if max(abs(axis.low), abs(axis.high)) >= 1e4 else 6)
+        tallest = 0.0
         if cells is not None and len(self.classes) <= FEW_CLASSES:
             edges = np.linspace(axis.low, axis.high, 25)
             for c in range(len(self.classes)):
                 own = cells[(self.codes == c) & np.isfinite(cells)]
                 if len(own) > 1 and not axis.whole:
-                    panel.hist(own, edges, density=True, color=style.color(c), alpha=0.22)
+                    heights, *_ = panel.hist(own, edges, density=True, color=style.color(c), alpha=0.22)
+                    tallest = max(tallest, float(heights.max()))
         lines = []
         for c in range(len(self.classes)):
             look = {"color": style.color(c), "linestyle": style.line(c), "linewidth": 1.8}
@@ -129,7 +133,7 @@ class ClassDensitiesDisplay:
         self.lines_.append(lines)
         self.bars_.append([])
         top = _height(density)
-        panel.set_ylim(0.0, 1.08 * top if top > 0 else 1.0)
+        panel.set_ylim(0.0, max(1.08 * top, min(tallest * 1.03, 1.6 * top)) if top > 0 else 1.0)
         panel.set_yticks([])
         panel.set_ylabel("p(cell | class)" if axis.whole else "density", fontsize="small")
 
@@ -161,4 +165,4 @@ class ClassDensitiesDisplay:
 def _height(density: Array) -> float:
     """Return how high a panel must be: a class that hardly varies may be cut off where others would vanish below it."""
     tops = np.sort(density.max(axis=0))
-    return float(min(tops[-1], 6.0 * np.median(tops))) if np.median(tops) > 0 else float(tops[-1])
+    return float(min(tops[-1], 4.0 * np.median(tops))) if np.median(tops) > 0 else float(tops[-1])

@@ -97,9 +97,7 @@ class ModelComparisonDisplay:
             )
         _, cells = _two_columns(X, columns)
         labels = label_values(y)
-        models = {
-            title: type(estimator)(**{**settings, **own}).fit(cells, labels) for title, own in KINDS.items()
-        }
+        models = {title: type(estimator)(**{**settings, **own}).fit(cells, labels) for title, own in KINDS.items()}
         if peer is not None:
             known = factorize(labels, "y")[1] >= 0
             models[type(peer).__name__] = _Standardised.fit(peer, cells[known], labels[known])
@@ -153,6 +151,7 @@ class ModelComparisonDisplay:
         self.figure_, self.axes_ = figure, panels[:count]
         self.ax_ = self.axes_[0]
         x, y = self.axes
+        drawn = style.spread_out(self.axes, list(self.cells.T))
         for i, (panel, (title, posterior)) in enumerate(zip(self.axes_, self.posteriors.items(), strict=True)):
             extent = (x.low, x.high, y.low, y.high)
             panel.imshow(
@@ -160,7 +159,7 @@ class ModelComparisonDisplay:
             )
             draw_boundaries(panel, x.at, y.at, posterior)
             if points:
-                style.scatter(panel, *self.cells.T, self.codes, len(self.classes), 14.0)
+                style.scatter(panel, drawn, self.codes, len(self.classes), 14.0)
             panel.set_title(style.brief(title, 40), fontsize="medium", parse_math=False)
             panel.set_xlim(x.low, x.high)
             panel.set_ylim(y.low, y.high)
@@ -170,7 +169,7 @@ class ModelComparisonDisplay:
             if i % wide == 0:
                 style.write_label(panel, "y", y.label)
         if legend:
-            style.class_legend(panels[wide - 1], self.classes)
+            style.class_legend(figure, self.classes)
         return self
 
 

@@ -116,7 +116,8 @@ class MixtureComponentsDisplay:
     def _plot_plane(self, points: bool) -> None:
         style.name_axis(self.ax_, "y", self.axes[1])
         if points and self.cells:
-            self.points_ = style.scatter(self.ax_, *self.cells, self.codes, len(self.classes), 14.0)
+            drawn = style.spread_out(self.axes, self.cells)
+            self.points_ = style.scatter(self.ax_, drawn, self.codes, len(self.classes), 14.0)
             for artist in self.points_:
                 artist.set_alpha(0.4)
         for m, c in enumerate(self.owner.tolist()):

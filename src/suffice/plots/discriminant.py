@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from .._arrays import Array, log_softmax, np
+from ..errors import SettingError
 from . import _style as style
 from ._view import View
 from .ellipses import ellipses, radius
@@ -39,9 +40,7 @@ class DiscriminantPlaneDisplay:
         self.codes = codes
 
     @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any
-    ) -> Self:
+    def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
         """Transform rows by a fitted `GaussianDiscriminant(shared=True)` and draw them.
 
         Parameters
@@ -52,7 +51,7 @@ class DiscriminantPlaneDisplay:
         ax : Matplotlib axes, optional
         **options : passed to `plot`
 
-        AttributeError for a model without a shared covariance.
+        SettingError for a model without a shared covariance.
 
         Examples
         --------
@@ -64,6 +63,11 @@ class DiscriminantPlaneDisplay:
         'discriminant 1 (99 % between classes)'
         """
         view = View(estimator)
+        if not hasattr(estimator, "transform"):
+            raise SettingError(
+                "Discriminant coordinates exist where all classes share one covariance. "
+                "Next: fit GaussianDiscriminant(shared=True)."
+            )
         transform = estimator.transform
         centers = view.table({p: estimator.means_[:, p] for p in range(len(view.schema))})
         means = np.asarray(transform(centers), dtype=np.float64)
@@ -104,6 +108,8 @@ class DiscriminantPlaneDisplay:
             low = np.minimum(low, np.quantile(seen, 0.002, axis=0))
             high = np.maximum(high, np.quantile(seen, 0.998, axis=0))
         margin = 0.04 * (high - low)
+        if len(low) == 2:  # of equal units, and not too flat
+            margin = np.maximum(margin, (0.6 * (high - low).max() - (high - low)) / 2)
         return list(zip((low - margin).tolist(), (high + margin).tolist(), strict=True))
 
     def _plot_plane(self, points: bool, regions: bool) -> None:
@@ -119,14 +125,15 @@ class DiscriminantPlaneDisplay:
             self.surface_ = self.ax_.imshow(shade(posterior), zorder=0, **look)
             self.boundaries_ = draw_boundaries(self.ax_, x, y, posterior)
         if points and len(self.coordinates):
-            self.points_ = style.scatter(self.ax_, *self.coordinates.T, self.codes, k, 16.0)
+            self.points_ = style.scatter(self.ax_, list(self.coordinates.T), self.codes, k, 16.0)
         for c in range(k):
-            look = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
-            for patch in ellipses(self.means[c], np.eye(2), np.inf, (0.68, 0.95), **look) if k <= 8 else ():
+            edge: dict[str, Any] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
+            for patch in ellipses(self.means[c], np.eye(2), np.inf, (0.68, 0.95), **edge) if k <= 8 else ():
                 self.circles_.append(self.ax_.add_patch(patch))
             self.ax_.plot(*self.means[c], "+", color=style.INK, markersize=10, markeredgewidth=1.8, zorder=5)
         self.ax_.set_xlim(x0, x1)
         self.ax_.set_ylim(y0, y1)
+        self.ax_.set_aspect("equal")
 
     def _plot_line(self) -> None:
         ((low, high),) = self._limits()

@@ -127,23 +127,25 @@ class ClassEllipsesDisplay:
         x, y = self.axes
         k = len(self.classes)
         if points and self.cells:
-            self.points_ = style.scatter(self.ax_, *self.cells, self.codes, k, 16.0)
+            drawn = style.spread_out(self.axes, self.cells)
+            self.points_ = style.scatter(self.ax_, drawn, self.codes, k, 16.0)
             for artist in self.points_:
                 artist.set_alpha(0.55)
         for c in range(k):
             if fill or self.shapes is None:
                 self._contour(c, x, y, fill)
             if self.shapes is not None:
+                centers, matrices, df = self.shapes
                 look = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
-                own = ellipses(*(part[c] for part in self.shapes), self.levels, **look)
+                own = ellipses(centers[c], matrices[c], float(df[c]), self.levels, **look)
                 self.ellipses_.append([self.ax_.add_patch(patch) for patch in own])
-                self.ax_.plot(*self.shapes[0][c], "+", color=style.INK, markersize=9, markeredgewidth=1.6, zorder=5)
+                self.ax_.plot(*centers[c], "+", color=style.INK, markersize=9, markeredgewidth=1.6, zorder=5)
 
     def _contour(self, c: int, x: Axis, y: Axis, fill: bool) -> None:
         heights = holding(self.density[..., c], self.levels)
         if fill:
-            bounds = [*holding(self.density[..., c], (*self.levels, 0.4, 0.15)), self.density[..., c].max() * 1.01]
-            bounds = np.unique(bounds)
+            held = holding(self.density[..., c], (*self.levels, 0.4, 0.15))
+            bounds = np.unique([*held, self.density[..., c].max() * 1.01])
             if len(bounds) > 1:
                 colors = [(*style.rgb(c), a) for a in np.linspace(0.1, 0.55, len(bounds) - 1)]
                 self.ax_.contourf(x.at, y.at, self.density[..., c], levels=bounds, colors=colors, zorder=1)
@@ -168,7 +170,7 @@ class ClassEllipsesDisplay:
         if points and self.cells:
             at = self.codes + np.random.RandomState(0).uniform(0.15, 0.35, len(self.codes))
             at = np.where(self.codes < 0, np.nan, at)
-            self.points_ = style.scatter(self.ax_, style.spread(x, self.cells[0]), at, self.codes, len(self.classes))
+            self.points_ = style.scatter(self.ax_, (style.spread(x, self.cells[0]), at), self.codes, len(self.classes))
         texts = [style.brief(label) for label in self.classes]
         self.ax_.set_yticks(range(len(texts)), texts, parse_math=False)
         self.ax_.set_ylim(len(texts) - 0.5, -0.5)
@@ -237,13 +239,16 @@ def holding(density: Array, levels: Sequence[float]) -> list[float]:
 
 def _reach(axis: Axis, shapes: tuple[Array, Array, Array] | None, i: int) -> Axis:
     """Return the axis, widened where the ellipses of 95 % reach beyond it, but to no more than twice its length."""
-    if shapes is None or axis.whole:
+    if axis.whole:
         return axis
-    centers, matrices, df = shapes
-    r = np.array([radius(0.95, own) for own in df]) * np.sqrt(matrices[:, i, i])
     margin, length = 0.02 * (axis.high - axis.low), axis.high - axis.low
-    low = max(min(axis.low, float((centers[:, i] - r).min()) - margin), axis.low - length / 2)
-    high = min(max(axis.high, float((centers[:, i] + r).max()) + margin), axis.high + length / 2)
+    if shapes is None:  # so that what lies beyond the rows counts as well
+        low, high = axis.low - length / 4, axis.high + length / 4
+    else:
+        centers, matrices, df = shapes
+        r = np.array([radius(0.95, own) for own in df]) * np.sqrt(matrices[:, i, i])
+        low = max(min(axis.low, float((centers[:, i] - r).min()) - margin), axis.low - length / 2)
+        high = min(max(axis.high, float((centers[:, i] + r).max()) + margin), axis.high + length / 2)
     edges = np.linspace(low, high, len(axis.at) + 1)
     at = (edges[1:] + edges[:-1]) / 2
     return Axis(axis.position, axis.label, at, at, low, high)

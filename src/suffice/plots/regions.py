@@ -9,7 +9,7 @@ from .._arrays import Array, np
 from ..errors import SettingError
 from ..schema import Name
 from . import _style as style
-from ._view import Axis, Rows, View
+from ._view import Axis, View
 
 
 class DecisionRegionsDisplay:
@@ -26,7 +26,7 @@ class DecisionRegionsDisplay:
     posterior : (rows of the grid, columns of the grid, k), or (cells, k) for one column.
     axes : the columns drawn: x, then y.
     ax_, figure_ : Matplotlib axes and figure.
-    surface_ : the background image; boundaries_, points_ : lists of artists.
+    surface_ : the background image (none for one column of categories); boundaries_, points_ : lists of artists.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class DecisionRegionsDisplay:
         else:
             self._plot_plane(points)
         if legend:
-            style.class_legend(self.ax_, self.classes, "point" if points and len(self.cells) else "patch")
+            flat = len(self.axes) == 1 and self.axes[0].levels is not None
+            style.class_legend(self.ax_, self.classes, "point" if points and self.cells and not flat else "patch")
         return self
 
     def _plot_plane(self, points: bool) -> None:
@@ -123,8 +124,8 @@ class DecisionRegionsDisplay:
 
     def _scatter(self, x: Axis, y: Axis) -> None:
         """Draw the rows; those that have one of the two cells only are ticks at its axis."""
-        across, up = (style.spread(axis, cells, seed=i) for i, (axis, cells) in enumerate(zip(self.axes, self.cells)))
-        self.points_ = style.scatter(self.ax_, across, up, self.codes, len(self.classes))
+        across, up = style.spread_out(self.axes, self.cells)
+        self.points_ = style.scatter(self.ax_, (across, up), self.codes, len(self.classes))
         for own, other, place in ((across, up, "x"), (up, across, "y")):
             index = np.flatnonzero(np.isfinite(own) & np.isnan(other))[: style.MOST_POINTS]
             axis = x if place == "x" else y
@@ -137,15 +138,9 @@ class DecisionRegionsDisplay:
 
     def _plot_line(self, points: bool) -> None:
         x = self.axes[0]
-        self.surface_ = self.ax_.imshow(
-            shade(self.posterior)[None],
-            extent=(x.low, x.high, 0.0, 1.0),
-            aspect="auto",
-            interpolation="nearest",
-            zorder=0,
-            alpha=0.6,
-        )
         if x.levels is None:
+            look = {"extent": (x.low, x.high, 0.0, 1.0), "aspect": "auto", "interpolation": "nearest", "alpha": 0.6}
+            self.surface_ = self.ax_.imshow(shade(self.posterior)[None], zorder=0, **look)
             for c in range(len(self.classes)):
                 self.ax_.plot(x.at, self.posterior[:, c], color=style.color(c), linestyle=style.line(c), linewidth=2)
         else:
@@ -160,7 +155,7 @@ class DecisionRegionsDisplay:
             low = -0.3
             at = -0.05 - 0.2 * np.maximum(self.codes, 0) / max(k - 1, 1)
             across = style.spread(x, self.cells[0])
-            self.points_ = style.scatter(self.ax_, across, at, self.codes, k, 14.0)
+            self.points_ = style.scatter(self.ax_, (across, at), self.codes, k, 14.0)
             self.ax_.axhline(0.0, color=style.INK, linewidth=0.6)
         self.ax_.set_ylim(low, 1.0)
         self.ax_.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
