@@ -33,7 +33,7 @@ class CalibrationCurveDisplay:
     Attributes
     ----------
     bins : probability, share and weight of each bin that holds a row.
-    error : the expected calibration error, Σ weight |share − probability| / Σ weight.
+    error : the expected calibration error: how far share and probability are apart, on average over rows.
     ax_, figure_ : Matplotlib axes and figure; counts_ax_ the axes of the lower panel, None where `ax` was given.
     line_ : the curve.
     """
