@@ -87,9 +87,9 @@ def test_one_column_on_given_axes(blobs):
 def test_other_tables(library, mixed):
     X, y = mixed
     if library == "polars":
-        import polars
+        import polars as pl
 
-        X = polars.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
+        X = pl.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
     else:
         X = X.astype(object).where(X.notna(), None).to_numpy()
     display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(X, y))
