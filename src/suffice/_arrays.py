@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
@@ -29,6 +30,7 @@ __all__ = [
     "invert_triangular",
     "is_sparse",
     "joint_code",
+    "kmeans2",
     "log_softmax",
     "logsumexp",
     "lower_factor",
