@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, np
 from ..errors import SufficeError
 from ..plots._style import color
-from ..plots._view import Rows, View
+from ..plots._view import Axis, Rows, View
 
 MOST_COLUMNS = 40
 MOST_CLASSES = 60
@@ -18,7 +19,7 @@ MIDDLE = 0.68
 def collect_facts(estimator: Any) -> dict[str, Any]:
     """Return what there is to say of a fitted model: model, size, settings, quality, classes, columns, notes, members.
 
-    Quality is judged by exact leave-one-out on the rows that the model keeps: `accuracy`, `log_loss` in nats and the
+    Quality is judged by leave-one-out on the rows that the model keeps: `accuracy`, `log_loss` in nats and the
     `baseline` that the class priors alone give. Where that cannot be had, `quality` is {"why_not": reason}.
 
     Examples
@@ -94,7 +95,7 @@ def _columns(estimator: Any, view: View, rows: Rows | None, positions: Sequence[
     """Return one entry per column: its kind, how much is missing, and what each class expects of it."""
     found = []
     for position in positions:
-        column, axis = view.schema.columns[position], view.axis(position, rows, 400)
+        column, axis = view.schema.columns[position], _widened(view.axis(position, rows))
         p = np.exp(view.log_density([axis]))
         missing = None if rows is None else float(np.isnan(view.cells(rows, position)).mean())
         entry: dict[str, Any] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
@@ -106,6 +107,16 @@ def _columns(estimator: Any, view: View, rows: Rows | None, positions: Sequence[
             cells = [f"{axis.levels[i]} ({_percent(p[i, c])})" for c, i in enumerate(best)]
         found.append(entry | {"says": "middle 68 %" if axis.levels is None else "most probable", "cells": cells})
     return found
+
+
+def _widened(axis: Axis) -> Axis:
+    """Return an axis of numbers three times as long, beyond which next to nothing of a class lies."""
+    if axis.levels is not None or axis.whole:
+        return axis
+    length = axis.high - axis.low
+    edges = np.linspace(axis.low - length, axis.high + length, 1201)
+    at = (edges[1:] + edges[:-1]) / 2
+    return replace(axis, values=at, at=at, low=axis.low - length, high=axis.high + length)
 
 
 def _middle(at: Array, p: Array) -> list[tuple[float, float]]:
