@@ -64,6 +64,7 @@ def read_as_plain_text(app: Any, what: str, name: str, member: Any, options: Any
     for number, line in enumerate(lines):
         parts = re.split(r"(`+[^`]*`+)", line)
         parts[::2] = [re.sub(r"(?<![\w\\*|])([A-Za-z]\w*_)(?![\w*|])", r"`\1`", part) for part in parts[::2]]
+        parts[::2] = [re.sub(r"\|(?=\S)", r"\\|", part) for part in parts[::2]]  # |Σ| is no substitution
         lines[number] = re.sub(r"(?<=[\w_)]`)(?=[a-z])", r"\\ ", "".join(parts))
 
 

@@ -12,7 +12,7 @@ from ..plots._style import color
 from ..plots._view import Axis, Rows, View
 
 MOST_COLUMNS = 40
-MOST_CLASSES = 60
+ON_CARDS = 6  # columns on the card of a class, those that tell most
 MIDDLE = 0.68
 
 
@@ -43,6 +43,7 @@ def collect_facts(estimator: Any) -> dict[str, Any]:
         "quality": _quality(estimator, view),
         "classes": _classes(estimator, view),
         "columns": _columns(estimator, view, rows, positions),
+        "telling": [positions.index(p) for p in view.informative(ON_CARDS, rows) if p in positions],
         "columns_left_out": len(view.schema) - len(positions),
         "notes": [str(note) for note in estimator.notes_],
         "members": _members(estimator),
