@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
-from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "cholesky",
     "digamma",
     "eigh",
+    "gammaincc",
     "gammaln",
     "invert_triangular",
     "is_sparse",

@@ -80,13 +80,15 @@ class Automatic:
     def log_posterior(self, rows: MixedRows, log_prior: Array | None = None) -> Array:
         """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares.
 
-        A row without any known cell has the prior.
+        A row without any known cell has the classes' shares themselves.
         """
         prior = self.log_prior if log_prior is None else log_prior
         parts = [member.scorer.scores(rows) for member in self.members] + self.single_columns(rows)
         offset = np.broadcast_to(prior, (len(rows), len(prior)))
         found = raise_floor(log_softmax(self.stack.scores(parts, offset)), prior, self.floor)
-        found[~self.frozen.known(rows).any(axis=1)] = prior
+        with np.errstate(divide="ignore"):
+            shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
+        found[~self.frozen.known(rows).any(axis=1)] = shares
         return found
 
     def leave_out(self, sample: Sample) -> Array:
