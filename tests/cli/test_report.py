@@ -26,3 +26,13 @@ def test_report_does_not_replace_its_model(cli, model):
     before = model.read_bytes()
     assert cli("report", model, "-o", model).status == 1
     assert model.read_bytes() == before
+
+
+def test_report_of_the_automatic_classifier(cli, tmp_path, rng):
+    from suffice import GenerativeClassifier
+
+    X = rng.normal(size=(60, 2))
+    GenerativeClassifier().fit(X, ["a", "b"] * 30).save(tmp_path / "model.suffice")
+    done = cli("report", tmp_path / "model.suffice", "--json")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["members"]

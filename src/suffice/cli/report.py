@@ -7,8 +7,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from .answers import open_model
-from .files import check_writable
+from .files import check_readable, check_writable
 from .output import Common, print_json, progress
 
 
@@ -32,11 +31,14 @@ def report(
         File to write; the model's name with the ending .html if not given. With --json and without this option, the
         facts are printed and no page is written.
     """
+    from .. import load
+
     facts_only = common.json and output is None
     target = model.with_suffix(".html") if output is None else output
     if not facts_only:
         check_writable(target, [(model, "model")])
-    estimator, _ = open_model(model)
+    check_readable(model)
+    estimator = load(model)
     if common.json:
         from ..report import collect_facts
 
