@@ -11,7 +11,7 @@ from cyclopts.validators import Number as Between
 from ..errors import quoted
 from .files import check_writable
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
-from .output import Common, print_json, progress
+from .output import Common, print_json, progress_of_em
 from .problems import UsageProblem, count
 from .training import Training, read_training
 
@@ -84,7 +84,7 @@ def fit(
     if shrinkage is not None and model == "nb":
         raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
     check_writable(output, [(data, "table")])
-    with progress(common, f"Learning from {data.name}"):
+    with progress_of_em(common, f"Learning from {data.name}"):
         training = read_training(data, target, drop=drop, weight=weight, common=common)
         used, left_out = usable_columns(model, training)
         options: dict[str, Any] = {
