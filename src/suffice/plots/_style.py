@@ -96,7 +96,7 @@ def class_legend(owner: Any, classes: Sequence[object], shape: str = "point") ->
     handles: list[Any] = []
     for c in range(len(classes)):
         if shape == "point":
-            style = {"marker": marker(c), "linestyle": "", "markersize": 6}
+            style: dict[str, Any] = {"marker": marker(c), "linestyle": "", "markersize": 6}
             handles.append(Line2D([], [], color=color(c), markeredgecolor=INK, markeredgewidth=0.5, **style))
         elif shape == "line":
             handles.append(Line2D([], [], color=color(c), linestyle=line(c), linewidth=2))
