@@ -151,7 +151,8 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     floor = FLOOR / (float(weight.sum()) + FLOOR)
     held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
     naive = stack.scores([m.held_out for m in members] + [part for *_, part in columns], judge.offset)
-    notes = _uncertain(judge.loss(naive - judge.offset), judge.loss(stack.left_out - judge.offset))
+    own = np.arange(len(held_out)), judge.codes
+    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge)
     return Automatic(
         stats.columns,
         weight,
@@ -160,17 +161,26 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
         stack,
         floor,
         held_out,
-        -float(judge.weight @ held_out[np.arange(len(held_out)), judge.codes]) / float(judge.weight.sum()),
+        -float(judge.weight @ held_out[own]) / float(judge.weight.sum()),
         notes,
     )
 
 
-def _uncertain(naive: float, left_out: float) -> tuple[Note, ...]:
-    """Return a note where leaving rows out of the pool's weights moves its loss by more than a tenth."""
-    if abs(left_out - naive) <= DOUBTFUL * max(naive, 1e-12):
-        return ()
-    moved = f"a row moves the weights of the members enough to change it from {naive:.4f} to {left_out:.4f} nats"
-    return (Note("the leave-one-out loss is uncertain: on new rows it may differ by more than a tenth", moved),)
+def _uncertain(naive: float, lost: Array, judge: Judge) -> tuple[Note, ...]:
+    """Return a note where the mean of the losses (n,) may well be off by more than a tenth.
+
+    That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much.
+    """
+    share = judge.weight / judge.weight.sum()
+    mean = float(share @ lost)
+    error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (lost - mean) ** 2))
+    notes = []
+    if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
+        notes.append(f"without each row the weights of the members change it from {naive:.4f} to {mean:.4f} nats")
+    if error > DOUBTFUL * mean:
+        notes.append(f"it is {mean:.4f} nats with a standard error of {error:.4f}")
+    what = "the leave-one-out loss is uncertain: on new rows it may differ by more than a tenth"
+    return (Note(what, "; ".join(notes)),) if notes else ()
 
 
 def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
