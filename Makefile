@@ -14,7 +14,7 @@ DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test check types format bench docs lock clean
+.PHONY: help demo test engines check types format bench docs lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,11 @@ test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.test ## Run the tests, then every example in the code and in the documents
 	$(PY) -m pytest -n 2
 	$(PY) -m pytest -q -p no:randomly --doctest-modules $(DOC_FILES)
+
+engines: export OPENBLAS_NUM_THREADS := 1
+engines: export SUFFICE_CLUSTERS := 1
+engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark and Java
+	$(PY) -m pytest -q -p no:randomly tests/clusters
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
@@ -51,6 +56,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
 	$(LOCK) --group test --group lint -o requirements/test.txt
 	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
+	$(LOCK) --constraints requirements/test.txt --group test --group engines -o requirements/engines.txt
 	$(LOCK) --constraints requirements/test.txt --group docs -o requirements/docs.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
@@ -66,7 +72,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # A stamp is older than its requirement file when that file changed: the pinned versions are then installed again.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .

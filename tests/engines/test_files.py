@@ -96,7 +96,7 @@ def test_names_that_mean_nothing(tmp_path):
     for source in (tmp_path / "no.parquet", str(tmp_path / "*.parquet")):
         with pytest.raises(SourceError, match="There is no file"):
             open_source(source)
-    with pytest.raises(SourceError, match="holds no Parquet"):
+    with pytest.raises(SourceError, match="is a folder that holds no Parquet"):
         open_source(tmp_path)
     (tmp_path / "t.xlsx").write_text("1")
     with pytest.raises(SourceError, match="no ending that says"):

@@ -77,7 +77,7 @@ def progress(common: Common, what: str, total: int | None = None) -> Iterator[Ca
 
     There is no bar when stderr is not a terminal, under --quiet, or where NO_COLOR asks for plain output.
     """
-    if common.quiet or "NO_COLOR" in os.environ or not sys.stderr.isatty():
+    if not _shows_bars(common):
         yield lambda steps: None
         return
     from rich.console import Console
@@ -87,3 +87,27 @@ def progress(common: Common, what: str, total: int | None = None) -> Iterator[Ca
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda steps: bar.advance(task, steps)
+
+
+@contextlib.contextmanager
+def rows_progress(common: Common, what: str) -> Iterator[Callable[[Any], None] | None]:
+    """Show a bar with the rows done and the time left while the block runs; it receives what `fit_table` calls."""
+    if not _shows_bars(common):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeElapsedColumn())
+    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None, rows="")
+
+        def watch(done: Any) -> None:
+            rows = f"{done.rows:,} rows" if done.total is None else f"{done.rows:,} of {done.total:,} rows"
+            bar.update(task, completed=done.rows, total=done.total, rows=rows)
+
+        yield watch
+
+
+def _shows_bars(common: Common) -> bool:
+    return not (common.quiet or "NO_COLOR" in os.environ or not sys.stderr.isatty())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from .fold import Fold, Kernel, State, learn_part
 from .local import Progress, Watcher, answer, learn
 from .rows import LabelledRows
-from .sources import Source, open_source
+from .sources import Source, engine_of, open_source
 from .writing import answers_table, whole_file, write_tables
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Watcher",
     "answer",
     "answers_table",
+    "engine_of",
     "learn",
     "learn_part",
     "open_source",

@@ -95,7 +95,9 @@ def find_files(source: Any) -> tuple[list[Path], Path | None]:
         below = sorted(file for file in path.rglob("*") if file.is_file() and not _is_mark(file, path))
         known = [file for file in below if _has_format(file)]
         if not known:
-            raise SourceError(f"The folder {str(path)!r} holds no Parquet, Arrow or CSV file. Next: check the name.")
+            raise SourceError(
+                f"{str(path)!r} is a folder that holds no Parquet, Arrow or CSV file. Next: check the name."
+            )
         return known, path
     if path.exists():
         return [path], None
@@ -242,11 +244,11 @@ def _joined(one: Any, other: Any, path: str, name: str) -> Any:
 # --- CSV -------------------------------------------------------------------------------------------------------------
 
 
-def open_csv(paths: Sequence[Path]) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]]]:
+def open_csv(paths: Sequence[Path], text: Sequence[str] = ()) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]]]:
     """Return the schema of CSV files and what reads columns of them.
 
-    A file of more than one block is read once more before: Arrow settles a type by the first block, and a later cell
-    may not fit it.
+    `text` names columns that are text whatever they look like. A file of more than one block is read once more before:
+    Arrow settles a type by the first block, and a later cell may not fit it.
     """
     schemas = [_first_types(path) for path in paths]
     names = schemas[0].names
@@ -259,6 +261,7 @@ def open_csv(paths: Sequence[Path]) -> tuple[Any, Callable[[Sequence[str]], Iter
             where, known = (path, schema.names) if missing else (paths[0], names)
             raise SourceError.columns_missing(repr(str(where)), missing or extra, known, role)
         types = {name: _wider(types[name], schema.field(name).type) for name in names}
+    types |= {name: pa.string() for name in text if name in types}
     for path in paths:
         types = _settle(path, types, len(paths) > 1)
 

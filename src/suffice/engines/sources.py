@@ -35,9 +35,12 @@ class Source:
     batches: Callable[[Sequence[str]], Iterator[Any]] | None = None
     once: bool = False
     identity: str = ""
+    native: Any = None  # a table of the engine that is to read it
 
     def parts(self, columns: Sequence[str], rows: int) -> Iterator[Part]:
         """Yield the parts in order; those of a stream are regular batches of these columns."""
+        if self.native is not None:
+            raise DataError(f"{self.name} is read by its own engine. Next: leave out engine, or collect the table.")
         if self.batches is None:
             yield from self.files
             return
@@ -60,25 +63,43 @@ class Source:
             raise SourceError.columns_missing(self.name, missing, self.schema.names, role)
 
 
-def open_source(source: Any) -> Source:
+def open_source(source: Any, text: Sequence[str] = ()) -> Source:
     """Return a source as one that is read in parts; see `fit_table` for what it may be.
+
+    `text` names columns to read from a CSV as text even where every cell looks like a number.
 
     SourceError, naming the file, where it cannot be read or where files of one table differ in a column.
     """
-    found = _open(source)
+    found = _open(source, text)
     repeated = sorted({name for name in found.schema.names if found.schema.names.count(name) > 1})
     if repeated:
         raise SchemaError(f"{found.name} has several columns named {quoted(repeated)}. Next: rename all but one.")
     return found
 
 
-def _open(source: Any) -> Source:
+def engine_of(source: Any) -> str:
+    """Return the engine whose table a source is: "dask", "spark", or "local" for all others."""
+    library = type(source).__module__.split(".")[0]
+    if library in ("dask", "dask_expr") and hasattr(source, "to_delayed"):
+        return "dask"
+    return "spark" if library == "pyspark" and hasattr(source, "mapInArrow") else "local"
+
+
+def _open(source: Any, text: Sequence[str]) -> Source:
     if isinstance(source, str | Path) or _all_of(source, (str, Path)):
-        return _open_paths(source)
+        return _open_paths(source, text)
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str) and hasattr(source[0], "sql"):
         return _open_relation(source[0].sql(source[1]), "The query")
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "get_fragments"):
         return _open_dataset(source)
+    if engine_of(source) == "dask":
+        from .dask import open_frame as open_dask
+
+        return open_dask(source)
+    if engine_of(source) == "spark":
+        from .spark import open_frame as open_spark
+
+        return open_spark(source)
     if hasattr(source, "collect_schema") and hasattr(source, "collect"):
         return _open_lazy(source)
     if hasattr(source, "to_arrow_reader") or hasattr(source, "fetch_arrow_reader"):
@@ -97,10 +118,10 @@ def _all_of(source: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(source, list | tuple) and bool(source) and all(isinstance(item, kinds) for item in source)
 
 
-def _open_paths(source: Any) -> Source:
+def _open_paths(source: Any, text: Sequence[str]) -> Source:
     found = open_files(source)
     if found.csv:
-        schema, read = open_csv(found.csv)
+        schema, read = open_csv(found.csv, text)
         return Source(found.name, schema, None, batches=read, identity=_digest(found.stamps))
     return Source(found.name, found.schema, found.rows, found.parts, identity=_digest(found.stamps))
 

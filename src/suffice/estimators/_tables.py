@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -191,14 +193,15 @@ class Tables:
         self._validate_settings()
         self._check_parts()
         _check_choice("unlabelled", unlabelled, ("error", "skip"))
-        opened = _open(source, engine)
+        opened = _open(source)
         names, schema = _columns(opened, target, weight, columns)
         plan = self._plan(schema)
         fresh = clone(self)
         fresh._schema = schema
         kernel = Summary(fresh, schema, plan, target, weight, unlabelled)
         read = [*names, target, *([] if weight is None else [weight])]
-        run = _engine(engine, opened)
+        with _explained():
+            run = _engine(engine, source)
         if isinstance(plan[-1].family, MemberFamily):
             kernel = freeze_columns(kernel, opened, read, run, int(self.keep_rows))
         if checkpoint is None:
@@ -214,6 +217,7 @@ class Tables:
         if learned.unlabelled:
             notes = [Note(f"left out {learned.unlabelled} rows", f"they have no {target!r}"), *notes]
         self._model, self._notes, self._holds_unlabelled = model, notes, False
+        self._unlabelled_rows = learned.unlabelled
         self._set_steps(None)
         return self
 
@@ -260,7 +264,7 @@ class Tables:
         check_is_fitted(self, "statistics_")
         from ..engines import answer, write_tables
 
-        opened = _open(source, "local")
+        opened = _open(source, [str(column.name) for column in self._schema.columns if column.kind.is_label])
         names = [str(name) for name in self._schema.names] if self._schema.named else list(opened.schema.names)
         opened.check_columns(names, "which the model needs")
         opened.check_columns(list(keep), "to keep")
@@ -275,23 +279,50 @@ def _check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
         raise SettingError.choice(name, value, allowed)
 
 
-def _open(source: Any, engine: Any) -> Source:
-    """Return a source in parts, opened by what knows its kind."""
-    try:
+def _open(source: Any, text: Sequence[str] = ()) -> Source:
+    """Return a source in parts; `text` names columns of a CSV that are text whatever they look like."""
+    with _explained():
         from ..engines import open_source
+
+        return open_source(source, text)
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Say how to install a package that is missing."""
+    try:
+        yield
     except ModuleNotFoundError as error:
-        if error.name is None or not error.name.startswith("pyarrow"):
+        package = (error.name or "").split(".")[0]
+        extra = {"pyarrow": "parquet", "distributed": "dask", "dask": "dask", "pyspark": "spark", "pandas": "spark"}
+        if package not in extra:
             raise
-        raise DataError("Tables in parts are read with pyarrow. Next: pip install 'suffice[parquet]'.") from error
-    return open_source(source)
+        message = f"This needs {package}, which is not installed. Next: pip install 'suffice[{extra[package]}]'."
+        raise DataError(message) from error
 
 
-def _engine(engine: Any, source: Source) -> Callable[..., Any]:
+def _engine(engine: Any, source: Any) -> Callable[..., Any]:
     """Return what learns from a source: run(source, columns, kernel, progress=…)."""
-    from ..engines import learn
+    from ..engines import engine_of, learn
 
-    _check_choice("engine", engine, ENGINES)
-    return learn
+    if isinstance(engine, str) and "://" not in engine:
+        _check_choice("engine", engine, ENGINES)
+    library = type(engine).__module__.split(".")[0]
+    known = {"distributed": "dask", "pyspark": "spark", "builtins": "dask"}  # a client, a session, an address
+    name = engine if engine in ENGINES else known.get(library)
+    if name == "auto":
+        name = engine = engine_of(source)
+    if name == "local":
+        return learn
+    if name == "dask":
+        from ..engines.dask import learn as learn_by_dask
+
+        return partial(learn_by_dask, engine=engine)
+    if name == "spark":
+        from ..engines.spark import learn as learn_by_spark
+
+        return partial(learn_by_spark, engine=engine)
+    raise SettingError.choice("engine", engine, ENGINES)
 
 
 def _columns(
