@@ -1,5 +1,8 @@
 """Dask and Spark give the bits of the local engine for the same row groups, and its model for their own tables."""
 
+import os
+import sys
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -42,6 +45,7 @@ def client():
 @pytest.fixture(scope="module")
 def session():
     sql = pytest.importorskip("pyspark.sql")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
     own = builder.getOrCreate()
@@ -104,3 +108,5 @@ def test_spark_frames(folder, needs, request):
     needs("pyspark", "pandas")
     session = request.getfixturevalue("session")
     assert_same_model(session.read.parquet(str(folder)), folder)
+    with pytest.raises(DataError, match="row group 0: 'x0' has no label"):
+        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=session)

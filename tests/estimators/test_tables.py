@@ -160,7 +160,7 @@ def test_a_batch_without_a_value_or_a_label_is_no_trouble(table, tmp_path):
     expected = NaiveBayes().fit(whole, kind.slice(20).cast(pa.int64()))
     assert_same(model, expected, whole)
     assert model.classes_.tolist() == [0, 1]
-    assert "left out 20 rows" in str(model.notes_[0])
+    assert "left out 20 rows without a label" in str(model.notes_[0])
 
 
 def test_progress_knows_the_rows_and_the_time_left(path):

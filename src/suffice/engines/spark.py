@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from .._arrays import single_blas_thread
-from ..errors import SourceError
+from ..errors import DataError, SourceError
 from .fold import FAN_IN, Fold, Kernel, learn_part, merge_all
 from .local import Clock, Watcher
 from .parts import regular, rows_at_a_time
@@ -47,7 +50,13 @@ def learn(
                 f"{source.name} is read on this machine, and a cluster needs files that its workers can read. "
                 'Next: give Parquet or Arrow files, or engine="local".'
             )
-        found = sorted(states.toArrow().to_pylist(), key=lambda row: row["number"])
+        try:
+            found = sorted(states.toArrow().to_pylist(), key=lambda row: row["number"])
+        except PythonException as error:
+            refusals = re.findall(r"suffice\.errors\.\w+: (.*)", str(error))
+            if not refusals:
+                raise
+            raise DataError(refusals[-1]) from error
     fold, clock = Fold(), Clock(progress, source.rows)
     for row in found:
         state = pickle.loads(row["state"])  # noqa: S301
@@ -71,27 +80,36 @@ def _groups(session: Any, source: Source) -> Any:
     return session.createDataFrame(table).repartitionByRange(len(groups), "number")
 
 
+# What Spark is given is sent by value with all it names, so that the work itself stands in functions of this module.
+
+
 def _on_parts(kernel: Kernel, columns: Sequence[str], rows: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        with single_blas_thread():
-            for batch in batches:
-                for row in batch.to_pylist():
-                    parts = pickle.loads(row["parts"])  # noqa: S301
-                    yield _answer(row["number"], merge_all(learn_part(p, kernel, columns, rows) for p in parts))
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield _learn_group(row, kernel, columns, rows)
 
     return run
+
+
+def _learn_group(row: dict[str, Any], kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+    parts = pickle.loads(row["parts"])  # noqa: S301
+    with single_blas_thread():
+        return _answer(row["number"], merge_all(learn_part(part, kernel, columns, rows) for part in parts))
 
 
 def _on_batches(kernel: Kernel, rows: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        from pyspark import TaskContext
-
-        context = TaskContext.get()
-        number = 0 if context is None else context.partitionId()
-        with single_blas_thread():
-            yield _answer(number, merge_all(kernel(table) for table in regular(batches, rows)))
+        yield _learn_batches(batches, kernel, rows)
 
     return run
+
+
+def _learn_batches(batches: Iterable[Any], kernel: Kernel, rows: int) -> Any:
+    context = TaskContext.get()
+    number = 0 if context is None else context.partitionId()
+    with single_blas_thread():
+        return _answer(number, merge_all(kernel(table) for table in regular(batches, rows)))
 
 
 def _answer(number: int, state: Any) -> Any:

@@ -215,7 +215,8 @@ class Tables:
         model, notes = self._estimate(statistics, plan, schema)
         self._remember(schema, plan, statistics, ())
         if learned.unlabelled:
-            notes = [Note(f"left out {learned.unlabelled} rows", f"they have no {target!r}"), *notes]
+            left_out = f"left out {learned.unlabelled} row{'' if learned.unlabelled == 1 else 's'} without a label"
+            notes = [Note(left_out, f"{target!r} is empty there"), *notes]
         self._model, self._notes, self._holds_unlabelled = model, notes, False
         self._unlabelled_rows = learned.unlabelled
         self._set_steps(None)
