@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice import (
+    RDA,
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    MixtureDiscriminant,
+    NaiveBayes,
+    NormalInverseWishart,
+)
 from suffice.testing import check_model
 
 NUMBERS = {
@@ -14,7 +21,10 @@ NUMBERS = {
     "spherical": lambda: GaussianDiscriminant("spherical"),
     "rda": lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.2)),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, tol=1e-3, random_state=0),
+    "automatic": lambda: GenerativeClassifier(),
     "single": lambda: MixtureDiscriminant(1),
+    "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
+    "prior, diagonal": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart(strength=5.0)),
     "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace", 3: "student_t"}),
 }
 
@@ -40,7 +50,21 @@ def test_mixed_columns(rng):
     X[:, 2] = rng.random(n) < 0.3 + 0.2 * (np.arange(n) % 3)
     X[:, 3] = rng.poisson(2 + np.arange(n) % 3)
     X[rng.random(X.shape) < 0.1] = None
-    check_model(NaiveBayes({3: "poisson"}).fit(X, y), X, y)
+    for estimator in (NaiveBayes({3: "poisson"}), GenerativeClassifier()):
+        check_model(estimator.fit(X, y), X, y, tolerance=1e-6)
+
+
+def test_columns_of_zeros_and_ones(rng):
+    y = np.arange(90) % 3
+    X = (rng.random((90, 4)) < 0.2 + 0.3 * y[:, None]).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    check_model(NaiveBayes("bernoulli").fit(X, y), X, y)
+
+
+def test_more_columns_than_rows(rng):
+    y = np.arange(24) % 2
+    X = rng.normal(size=(24, 40)) + y[:, None]
+    check_model(GaussianDiscriminant(shared=True, shrinkage=0.3).fit(X, y), X, y)
 
 
 def test_counts_that_share_a_total(rng):
@@ -62,6 +86,9 @@ def wrong(law):
     changes = {
         "bayes": ("score_samples", lambda found: found + 1e-3),
         "nothing_known": ("predict_proba", lambda found: found[:, ::-1]),
+        "conditionals": ("impute", lambda found: [table * 1.01 for table in found]),
+        "observed_cells_stay": ("impute", lambda found: [table + 1e-9 for table in found]),
+        "sets": ("predict_set", lambda found: found ^ found[:1]),
         "reasons": ("explain", lambda found: found * (1.0 + 1e-6)),
         "one_by_one": ("predict_joint_log_proba", lambda found: found - found[0, 0] * 1e-6),
         "learns_in_any_order": ("merge", lambda found: found.partial_fit([[0.0, 0.0]], ["b"])),
@@ -72,7 +99,20 @@ def wrong(law):
     return Wrong
 
 
-@pytest.mark.parametrize("law", ["bayes", "nothing_known", "reasons", "one_by_one", "learns_in_any_order", "draws"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        "bayes",
+        "nothing_known",
+        "conditionals",
+        "observed_cells_stay",
+        "sets",
+        "reasons",
+        "one_by_one",
+        "learns_in_any_order",
+        "draws",
+    ],
+)
 def test_what_is_broken_is_named(law, rng):
     X, y = rng.normal(size=(60, 2)), np.array(["a", "b"])[np.arange(60) % 3 % 2]
     X[y == "b"] += 1.0

@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
-from scipy.special import betainc, digamma, gammaln, logsumexp, ndtri
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -27,10 +28,12 @@ __all__ = [
     "cholesky",
     "digamma",
     "eigh",
+    "gammaincc",
     "gammaln",
     "invert_triangular",
     "is_sparse",
     "joint_code",
+    "kmeans2",
     "log_softmax",
     "logsumexp",
     "lower_factor",

@@ -38,6 +38,19 @@ def test_explain(cli, model, penguins):
     np.testing.assert_allclose(sum(by) + first["prior"], first["log_odds"])
 
 
+def test_sets(cli, model, penguins, tmp_path):
+    out = tmp_path / "sets.csv"
+    assert cli("predict", model, penguins_path(), "--set", 0.01, "-o", out).status == 0
+    found, loaded = arrow_csv.read_csv(out), load(model)
+    sets = loaded.predict_set(penguins.drop_columns("species"), 0.01)
+    for c, label in enumerate(loaded.classes_):
+        assert found[f"in_{label}"].to_pylist() == sets[:, c].tolist()
+    document = json.loads(cli("predict", model, penguins_path(), "--set", 0.01, "--json", "--quiet").out)
+    assert document["predictions"][0]["in_Adelie"] is True
+    assert cli("predict", model, penguins_path(), "--set", 0.1, "--priors", "uniform").status == 2
+    assert cli("predict", model, penguins_path(), "--set", 0).status == 2
+
+
 def test_what_cannot_work_is_one_line(cli, model, tmp_path):
     assert "there is no file" in cli("explain", model, tmp_path / "no.csv").complaint.lower()
     assert cli("outliers", model, penguins_path(), "--below", 2).status == 2

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import load_iris, load_wine
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
-from suffice.errors import SettingError
+from suffice.errors import DataError, SettingError
 from suffice.tasks.conformal import class_sets, threshold
 
 
@@ -37,9 +37,22 @@ def test_sets_cover_and_grow_with_confidence(rng):
         hits.append([part[np.arange(len(new)), y[new]].mean() for part in found])
         sizes.append([part.sum(axis=1).mean() for part in found])
     shares = np.mean(hits, axis=0)
-    assert shares[0] > 0.95 - 3 * np.sqrt(0.05 * 0.95 / 580)
-    assert shares[1] > 0.80 - 3 * np.sqrt(0.20 * 0.80 / 580)
-    assert np.mean(sizes, axis=0)[0] > np.mean(sizes, axis=0)[1] >= 1.0
+    assert abs(shares[0] - 0.95) < 3 * np.sqrt(0.05 * 0.95 / 580)
+    assert abs(shares[1] - 0.80) < 3 * np.sqrt(0.20 * 0.80 / 580)
+    assert np.mean(sizes, axis=0)[0] > np.mean(sizes, axis=0)[1]
+
+
+def test_sets_of_a_model_that_is_nearly_always_right(rng):
+    X, y = load_iris(return_X_y=True)
+    order = rng.permutation(150)
+    model = GaussianDiscriminant(shared=True).fit(X[order[:100]], y[order[:100]])
+    new, truth = X[order[100:]], y[order[100:]]
+    found, filled = model.predict_set(new, 0.2), model.predict_set(new, 0.2, allow_empty=False)
+    assert abs(found[np.arange(50), truth].mean() - 0.8) < 3 * np.sqrt(0.16 / 50 + 0.16 / 100)  # of both samples
+    assert (found.sum(axis=1) <= 1).all()
+    assert (filled.argmax(axis=1) == model.predict_proba(new).argmax(axis=1)).all()
+    assert (filled.sum(axis=1) == 1).all()
+    assert (filled | ~found).all()
 
 
 def test_a_model_that_learns_more_is_judged_anew():
@@ -56,3 +69,5 @@ def test_what_cannot_work_is_refused(blobs):
         GaussianDiscriminant().fit(X, y).predict_set(X, 1.0)
     with pytest.raises(SettingError, match="mixture"):
         MixtureDiscriminant(2, random_state=0).fit(X, y).predict_set(X)
+    with pytest.raises(DataError, match="keep_rows=2000"):
+        GaussianDiscriminant(keep_rows=0).fit(X, y).predict_set(X)

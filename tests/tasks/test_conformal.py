@@ -29,9 +29,10 @@ def test_weights_are_copies(rng):
         assert weighted == pytest.approx(copied)
 
 
-def test_no_set_is_empty_and_infinity_takes_all():
+def test_sets_are_empty_only_where_that_is_allowed_and_infinity_takes_all():
     log_posterior = np.log([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])
-    assert class_sets(log_posterior, 0.0).tolist() == [[True, False, False], [False, False, True]]
+    assert not class_sets(log_posterior, 0.0).any()
+    assert class_sets(log_posterior, 0.0, allow_empty=False).tolist() == [[True, False, False], [False, False, True]]
     assert class_sets(log_posterior, -np.log(0.25)).tolist() == [[True, True, False], [False, False, True]]
     assert class_sets(log_posterior, np.inf).all()
 

@@ -4,14 +4,14 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import beta, f, kstest, t
+from scipy.stats import beta, chi2, f, kstest, t
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import PoissonFamily
 from suffice.estimators import _simulated
-from suffice.estimators._simulated import _draw, hotelling_law
+from suffice.estimators._simulated import _draw, exact_law
 from suffice.tasks.outliers import measure
 
 LEVEL = 1e-3  # seeds are fixed; at this level a true law fails once in a thousand
@@ -69,7 +69,7 @@ def test_the_law_of_a_training_row_is_that_of_a_new_row_for_the_model_without_it
     for i in (0, 5, 11):
         rest = make().fit(np.delete(X, i, axis=0), np.delete(y, i))
         distance = measure(rest.model_, [X[[i]]])[0]
-        new = hotelling_law(rest, rest.model_).new_row(2.0 * distance, 3)[0, y[i]]
+        new = exact_law(rest, rest.model_).new_row(distance, np.ones(3, dtype=bool))[0, y[i]]
         assert own[i] == pytest.approx(new, rel=1e-8)
 
 
@@ -175,3 +175,66 @@ def test_a_family_that_cannot_draw_is_named(rng):
     joint = SimpleNamespace(density=SimpleNamespace(blocks=[object()]))
     with pytest.raises(SettingError, match="'poisson' cannot draw"):
         _draw(model, joint, np.zeros(2, dtype=int), rng)
+
+
+@pytest.mark.parametrize("prior", [NormalInverseWishart(), NormalInverseWishart(strength=np.inf)])
+def test_under_a_prior_distances_follow_the_law_of_its_student_t(prior, rng):
+    X = rng.normal(size=(9, 3)) @ rng.normal(size=(3, 3))
+    model = GaussianDiscriminant(prior=prior).fit(X, np.zeros(9, dtype=int))
+    density = model.model_.density.blocks[0]
+    new = rng.normal(size=(5, 3)) * 4
+    new[4, 1] = np.nan
+    for row, p in zip(new, model.outlier_pvalues(new), strict=True):
+        seen = np.flatnonzero(~np.isnan(row))
+        apart = (row - density.location[0])[seen]
+        shape = density.scale.dense()[0][np.ix_(seen, seen)] * density.inflation[0]
+        q = apart @ np.linalg.solve(shape, apart)
+        assert p == pytest.approx(f.sf(q / len(seen), len(seen), density.df[0]), rel=1e-8)
+
+
+def test_a_flat_prior_gives_hotellings_law(rng):
+    X, y, draw = gaussian_table(rng, 12, 3, 1, "full", 0.0)
+    new = draw(np.zeros(6, dtype=int))
+    flat = GaussianDiscriminant(prior=NormalInverseWishart(strength="jeffreys")).fit(X, y)
+    np.testing.assert_allclose(
+        flat.outlier_pvalues(new), GaussianDiscriminant().fit(X, y).outlier_pvalues(new), rtol=1e-8
+    )
+
+
+def test_rows_drawn_under_a_prior_are_no_outliers(rng):
+    X, y, _ = gaussian_table(rng, 8, 2, 3, "full", 2.0)
+    model = GaussianDiscriminant(prior=NormalInverseWishart()).fit(X, y)
+    assert kstest(model.outlier_pvalues(model.sample(500, random_state=1)[0]), "uniform").pvalue > LEVEL
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("divisor", ["mle", "unbiased"])
+def test_one_column_without_correlations_is_the_t_test(shared, divisor, rng):
+    X, y, draw = gaussian_table(rng, 10, 1, 1, "diagonal", 0.0)
+    new = draw(np.zeros(8, dtype=int)) * 3
+    diagonal = GaussianDiscriminant("diagonal", shared=shared, divisor=divisor).fit(X, y)
+    np.testing.assert_allclose(
+        diagonal.outlier_pvalues(new), GaussianDiscriminant().fit(X, y).outlier_pvalues(new), rtol=1e-9
+    )
+
+
+def test_sums_over_independent_columns_have_the_share_of_simulated_tables(rng):
+    n, d = 10, 3
+    train, rows = rng.normal(size=(20_000, n, d)), rng.normal(size=(20_000, d))
+    squares = ((rows - train.mean(axis=1)) ** 2 / train.var(axis=1)).sum(axis=1)
+    model = GaussianDiscriminant("diagonal").fit(train[0], np.zeros(n, dtype=int))
+    law = exact_law(model, model.model_)
+    places = np.quantile(squares, [0.1, 0.5, 0.9, 0.95, 0.99, 0.999])
+    found = law.new_row(0.5 * places[:, None], np.ones(d, dtype=bool))[:, 0]
+    np.testing.assert_allclose(found, [0.9, 0.5, 0.1, 0.05, 0.01, 0.001], rtol=0.1, atol=0.0008)  # 2 × 20,000 draws
+    far = law.new_row(np.geomspace(1.0, 1e8, 60)[:, None], np.ones(d, dtype=bool))[:, 0]
+    assert (np.diff(far) <= 0).all()
+    one = 0.5 * 1e8 / law.divisor[0, 0] / (1 + 1 / n)  # far out, one column does it
+    assert far[-1] == pytest.approx(d * 2 * t.sf(np.sqrt(4 * one * (n - 1)), n - 1), rel=0.05)
+
+
+def test_many_rows_make_the_law_that_of_chi_squares(rng):
+    X = rng.normal(size=(12_000, 4))
+    model = GaussianDiscriminant("diagonal").fit(X, np.zeros(len(X), dtype=int))
+    squares = ((X[:50] - X.mean(axis=0)) ** 2 / X.var(axis=0)).sum(axis=1)
+    np.testing.assert_allclose(model.outlier_pvalues(X[:50]), chi2.sf(squares, 4), atol=1e-3)

@@ -27,6 +27,7 @@ def predict(
     keep: Annotated[bool, Parameter(show_default=False)] = False,
     priors: Annotated[tuple[str, ...], Parameter(metavar="PRIOR", show_default=False)] = (),
     reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = None,
+    sets: Annotated[float | None, Parameter(name="--set", metavar="ALPHA", validator=Between(gt=0, lt=1))] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Label the rows of a table, with the probability of each class.
@@ -52,7 +53,13 @@ def predict(
         in other proportions; or LABEL=NUMBER, once for each class.
     reject
         Give no label where the most probable class is wrong with a probability above this.
+    sets
+        Add a column in_CLASS per class: whether the row may well be of it. The true class is among these for 1 - ALPHA
+        of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out). A model that
+        is right more often leaves rows it is unsure of without any class: give a smaller ALPHA.
     """
+    if sets is not None and priors:
+        raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
     if output is not None:
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
@@ -66,7 +73,7 @@ def predict(
     if priors == ("adapt",):
         found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), wanted, strict=True))
         common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
-    answers = _answer(estimator, rows, wanted, reject, common)
+    answers = _answer(estimator, rows, wanted, reject, sets, common)
     if keep:
         answers = _beside(table, answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
@@ -120,8 +127,8 @@ def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:
     return given
 
 
-def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, common: Common) -> Any:
-    """Return the table of labels, posteriors and log densities, one row per row."""
+def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, alpha: float | None, common: Common) -> Any:
+    """Return the table of labels, posteriors, log densities and sets, one row per row."""
     import pyarrow as pa
 
     from .._arrays import np
@@ -138,15 +145,19 @@ def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, common
             columns = [labels.take(pa.array(choice, mask=choice < 0))]
             columns += [pa.array(column) for column in np.exp(log_posterior).T]
             columns.append(pa.array(estimator.score_samples(part)))
-            parts.append(pa.table(columns, names=_names(estimator)))
+            if alpha is not None:
+                columns += [pa.array(column) for column in estimator.predict_set(part, alpha).T]
+            parts.append(pa.table(columns, names=_names(estimator, alpha is not None)))
             advance(part.num_rows)
     for message in dict.fromkeys(one_line(warning.message) for warning in caught):
         common.remark(f"Note: {message}")
     return pa.concat_tables(parts)
 
 
-def _names(estimator: Any) -> list[str]:
-    return ["label", *(f"p_{label}" for label in estimator.classes_.tolist()), "log_density"]
+def _names(estimator: Any, sets: bool) -> list[str]:
+    labels = estimator.classes_.tolist()
+    inside = [f"in_{label}" for label in labels] if sets else []
+    return ["label", *(f"p_{label}" for label in labels), "log_density", *inside]
 
 
 def _beside(table: Any, answers: Any, common: Common) -> Any:

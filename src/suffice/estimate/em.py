@@ -31,6 +31,7 @@ def complete(
     report: Callable[[Note], None] | None = None,
     progress: Progress | None = None,
     classes: Sequence[Level] = (),
+    most_steps: int = MAX_STEPS,
 ) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
@@ -48,7 +49,7 @@ def complete(
     groups = _groups(stats)
     units = _standard_units(groups, stats.k, stats.d)
     problem = _problem(groups, units, stats)
-    found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress)
+    found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress, most_steps)
     for note in climb_notes(reached.steps, reached.moved, reached.secured, classes):
         if report is not None:
             report(note)
@@ -100,12 +101,17 @@ class Units:
 
 
 def climb_from(
-    problem: Problem, weight: Array, units: Units, form: type[Scatter], progress: Progress | None = None
+    problem: Problem,
+    weight: Array,
+    units: Units,
+    form: type[Scatter],
+    progress: Progress | None = None,
+    most_steps: int = MAX_STEPS,
 ) -> tuple[GaussianStats, Climb]:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter
     with single_blas_thread():
-        reached = climb(problem, units.start(shared), MAX_STEPS, progress)
+        reached = climb(problem, units.start(shared), most_steps, progress)
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     values[..., units.constant, :] = 0.0

@@ -11,8 +11,9 @@ from ..selection import leave_one_out
 from ..selection.leave_one_out import log_densities
 from ..tasks import conformal, outliers
 from ..tasks.explain import contributions
+from ..tasks.outlier_laws import HotellingLaw
 from ._labels import read_labels
-from ._simulated import hotelling_law, make_replicates
+from ._simulated import exact_law, make_replicates
 from ._validation import what_was_learned
 
 
@@ -80,7 +81,7 @@ class Reasons:
         Hotelling's T², exact at any number of rows. For all other models it is the share of rows, drawn from the
         model and scored by models learned from as many simulated rows as there were, that are as far out; beyond the
         farthest of them (200 to 2,000 per class, fewer the more classes) an exponential tail, so that p-values stay
-        comparable. The error is that of so many draws; of a class of few rows, that of 4 to 60 simulated models (a
+        comparable. The error is that of so many draws; of a class of few rows, that of 4 to 200 simulated models (a
         p-value of 0.05 may then be one of 0.03). Mixtures of several components are taken as known.
 
         Classes are averaged by their posterior, Σ_k p(k | x) p_k(x), and, with more than one class, the average is
@@ -110,31 +111,36 @@ class Reasons:
         [1.0, 0.0526, 0.0]
         """
         owner = cast(Any, self)
-        model, law = owner.model_, hotelling_law(owner, owner.model_)
+        model, law = owner.model_, exact_law(owner, owner.model_)
         if y is None:
             exact = law is not None and len(model.classes) == 1
             return outliers.pvalues(model, owner._rows(X), [] if exact else self._replicates(model), law)
         coded, n = owner._encode(X)
         codes = self._known_codes(y, n)
-        if law is not None:
+        if isinstance(law, HotellingLaw):
             return outliers.own_pvalues(model, owner._rows(X), codes, [], law, None)
         found = log_densities(what_was_learned(owner), coded, codes, None)
         left_out = np.where(found.order > 0, -np.inf, found.score)
         return outliers.own_pvalues(model, owner._rows(X), codes, self._replicates(model), None, left_out)
 
-    def predict_set(self, X: Any, alpha: float = 0.1) -> NDArray[np.bool_]:
+    def predict_set(self, X: Any, alpha: float = 0.1, *, allow_empty: bool = True) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
         rows and their own classes, each by the exact leave-one-out posterior. That needs no rows set aside, and what
-        the model gets wrong makes sets larger, not wrong. The most probable class is always in, so that no set is
-        empty. With fewer than 1 / α − 1 rows every class is.
+        the model gets wrong makes sets larger, not wrong. With fewer than 1 / α − 1 rows every class is in every set.
+
+        A model that is right more often than 1 − α needs no second class in any set, and has some to spare: then the
+        sets of the rows it is least sure of are empty, or coverage would be above 1 − α. Give a smaller α, or
+        `allow_empty=False`.
 
         Parameters
         ----------
         X : table (n, d)
         alpha : float, above 0 and below 1
             Share of rows whose set may lack their class. Over all classes: rare ones may be missed more often.
+        allow_empty : bool
+            If False, the most probable class is in every set, and coverage may be higher than 1 − α.
 
         Raises
         ------
@@ -168,7 +174,7 @@ class Reasons:
             sample.represented(owner.statistics_.weight),
             float(told),
         )
-        return conformal.class_sets(owner._log_posterior(X, None), limit)
+        return conformal.class_sets(owner._log_posterior(X, None), limit, allow_empty)
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         """Return leave-one-out log posteriors of the rows that the statistics keep, made once for a model."""
@@ -176,9 +182,7 @@ class Reasons:
         if known is None or known[0] is not model:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
-                raise DataError(
-                    "This model keeps no rows to judge itself by. Next: fit it again with this version of suffice."
-                )
+                raise DataError("This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000.")
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
         return known[1]

@@ -11,14 +11,16 @@ from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..densities import Categorical, Diagonal, Full, Gaussian, LowRank, Mixture, Product, Spherical
+from ..densities import Categorical, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Product, Spherical
 from ..errors import SettingError
+from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..stats import GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..tasks.outliers import HotellingLaw, Replicate
+from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
+from ..tasks.outliers import Replicate
 
-MOST, FEWEST = 60, 4  # how often training rows are simulated
+MOST, FEWEST = 200, 4  # how often training rows are simulated
 NEW_ROWS = 20_000  # new rows in all, shared out over classes
 PLENTY = 200  # rows per free column of a class beyond which estimates are as good as the truth
 MOST_WORK = 2e8  # rows × columns × jointly modelled columns
@@ -31,7 +33,7 @@ def make_replicates(estimator: Any, model: JointModel) -> list[Replicate]:
     sizes, width = _sizes(estimator, model)
     each = int(np.clip(NEW_ROWS // k, 200, 2000))
     work = float(sizes.sum()) * len(estimator._schema) * width
-    refitted = _learns_alike(model) and sizes.min() < PLENTY * width and work < MOST_WORK
+    refitted = _learns_alike(estimator, model) and sizes.min() < PLENTY * width and work < MOST_WORK
     count = int(np.clip(MOST_WORK / max(work, 1.0), FEWEST, MOST)) if refitted else 1
     new = np.repeat(np.arange(k), -(-each // count))
     found = []
@@ -53,9 +55,17 @@ def _sizes(estimator: Any, model: JointModel) -> tuple[Codes, int]:
     return np.clip(np.rint(weight), 1, PLENTY * width).astype(np.int64), width
 
 
-def _learns_alike(model: JointModel) -> bool:
-    """Return whether estimates are made in one pass; those of mixtures are compared with themselves."""
-    return not any(isinstance(density, Mixture) for density in model.density.blocks)
+def _learns_alike(estimator: Any, model: JointModel) -> bool:
+    """Return whether the model is an estimate that others, made from its rows, are compared with.
+
+    Mixtures, found by EM in many steps, are not. Neither is the predictive density under a prior, which counts in
+    already what is not known of the parameters: its rows are those it foretells.
+    """
+    pairs = zip(estimator._blocks, model.density.blocks, strict=False)
+    return not any(
+        isinstance(density, Mixture) or (isinstance(block.family, GaussianFamily) and not isinstance(density, Gaussian))
+        for block, density in pairs
+    )
 
 
 def _learn(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> JointModel:
@@ -90,19 +100,35 @@ def _draw(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> list[Any
     return list(model.sample(empty, codes, rng))
 
 
-def hotelling_law(estimator: Any, model: JointModel) -> HotellingLaw | None:
-    """Return the exact law of squared distances, if the model is Gaussians that are estimated without any repair."""
-    if len(model.density.blocks) != 1 or not isinstance(model.density.blocks[0], Gaussian):
+def exact_law(estimator: Any, model: JointModel) -> Law | None:
+    """Return the exact law of distances within classes, if the model is one block of Gaussians that has one.
+
+    That is so under a prior, where the predictive density is a t, and for estimates without any repair.
+    """
+    if len(model.density.blocks) != 1:
         return None
     density, stats = model.density.blocks[0], estimator.statistics_.blocks[0]
+    if isinstance(density, MultivariateT):
+        return PredictiveLaw(density.df, _flags(density)) if density.used else None
     if isinstance(stats, PatternStats):
         stats = None if stats.incomplete else stats.complete
-    covariance = density.covariance
-    if not isinstance(stats, GaussianStats) or isinstance(covariance, Diagonal | LowRank):
+    if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:
         return None
-    used = list(density.used)
+    if isinstance(density.covariance, Diagonal):
+        return _independent_law(density, density.covariance, stats)
+    return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
+
+
+def _flags(density: Any) -> Any:
+    """Return which columns have a density (d,)."""
+    location = density.means if isinstance(density, Gaussian) else density.location
+    return np.isin(np.arange(location.shape[1]), density.used)
+
+
+def _hotelling_law(density: Gaussian, stats: GaussianStats) -> HotellingLaw | None:
+    covariance, used = density.covariance, list(density.used)
     weight = stats.weight if stats.weight.ndim == 1 else stats.weight[:, 0]
-    if not used or (stats.weight.ndim == 2 and (stats.weight != weight[:, None]).any()) or (weight <= 1).any():
+    if (stats.weight.ndim == 2 and (stats.weight != weight[:, None]).any()) or (weight <= 1).any():
         return None
     freedom, divisor = _degrees(covariance, stats, weight, used)
     if divisor is None:
@@ -110,8 +136,26 @@ def hotelling_law(estimator: Any, model: JointModel) -> HotellingLaw | None:
     k, joint = len(weight), isinstance(covariance, Full)
     if (freedom - (len(used) if joint else 0) < 1).any():
         return None
-    varies = np.isin(np.arange(density.means.shape[1]), used)
-    return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, varies)
+    return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, _flags(density))
+
+
+def _independent_law(density: Gaussian, covariance: Diagonal, stats: GaussianStats) -> IndependentLaw | None:
+    """Return the law of classes without correlations, if their variances are sums of squares over a usual divisor."""
+    shape, used = density.means.shape, list(density.used)
+    weight = np.broadcast_to(stats.weight if stats.weight.ndim == 2 else stats.weight[:, None], shape)
+    squares, variance = stats.scatter.diagonal(len(weight)), np.ones(shape)
+    variance[:, used] = covariance.variance
+    freedom, total = weight - 1.0, weight
+    if covariance.g == 1:
+        squares, total = (np.broadcast_to(part.sum(axis=0), shape) for part in (squares, weight))
+        freedom = total - len(weight)
+    if (weight[:, used] <= 1).any() or (freedom[:, used] < 1).any():
+        return None
+    divisor = squares / variance
+    usual = np.isclose(divisor, total, rtol=1e-9) | np.isclose(divisor, freedom, rtol=1e-9)
+    if not usual[:, used].all():
+        return None
+    return IndependentLaw.make(weight, freedom, divisor, _flags(density), np.random.RandomState(0))
 
 
 def _degrees(covariance: Any, stats: Any, weight: Array, used: list[int]) -> tuple[Array, Array | None]:

@@ -10,23 +10,38 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
-from ..densities import Full, Product
+from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError
 from ..estimate import FAMILIES, Block, Note, Settings, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, Sample, choose
+from ..selection.automatic import Automatic, choose
 from ..selection.columns import FrozenColumns
-from ..selection.joint import choose_joint
+from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats, TableRows
+from ..selection.reasons import contributions
+from ..selection.scorers import Sample
 from ..stats import ByClass, CategoricalStats, Reservoir
 from ..stats.counts import CodedColumns
+from ._labels import read_weights
 from ._queries import GenerativeEstimator
+from ._reasons import _check_orders
 from ._unlabelled import Batch
 
 LEAST_ROWS = 50
+
+
+class _Joint(GenerativeEstimator):
+    """The joint model of an automatic classifier, asked as any other estimator is."""
+
+    def __init__(self, *, priors: Any = None, keep_rows: int = 2000) -> None:
+        self.priors = priors
+        self.keep_rows = keep_rows
+
+    def _settings(self) -> Settings:
+        return Settings()
 
 
 class GenerativeClassifier(GenerativeEstimator):
@@ -86,6 +101,15 @@ class GenerativeClassifier(GenerativeEstimator):
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
+
+        Every row needs a label. The members are chosen here; after an edit, when next asked for.
+        """
+        super().fit(X, y, sample_weight)
+        _ = self._automatic
+        return self
+
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return the blocks of the joint model, the numbers together and the categories, and that of the members."""
         empty = [column.name for column in schema.columns if column.kind is Kind.EMPTY]
@@ -93,7 +117,7 @@ class GenerativeClassifier(GenerativeEstimator):
             raise DataError(f"Column {empty[0]!r} has no value in any row, so its kind is unknown. Next: drop it.")
         numeric = tuple(p for p, column in enumerate(schema.columns) if column.kind is Kind.NUMERIC)
         labels = tuple(p for p, column in enumerate(schema.columns) if column.kind is not Kind.NUMERIC)
-        blocks = [Block(GaussianFamily(structure=Full), numeric)] if numeric else []
+        blocks = [Block(GaussianFamily(structure=Diagonal), numeric)] if numeric else []
         blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
         return (*blocks, Block(MemberFamily(len(numeric)), (*numeric, *labels)))
 
@@ -101,10 +125,29 @@ class GenerativeClassifier(GenerativeEstimator):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
-        settled = statistics.blocks[-1].settled(int(self.keep_rows))
+        settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
+        self._settled = (settled, settled)
         self._chosen: Automatic | None = None
         super()._remember(schema, plan, statistics, y)
+
+    def _settle(self, block: MemberRows | MemberStats) -> MemberRows | MemberStats:
+        """Return the rows or statistics of the members as they are kept, made once."""
+        known = vars(self).get("_settled")
+        if known is None or known[0] is not block:
+            known = self._settled = (block, block.settled(int(self.keep_rows)))
+        return known[1]
+
+    def _pieces(self, statistics: ByClass) -> MemberStats:
+        """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
+        settled = self._settle(statistics.blocks[-1])
+        if isinstance(settled, MemberStats):
+            return settled
+        known: tuple[MemberRows, MemberStats] | None = vars(self).get("_condensed")
+        if known is None or known[0] is not settled:
+            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight)
+            known = self._condensed = (settled, settled.condensed(columns))
+        return known[1]
 
     def _join_unlabelled(self, *_: Any) -> Any:
         raise DataError(
@@ -141,26 +184,30 @@ class GenerativeClassifier(GenerativeEstimator):
         """The members and their stack, chosen when first asked for."""
         check_is_fitted(self, "statistics_")
         if self._chosen is None:
-            self._chosen = _choose(self.statistics_, self._blocks)
+            self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
         return self._chosen
 
     def _estimate(
         self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
     ) -> tuple[JointModel, list[Note]]:
-        densities, notes = [], []
-        rows = statistics.blocks[-1]
-        rows = rows if isinstance(rows, MemberRows) else _rows_of_sample(statistics)
+        densities, notes, blocks = [], list[Note](), list[tuple[Block, Any]]()
         for block, stats in zip(plan[:-1], statistics.blocks, strict=False):
+            family = block.family
+            found = None
+            if isinstance(family, GaussianFamily):
+                found = choose_joint(self._pieces(statistics), _rows_of_sample(statistics))
+            if found is not None:
+                family, stats = found
+                notes.append(joint_note(found[0]))
             columns = tuple(schema.names[p] for p in block.positions)
             settings = replace(self._settings(), classes=statistics.classes, columns=columns, **told)
-            density, repairs = choose_joint(block.family, stats, settings, rows)
+            density, repairs = family.estimate(stats, settings)
             densities.append(density)
+            blocks.append((Block(family, block.positions), stats))
             notes += repairs
+        self._joint_blocks = blocks
         log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
         return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
-
-    def _rows(self, X: Any) -> tuple[Any, ...]:
-        return super()._rows(X)[:-1]  # those of the joint model
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         automatic, priors = self._automatic, self.priors if priors is None else priors
@@ -171,10 +218,84 @@ class GenerativeClassifier(GenerativeEstimator):
             log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
         return automatic.log_posterior(rows, log_prior)
 
+    # --- what the joint model answers ---------------------------------------------------------------------------------
+
     @property
     def joint_(self) -> JointModel:
         """The joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask."""
         return self.model_
+
+    @property
+    def _joint(self) -> _Joint:
+        model, statistics = self.model_, self.statistics_
+        known: tuple[JointModel, _Joint] | None = vars(self).get("_twin")
+        if known is None or known[0] is not model:
+            twin = _Joint(priors=self.priors, keep_rows=self.keep_rows)
+            blocks, stats = zip(*self._joint_blocks, strict=True)
+            twin._remember(self._schema, blocks, replace(statistics, blocks=tuple(stats)), None)
+            twin._model, twin._object_labels = model, getattr(self, "_object_labels", False)
+            self._twin = known = (model, twin)
+        return known[1]
+
+    def impute(self, X: Any, y: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
+        """Return the table with its missing cells filled by `joint_`; see `GaussianDiscriminant.impute`."""
+        return self._joint.impute(X, y, draws=draws, random_state=random_state)
+
+    def sample(self, n: int, *, label: Any = None, given: Any = None, random_state: Any = None) -> tuple[Any, Any]:
+        """Return new rows drawn from `joint_`, and their labels; see `GaussianDiscriminant.sample`."""
+        return self._joint.sample(n, label=label, given=given, random_state=random_state)
+
+    def score_samples(self, X: Any) -> Array:
+        """Return log p(x), (n,) in nats, of the observed cells of each row under `joint_`."""
+        return self._joint.score_samples(X)
+
+    def predict_joint_log_proba(self, X: Any) -> Array:
+        """Return log π_k + log p(x | k) under `joint_`, (n, k) in nats; posteriors are those of the stack instead."""
+        return self._joint.predict_joint_log_proba(X)
+
+    def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
+        """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`."""
+        return self._joint.outlier_pvalues(X, y)
+
+    # --- the members --------------------------------------------------------------------------------------------------
+
+    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+        """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
+
+        Every member's log densities are exact, with the statistics less the row, classes of other rows less an average
+        row of theirs; Gaussians of parts have those of five folds. The pool's weights are those of all rows; `loss_`
+        takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
+        """
+        table, n = self._encode(X)
+        codes = self._known_codes(y, n)
+        weight = read_weights(sample_weight, n)
+        removed = np.ones(n) if weight is None else weight
+        if (removed > self.statistics_.weight[codes] * (1.0 + 1e-9)).any():
+            raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
+        automatic = self._automatic
+        rows = automatic.frozen.read(table[-1].numbers, table[-1].coded)
+        return automatic.leave_out(Sample(rows, codes, removed, removed, removed))
+
+    def _left_out_posterior(self, model: JointModel) -> Array:
+        return self._automatic.held_out
+
+    def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
+        """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
+
+        Contributions add up, with the class priors, to the log posterior odds, as for `GaussianDiscriminant.explain`.
+        The pool adds up its members, and Shapley values are linear: those of hat functions and of categories are exact,
+        those of Gaussians and of one-dependence estimators are exact for few columns and otherwise the mean over
+        `orders`, whose standard errors `return_error` gives. What the pool itself adds is shared out in proportion. A
+        missing cell contributes exactly 0.
+        """
+        _check_orders(orders)
+        automatic = self._automatic
+        table = self._encode(X)[0][-1]
+        rows = automatic.frozen.read(table.numbers, table.coded)
+        found, error = contributions(automatic, rows, np.log(self.priors_), orders, return_error)
+        place = np.argsort(self._blocks[-1].positions)
+        found = found[:, place]
+        return (found, np.asarray(error)[:, place]) if return_error else found
 
     @property
     def members_(self) -> list[dict[str, Any]]:
@@ -217,21 +338,15 @@ def _rows_of_sample(statistics: ByClass) -> MemberRows:
     return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
 
 
-def _choose(statistics: ByClass, plan: Sequence[Block]) -> Automatic:
-    """Return the automatic classifier of these statistics."""
-    pieces = statistics.blocks[-1]
-    if isinstance(pieces, MemberRows):
-        rows, weight, raw = pieces, pieces.weight, pieces.weight
-        columns = FrozenColumns.freeze(rows.rows.numbers, rows.rows.coded, weight)
-        pieces = pieces.condensed(columns)
-    else:
-        rows, columns, sample = _rows_of_sample(statistics), pieces.columns, statistics.sample
-        assert sample is not None
-        raw = sample.weight
-        weight = rows.weight * (raw.sum() / statistics.total)
-    removed = raw / np.maximum(rows.copies, np.rint(raw))  # a copy of a row is what is left out
-    judged = Sample(columns.read(rows.rows.numbers, rows.rows.coded), rows.codes, removed, weight)
-    return choose(judged, pieces, _level_counts(statistics, columns), statistics.weight)
+def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:
+    """Return the automatic classifier of these statistics, judged on the rows that are kept."""
+    rows, sample = _rows_of_sample(statistics), statistics.sample
+    assert sample is not None
+    weight = rows.weight * (sample.weight.sum() / statistics.total)
+    copies = np.maximum(rows.copies, np.rint(sample.weight))  # one of them is what is left out
+    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
+    judged = Sample(read, rows.codes, sample.weight / copies, weight, weight / copies)
+    return choose(judged, pieces, _level_counts(statistics, pieces.columns), statistics.weight)
 
 
 def _level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:

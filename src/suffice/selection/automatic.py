@@ -7,15 +7,13 @@ of the class prior is mixed in. Nothing is held back: the densities themselves u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from .._arrays import Array, Codes, log_softmax, np, pattern_groups, single_blas_thread
-from ..densities import MultivariateT
+from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
-from .columns import INTERVALS, FrozenColumns, MixedRows
+from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
 from .members.dependence import DependenceMember
@@ -23,34 +21,25 @@ from .members.hats import STRENGTHS as HAT_STRENGTHS
 from .members.hats import HatMember
 from .members.levels import STRENGTHS as LEVEL_STRENGTHS
 from .members.levels import LevelMember
+from .members.subclasses import LEAST_ROWS, Split, choose_split
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats
+from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
 from .stacking import Judge, Stack, centred, without_each
 
 MEMBER_PENALTY = 3.0
 COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
 MOST_COLUMNS = 100  # with a weight of their own
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
+DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
+MOST_NUMBERS = 200  # of columns whose classes are split into parts
 ENOUGH = 100  # complete rows to choose Gaussian settings on
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,)."""
-
-    rows: MixedRows
-    codes: Codes
-    removed: Array
-    weight: Array
-
-    def __getitem__(self, index: Any) -> Sample:
-        return Sample(self.rows[index], self.codes[index], self.removed[index], self.weight[index])
-
-
-@dataclass(frozen=True)
 class Member:
-    """One member: `held_out` (n, k) log densities of the sample, `scores` those of new rows.
+    """One member: `held_out` (n, k) log densities of the sample, `scorer` what it is asked.
 
     `loss` is the mean log-loss of its posteriors on the sample after scaling by its `temperature`, both exact
     leave-one-out; `setting` says what was chosen.
@@ -61,39 +50,68 @@ class Member:
     loss: float
     temperature: float
     held_out: Array
-    scores: Callable[[MixedRows], Array]
+    scorer: Scorer
 
 
 @dataclass(frozen=True)
 class Automatic:
-    """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in."""
+    """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
+
+    `columns` are those with a weight of their own, ("hat" or "cat", position). `held_out` (n, k) are the log posteriors
+    of the sample, each row left out, of the stack's weights too, and `loss` their mean log-loss.
+    """
 
     frozen: FrozenColumns
-    log_prior: Array
+    class_weight: Array
     members: tuple[Member, ...]
-    columns: tuple[tuple[str, int], ...]  # ("hat" or "cat", position) of the columns with a weight
+    columns: tuple[tuple[str, int], ...]
     stack: Stack
     floor: float
-    hats: HatMember | None
-    levels: LevelMember | None
-    held_out: Array = field(repr=False)  # (n, k) log posteriors of the sample, each row left out
-    loss: float  # the mean log-loss of these
+    held_out: Array = field(repr=False)
+    loss: float
     notes: tuple[Note, ...] = ()
 
-    def parts(self, rows: MixedRows) -> list[Array]:
-        """Return what the stack weighs, (n, k) each: the members' log densities, then those of single columns."""
-        found = [member.scores(rows) for member in self.members]
-        by_column = {
-            "hat": [] if self.hats is None else list(self.hats.columns(rows.numbers)),
-            "cat": [] if self.levels is None else list(self.levels.columns(rows.levels)),
-        }
-        return found + [by_column[kind][j] for kind, j in self.columns]
+    @property
+    def log_prior(self) -> Array:
+        """The class shares with half a row added to each, log (k,)."""
+        weight = self.class_weight
+        return np.asarray(np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))))
 
     def log_posterior(self, rows: MixedRows, log_prior: Array | None = None) -> Array:
-        """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares."""
+        """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares.
+
+        A row without any known cell has the classes' shares themselves.
+        """
         prior = self.log_prior if log_prior is None else log_prior
-        scores = self.stack.scores(self.parts(rows), np.broadcast_to(prior, (len(rows), len(prior))))
-        return raise_floor(log_softmax(scores), prior, self.floor)
+        parts = [member.scorer.scores(rows) for member in self.members] + self.single_columns(rows)
+        offset = np.broadcast_to(prior, (len(rows), len(prior)))
+        found = raise_floor(log_softmax(self.stack.scores(parts, offset)), prior, self.floor)
+        with np.errstate(divide="ignore"):
+            shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
+        found[~self.frozen.known(rows).any(axis=1)] = shares
+        return found
+
+    def leave_out(self, sample: Sample) -> Array:
+        """Return log posteriors (n, k) of learned rows, each left out of every member; the stack stays as it is."""
+        offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
+        parts = [member.scorer.left_out(sample) for member in self.members]
+        by_column = {kind: scorer.left_out_columns(sample) for kind, scorer in self._additive().items()}
+        parts += [by_column[kind][j] for kind, j in self.columns]
+        return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)
+
+    def single_columns(self, rows: MixedRows) -> list[Array]:
+        """Return the scores (n, k) of each column with a weight of its own."""
+        found: dict[str, list[Array]] = {}
+        for kind, scorer in self._additive().items():
+            if any(own == kind for own, _ in self.columns):
+                cells: Any = rows.numbers if kind == "hat" else rows.levels
+                found[kind] = list(scorer.model.columns(cells))
+        return [found[kind][j] for kind, j in self.columns]
+
+    def _additive(self) -> dict[str, Any]:
+        scorers = [member.scorer for member in self.members]
+        kinds = (("hat", HatScorer), ("cat", LevelScorer))
+        return {kind: own for kind, t in kinds for own in scorers if isinstance(own, t)}
 
 
 def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
@@ -113,36 +131,46 @@ def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weig
 
 
 def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
-    judge = Judge(sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight)
-    notes: list[Note] = []
-    members = list(_gaussian_members(sample, stats, judge, notes.append))
+    offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
+    judge = Judge(sample.codes, offset, sample.weight, sample.single)
+    members = list(_gaussian_members(sample, stats, judge))
     hats, levels = _hat_member(sample, stats, judge), _level_member(sample, categories, judge)
     candidates: list[tuple[str, int, Array]] = []
     for kind, found in (("hat", hats), ("cat", levels)):
         if found is not None:
             members.append(found[0])
-            candidates += [(kind, j, part) for j, part in enumerate(found[2])]
+            candidates += [(kind, j, part) for j, part in enumerate(found[1])]
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
+    parts = _subclass_member(sample, stats, judge, float(weight.sum()))
+    if parts is not None:
+        members.append(parts)
     columns = _most_telling(candidates, judge)
     stack = _pool(members, [part for *_, part in columns], judge)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
-    pooled = stack.scores([member.held_out for member in members] + [part for *_, part in columns], judge.offset)
-    held_out = raise_floor(log_softmax(pooled), judge.offset, floor)
+    held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
+    naive = stack.scores([m.held_out for m in members] + [part for *_, part in columns], judge.offset)
+    notes = _uncertain(judge.loss(naive - judge.offset), judge.loss(stack.left_out - judge.offset))
     return Automatic(
         stats.columns,
-        np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))),
+        weight,
         tuple(members),
         tuple((kind, j) for kind, j, _ in columns),
         stack,
         floor,
-        None if hats is None else hats[1],
-        None if levels is None else levels[1],
         held_out,
         -float(judge.weight @ held_out[np.arange(len(held_out)), judge.codes]) / float(judge.weight.sum()),
-        tuple(notes),
+        notes,
     )
+
+
+def _uncertain(naive: float, left_out: float) -> tuple[Note, ...]:
+    """Return a note where leaving rows out of the pool's weights moves its loss by more than a tenth."""
+    if abs(left_out - naive) <= DOUBTFUL * max(naive, 1e-12):
+        return ()
+    moved = f"a row moves the weights of the members enough to change it from {naive:.4f} to {left_out:.4f} nats"
+    return (Note("the leave-one-out loss is uncertain: on new rows it may differ by more than a tenth", moved),)
 
 
 def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
@@ -185,37 +213,19 @@ def _best(
 # --- Gaussian members ----------------------------------------------------------------------------------------------
 
 
-def _gaussian_members(
-    sample: Sample, stats: MemberStats, judge: Judge, report: Callable[[Note], None]
-) -> Iterator[Member]:
+def _gaussian_members(sample: Sample, stats: MemberStats, judge: Judge) -> Iterator[Member]:
     columns = stats.columns
     for kind in columns.kinds:
-        member = WishartMember(complete_tied(stats.gaussian[kind], report))
+        member = WishartMember(complete_tied(stats.gaussian[kind]))
         rows = columns.gaussian(kind, sample.rows)
         settings = _settings_on_path(member, rows, sample, judge)
         for name, (strength, sphere) in settings.items():
-            held_out = _held_out(member, rows, sample, strength, sphere)
+            scorer = GaussianScorer.of(columns, kind, member, strength, sphere)
+            held_out = scorer.left_out(sample)
             loss, temperature = judge.temperature(held_out)
-            density = member.density(strength, sphere)
-            setting = {"strength": strength, "sphere": sphere}
-            scores = partial(_gaussian_scores, columns, kind, density)
-            yield Member(f"{name}, {kind}", setting, loss, temperature, held_out, scores)
-
-
-def _gaussian_scores(columns: FrozenColumns, kind: str, density: MultivariateT, rows: MixedRows) -> Array:
-    return density.log_density(columns.gaussian(kind, rows))
-
-
-def _hat_scores(model: HatMember, rows: MixedRows) -> Array:
-    return model.scores(rows.numbers)
-
-
-def _level_scores(model: LevelMember, rows: MixedRows) -> Array:
-    return model.scores(rows.levels)
-
-
-def _dependence_scores(model: DependenceMember, columns: FrozenColumns, bins: int, rows: MixedRows) -> Array:
-    return model.scores(columns.binned(bins, rows))
+            yield Member(
+                f"{name}, {kind}", {"strength": strength, "sphere": sphere}, loss, temperature, held_out, scorer
+            )
 
 
 def _settings_on_path(
@@ -226,7 +236,7 @@ def _settings_on_path(
     some = whole if len(whole) >= max(ENOUGH, len(rows) // 2) else np.arange(len(rows))
     filled = fill_blindly(rows, member.stats)[some]
     left = LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some])
-    inner = Judge(judge.codes[some], judge.offset[some], judge.weight[some])
+    inner = Judge(judge.codes[some], judge.offset[some], judge.weight[some], judge.single[some])
     best: dict[str, tuple[float, float, float]] = {}
     for sphere, strength, scores in member.path(left):
         loss, _ = inner.temperature(scores)
@@ -236,22 +246,10 @@ def _settings_on_path(
     return {name: (strength, sphere) for name, (_, strength, sphere) in best.items()}
 
 
-def _held_out(member: WishartMember, rows: Array, sample: Sample, strength: float, sphere: float) -> Array:
-    """Return class-balanced log densities (n, k) at one setting, each row left out, missing cells integrated out."""
-    out = np.zeros((len(rows), len(member.stats.weight)))
-    for seen, index in pattern_groups(~np.isnan(rows)):
-        if not len(seen):
-            continue
-        left = LeftOut(rows[np.ix_(index, seen)], sample.codes[index], sample.removed[index], sample.weight[index])
-        ((_, _, scores),) = member.restricted(seen).path(left, (strength,), (sphere,))
-        out[index] = scores
-    return out
-
-
 # --- the other members -----------------------------------------------------------------------------------------------
 
 
-def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, HatMember, list[Array]] | None:
+def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, list[Array]] | None:
     numbers = sample.rows.numbers
     if not numbers.shape[1]:
         return None
@@ -268,15 +266,12 @@ def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Membe
 
     loss, temperature, setting, held_out = _best(candidates(), judge)
     m, t = setting["intervals"], setting["strength"]
-    model = HatMember(stats.columns.hats[m], stats.hats[m], t)
-    parts = [column[0] for column in model.left_out(numbers, sample.codes, sample.removed, (t,))]
-    member = Member("hats", setting, loss, temperature, held_out, partial(_hat_scores, model))
-    return member, model, parts
+    scorer = HatScorer(HatMember(stats.columns.hats[m], stats.hats[m], t))
+    member = Member("hats", setting, loss, temperature, held_out, scorer)
+    return member, scorer.left_out_columns(sample)
 
 
-def _level_member(
-    sample: Sample, categories: Sequence[Array], judge: Judge
-) -> tuple[Member, LevelMember, list[Array]] | None:
+def _level_member(sample: Sample, categories: Sequence[Array], judge: Judge) -> tuple[Member, list[Array]] | None:
     if not categories:
         return None
     model = LevelMember(tuple(categories))
@@ -286,11 +281,9 @@ def _level_member(
             total += part
     candidates = (({"strength": t}, total) for t, total in zip(LEVEL_STRENGTHS, totals, strict=True))
     loss, temperature, setting, held_out = _best(candidates, judge)
-    t = setting["strength"]
-    chosen = LevelMember(tuple(categories), t)
-    parts = [part[0] for part in chosen.left_out(sample.rows.levels, sample.codes, sample.removed, (t,))]
-    member = Member("categories", setting, loss, temperature, held_out, partial(_level_scores, chosen))
-    return member, chosen, parts
+    scorer = LevelScorer(LevelMember(tuple(categories), setting["strength"]))
+    member = Member("categories", setting, loss, temperature, held_out, scorer)
+    return member, scorer.left_out_columns(sample)
 
 
 def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Member | None:
@@ -306,6 +299,28 @@ def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Memb
 
     loss, temperature, setting, held_out = _best(candidates(), judge)
     bins = setting["bins"]
-    model = DependenceMember(stats.pairs[bins], starts[bins], setting["strength"])
-    scores = partial(_dependence_scores, model, stats.columns, bins)
-    return Member("one-dependence", setting, loss, temperature, held_out, scores)
+    model = DependenceMember(stats.pairs[bins], starts[bins], setting["strength"]).ready()
+    scorer = PairScorer(stats.columns, bins, model)
+    return Member("one-dependence", setting, loss, temperature, held_out, scorer)
+
+
+def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: float) -> Member | None:
+    """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers."""
+    columns = stats.columns
+    numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
+    if total < LEAST_ROWS or len(numbers) < 2 or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
+        return None
+    cells = columns.gaussian(SCORES, sample.rows)[:, numbers]
+    k = judge.offset.shape[1]
+    filled = cells
+    if np.isnan(cells).any():
+        whole = WishartMember(complete_tied(stats.gaussian[SCORES])).restricted(numbers)
+        filled = fill_blindly(cells, whole.stats)
+    parts, strength, sphere, held_out = choose_split(
+        filled, sample.codes, sample.weight, k, lambda scores: judge.temperature(scores)[0]
+    )
+    density = Split.of(filled, sample.codes, sample.weight, k, parts).density(strength, sphere)
+    loss, temperature = judge.temperature(held_out)
+    setting = {"parts": parts, "strength": strength, "sphere": sphere}
+    scorer = PartScorer(columns, numbers, density, sample, held_out)
+    return Member("gaussians of parts, scores", setting, loss, temperature, held_out, scorer)

@@ -10,15 +10,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, ndtri, np
+from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
 from ..schema import Level
+from ..stats import PatternStats
 from ..stats.counts import CodedColumns
+from .members.completion import complete_tied
 from .members.hats import Hats
 
 SCORE_KNOTS = 200
+MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
+MOST_DIRECTIONS = 200  # otherwise
+MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
 INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
 LEAST_ROWS = 3.0  # of a level with an indicator of its own
+MISSING = -1  # the level number of a missing cell
 FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
 RAW, SCORES = "raw", "scores"
 
@@ -40,13 +46,48 @@ class MixedRows:
         return MixedRows(self.numbers[index], tuple(column[index] for column in self.levels))
 
 
+@dataclass(frozen=True)
+class Guess:
+    """One Gaussian for the rows of all classes, which says what their missing cells may hold: no label is used."""
+
+    center: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, cells: Array, weight: Array) -> Guess:
+        """Return the one that EM finds for rows (n, p) of these weights."""
+        done = complete_tied(PatternStats.summarize(cells, None, 1, weight))
+        covariance = done.scatter.values[0] / done.weight[0]
+        covariance[np.diag_indices(len(covariance))] += 1e-8
+        return cls(done.mean[0], covariance)
+
+    def fill(self, cells: Array, codes: Codes, k: int, weight: Array) -> tuple[Array, Array]:
+        """Return rows with missing cells as expected from the others, and by class (k, p, p) what that leaves open."""
+        out, rest = cells.copy(), np.zeros((k, *self.covariance.shape))
+        for seen, index in pattern_groups(~np.isnan(cells)):
+            hidden = np.setdiff1d(np.arange(cells.shape[1]), seen)
+            if not len(hidden):
+                continue
+            across = self.covariance[np.ix_(seen, hidden)]
+            slope = np.linalg.solve(self.covariance[np.ix_(seen, seen)], across)
+            centered = cells[np.ix_(index, seen)] - self.center[seen]
+            out[np.ix_(index, hidden)] = self.center[hidden] + centered @ slope
+            left = self.covariance[np.ix_(hidden, hidden)] - across.T @ slope
+            held = np.bincount(codes[index], weights=weight[index], minlength=k)
+            for c in np.flatnonzero(held):
+                rest[c][np.ix_(hidden, hidden)] += held[c] * left
+        return out, rest
+
+
 @dataclass(frozen=True, eq=False)
 class FrozenColumns:
     """What the columns look like: everything but the rows' classes.
 
     `scores[j]` are the knots and their normal scores of number j, `hats` the knots by number of intervals, `cuts` the
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
-    `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores").
+    `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
+    principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
+    filled before statistics are made.
     """
 
     scores: tuple[tuple[Array, Array], ...]
@@ -57,6 +98,8 @@ class FrozenColumns:
     center: dict[str, Array]
     scale: dict[str, Array]
     used: dict[str, Codes]
+    basis: dict[str, Array]
+    guess: dict[str, Guess]
 
     @classmethod
     def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array) -> FrozenColumns:
@@ -79,17 +122,24 @@ class FrozenColumns:
             {m: Hats(tuple(own)) for m, own in hats.items()},
             {b: tuple(own) for b, own in cuts.items()},
             tuple(tuple(known) for known in coded.levels),
-            tuple(_indicated(share) for share in shares),
+            tuple(_indicated(share, weight, column) for share, column in zip(shares, coded.codes, strict=True)),
+            {},
+            {},
             {},
             {},
             {},
         )
         rows = MixedRows(numbers, tuple(coded.codes))
+        patterns = len(np.unique(np.isnan(numbers), axis=0))
         for kind in (RAW, SCORES) if d else (RAW,):
             block = found._block(kind, rows)
             mean, variance = _moments(block, weight)
             found.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
             found.center[kind], found.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
+            if len(found.used[kind]) > MOST_COLUMNS:
+                found.basis[kind] = _leading(found.cells(kind, rows))
+            elif patterns > MOST_PATTERNS:
+                found.guess[kind] = Guess.of(found.cells(kind, rows), weight)
         return found
 
     def __eq__(self, other: object) -> bool:
@@ -111,11 +161,16 @@ class FrozenColumns:
         for kind in self.used:
             fields |= {f"center_{kind}": self.center[kind], f"scale_{kind}": self.scale[kind]}
             fields[f"used_{kind}"] = self.used[kind].astype(np.int64)
+        fields |= {f"basis_{kind}": basis for kind, basis in self.basis.items()}
+        for kind, guess in self.guess.items():
+            fields |= {f"guess_{kind}": guess.center, f"spread_{kind}": guess.covariance}
         plain = {
             "numbers": len(self.scores),
             "vocabulary": [list(known) for known in self.vocabulary],
             "indicators": [list(own) for own in self.indicators],
             "kinds": list(self.used),
+            "bases": list(self.basis),
+            "guesses": list(self.guess),
         }
         return fields, plain
 
@@ -130,14 +185,19 @@ class FrozenColumns:
             {b: tuple(fields[f"cuts{b}_{j}"] for j in range(d)) for b in BINS},
             tuple(tuple(known) for known in plain["vocabulary"]),
             indicators,
-            *({kind: fields[f"{name}_{kind}"] for kind in kinds} for name in ("center", "scale", "used")),
+            {kind: fields[f"center_{kind}"] for kind in kinds},
+            {kind: fields[f"scale_{kind}"] for kind in kinds},
+            {kind: fields[f"used_{kind}"] for kind in kinds},
+            {str(kind): fields[f"basis_{kind}"] for kind in plain["bases"]},
+            {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
         )
         p = d + sum(len(own) for own in indicators)
         right = all(len(knots) == len(z) > 0 for knots, z in found.scores) and set(kinds) <= {RAW, SCORES}
         right &= all(len(found.center[kind]) == len(found.scale[kind]) == p for kind in kinds)
         right &= all(used.max(initial=-1) < p and used.min(initial=0) >= 0 for used in found.used.values())
+        right &= all(len(found.basis[kind]) == len(found.used[kind]) for kind in found.basis)
         pairs = zip(indicators, found.vocabulary, strict=True)
-        if not right or any(not 0 <= i < len(known) for own, known in pairs for i in own):
+        if not right or any(not MISSING <= i < len(known) for own, known in pairs for i in own):
             raise ValueError("frozen columns")
         return found
 
@@ -156,17 +216,35 @@ class FrozenColumns:
         return MixedRows(np.asarray(numbers, dtype=np.float64), tuple(levels))
 
     def gaussian(self, kind: str, rows: MixedRows) -> Array:
-        """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing."""
+        """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing.
+
+        Of very many columns it has the coordinates in the leading directions, with missing cells at their means.
+        """
+        cells = self.cells(kind, rows)
+        return np.asarray(np.nan_to_num(cells) @ self.basis[kind]) if kind in self.basis else cells
+
+    def cells(self, kind: str, rows: MixedRows) -> Array:
+        """Return the columns of the Gaussian block (n, columns) in units of total variance 1."""
         used = self.used[kind]
         return np.asarray(((self._block(kind, rows) - self.center[kind]) / self.scale[kind])[:, used])
+
+    def width(self, kind: str) -> int:
+        """Return the number of columns of the Gaussian block."""
+        return int(self.basis[kind].shape[1]) if kind in self.basis else len(self.used[kind])
 
     def _block(self, kind: str, rows: MixedRows) -> Array:
         parts = [rows.numbers if kind == RAW else self.normal_scores(rows.numbers)]
         for levels, indicated in zip(rows.levels, self.indicators, strict=True):
             hot = (levels[:, None] == np.asarray(indicated, dtype=np.int64)).astype(np.float64)
-            hot[levels < 0] = np.nan
+            if MISSING not in indicated:
+                hot[levels < 0] = np.nan
             parts.append(hot)
         return np.concatenate(parts, axis=1)
+
+    def known(self, rows: MixedRows) -> NDArray[np.bool_]:
+        """Return which cells say something (n, columns): those neither missing nor of an unknown level."""
+        levels = [(own >= 0) & (own < len(known)) for own, known in zip(rows.levels, self.vocabulary, strict=True)]
+        return np.column_stack([~np.isnan(rows.numbers), *levels])
 
     def normal_scores(self, numbers: Array) -> Array:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
@@ -200,6 +278,13 @@ class FrozenColumns:
         return out
 
 
+def _leading(cells: Array) -> Array:
+    """Return the leading principal directions (columns, r) of rows: all that they span, if these are not too many."""
+    _, sizes, directions = np.linalg.svd(np.nan_to_num(cells), full_matrices=False)
+    rank = int((sizes > 1e-8 * sizes.max(initial=1e-300)).sum())
+    return np.ascontiguousarray(directions[: max(1, min(rank, MOST_DIRECTIONS))].T)
+
+
 def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
     values, group = np.unique(x, return_inverse=True)
     if not len(values):
@@ -223,10 +308,11 @@ def _level_weight(codes: Codes, size: int, weight: Array) -> Array:
     return np.bincount(codes[seen], weights=weight[seen], minlength=size).astype(np.float64)
 
 
-def _indicated(weight: Array) -> tuple[int, ...]:
-    """Return the levels with an indicator: all but the commonest, of those that are not rare."""
-    order = np.argsort(-weight, kind="stable")[1:]
-    return tuple(sorted(int(i) for i in order if weight[i] >= LEAST_ROWS))
+def _indicated(held: Array, weight: Array, codes: Codes) -> tuple[int, ...]:
+    """Return the levels with an indicator: those that are not rare, but for the commonest; missing is one of them."""
+    order = np.argsort(-held, kind="stable")[1:]
+    missing = [MISSING] if weight[codes < 0].sum() >= LEAST_ROWS else []
+    return (*missing, *sorted(int(i) for i in order if held[i] >= LEAST_ROWS))
 
 
 def _moments(block: Array, weight: Array) -> tuple[Array, Array]:

@@ -2,58 +2,100 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from .._arrays import Array, np, single_blas_thread
-from ..densities import Full, Gaussian
-from ..estimate.likelihood import estimate_categorical
-from ..estimate.notes import Note
-from ..stats import CategoricalStats, FullScatter, GaussianStats, PatternStats, ThinScatter
+from .._arrays import Array, Codes, np, single_blas_thread
+from ..densities import Full, Gaussian, Spherical
+from ..estimate import FAMILIES, Note, Settings
+from ..stats import FullScatter, GaussianStats, PatternStats
+from ..table import Table
+from .columns import FLAT, RAW
 from .members.completion import complete_tied, fill_blindly
-from .members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from .members.wishart import LeftOut, WishartMember
+from .pieces import MemberRows, MemberStats
 
-MOST_COLUMNS = 400  # beyond, settings are not searched for
 MOST_ROWS = 1000
 
 
-def gaussian_by_density(stats: PatternStats, rows: Array, codes: Any, weight: Array) -> tuple[Gaussian, list[Note]]:
-    """Return Gaussians with Σ_k = (a B + S_k) / (a + n_k), a and B (see `members.wishart`) of largest log density.
+@dataclass(frozen=True, slots=True)
+class ShrunkGaussianFamily:
+    """Joint Gaussians with Σ_k = (a B + S_k) / (a + n_k): `strength` a, and the share `sphere` of B; see `wishart`."""
 
-    `rows` (n, d), NaN where missing, are judged under their own class, each left out; `weight` (n,) is theirs.
+    strength: float
+    sphere: float
+    name: ClassVar[str] = "gaussian"
+    support: ClassVar[str] = "reals"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> Array:
+        """Return the block's rows (n, d)."""
+        return FAMILIES["gaussian"].encode(table, positions)  # type: ignore[no-any-return]
+
+    def recode(self, rows: Array, stats: Any) -> Array:
+        """Return the rows as they are."""
+        return rows
+
+    def zero(self, k: int, columns: int) -> PatternStats:
+        """Return the statistics of no rows."""
+        return PatternStats.zero(k, columns)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
+        """Return the statistics of a batch."""
+        return PatternStats.summarize(rows, codes, k, weight, FullScatter)
+
+    def estimate(self, stats: PatternStats, settings: Settings) -> tuple[Gaussian, list[Note]]:
+        """Return the density; the units of the columns are those in which each has total variance 1."""
+        done = complete_tied(stats)
+        share = done.weight / done.weight.sum()
+        center = share @ done.mean
+        apart = done.mean - center
+        total = np.einsum("kdd->d", done.scatter.values) / done.weight.sum() + share @ apart**2
+        used = np.flatnonzero((total > (FLAT * center) ** 2) & (total > 1e-300))
+        if not len(used):
+            return Gaussian(done.mean, Spherical(np.ones(1), 0), ()), []
+        scale = np.sqrt(total[used])
+        scatter = FullScatter(done.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
+        member = WishartMember(GaussianStats(done.weight, apart[:, used] / scale, scatter, FullScatter))
+        covariance = member.posterior_mean(self.strength, self.sphere) * scale[:, None] * scale
+        return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), []
+
+
+def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+    """Return the setting of largest held-out log density of the numbers, and their statistics in their own units.
+
+    The `rows` are judged under their own class, each left out. None where no number varies, or where columns are so
+    many that the members see principal directions only.
     """
-    notes: list[Note] = []
-    done = complete_tied(stats, notes.append)
-    share = done.weight / done.weight.sum()
-    apart = done.mean - share @ done.mean
-    total = np.einsum("kdd->d", done.scatter.values) / done.weight.sum() + share @ apart**2
-    rounding = (1e-12 * np.abs(done.mean).max(axis=0)) ** 2
-    used = np.flatnonzero((total > rounding) & (total > 1e-300))
-    scale, center = np.sqrt(total[used]), (share @ done.mean)[used]
-    scatter = done.scatter.values[:, used][:, :, used] / scale[:, None] / scale
-    member = WishartMember(
-        GaussianStats(done.weight, (done.mean[:, used] - center) / scale, FullScatter(scatter), FullScatter)
-    )
-    some = np.arange(len(rows))[:: max(1, -(-len(rows) // MOST_ROWS))]
-    cells = fill_blindly((rows[np.ix_(some, used)] - center) / scale, member.stats)
-    left = LeftOut(cells, codes[some], np.minimum(weight[some], 1.0), weight[some])
+    columns = pieces.columns
+    d = len(columns.scores)
+    used = columns.used.get(RAW, np.zeros(0, dtype=np.int64))
+    numbers = used[used < d]
+    if not len(numbers) or RAW in columns.basis:
+        return None
+    member = WishartMember(complete_tied(pieces.gaussian[RAW])).restricted(np.flatnonzero(used < d))
+    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
+    some = np.arange(len(rows.codes))[:: max(1, -(-len(rows.codes) // MOST_ROWS))]
+    cells = fill_blindly(((rows.rows.numbers[some] - center) / scale)[:, numbers], member.stats)
+    left = LeftOut(cells, rows.codes[some], np.minimum(rows.weight[some], 1.0), rows.weight[some])
     best = (-np.inf, 1.0, np.inf)
     with single_blas_thread():
-        for sphere, strength, scores in member.path(left, STRENGTHS, SPHERES, balanced=False):
+        for sphere, strength, scores in member.path(left, balanced=False):
             own = scores[np.arange(len(some)), left.codes]
             best = max(best, (float(left.weight @ own), sphere, strength))
-    _, sphere, strength = best
-    covariance = member.posterior_mean(strength, sphere) * scale[:, None] * scale
-    notes.append(Note("shrank the covariances of the joint model", "leave-one-out log density", amount=sphere))
-    return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), notes
+    k = len(member.stats.weight)
+    means, scatter = np.tile(center, (k, 1)), np.zeros((k, d, d))
+    means[:, numbers] += member.stats.mean * scale[numbers]
+    within = member.stats.scatter.values * scale[numbers][:, None] * scale[numbers]
+    scatter[np.ix_(np.arange(k), numbers, numbers)] = within
+    stats = GaussianStats(member.stats.weight, means, FullScatter(scatter), FullScatter)
+    return ShrunkGaussianFamily(best[2], best[1]), PatternStats(stats, {})
 
 
-def choose_joint(family: Any, stats: Any, settings: Any, rows: Any) -> tuple[Any, list[Note]]:
-    """Return the density of one block of the joint model, and notes; `rows` are a `MemberRows`."""
-    if isinstance(stats, CategoricalStats):
-        return estimate_categorical(stats, settings.smoothing), []
-    assert isinstance(stats, PatternStats)
-    wide = isinstance(stats.complete.scatter, ThinScatter) or stats.d > MOST_COLUMNS
-    if wide or len(rows.codes) < 2:
-        density, notes = family.estimate(stats, settings)
-        return density, notes
-    return gaussian_by_density(stats, rows.rows.numbers, rows.codes, rows.weight)
+def joint_note(family: ShrunkGaussianFamily) -> Note:
+    """Return what is to be said of the joint model."""
+    towards = (
+        "is the shared one" if np.isinf(family.strength) else f"leans on the shared one by {family.strength:g} rows"
+    )
+    what = f"joint model: each class's covariance {towards}, which is drawn to a sphere by {family.sphere:g}"
+    return Note(what, "largest leave-one-out log density")

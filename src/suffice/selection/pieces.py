@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, row_chunks
 from ..errors import MergeError, NotLearnedError
-from ..stats import FullScatter, PatternStats
+from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
@@ -23,6 +23,7 @@ from .members.dependence import count_pairs
 
 MOST_PARENTS = 70
 MOST_PAIR_CELLS = 1 << 25  # 256 MiB of counts of pairs
+CHUNK_ROWS = 1 << 16
 DUST = 1e-9  # of a weight, left over by rounding
 
 
@@ -189,10 +190,7 @@ class MemberStats:
         cls, columns: FrozenColumns, rows: MixedRows, codes: Codes, k: int, weight: Array | None
     ) -> MemberStats:
         """Return the statistics of rows (n,) of `k` classes."""
-        gaussian = {
-            kind: PatternStats.summarize(columns.gaussian(kind, rows), codes, k, weight, FullScatter)
-            for kind in columns.kinds
-        }
+        gaussian = {kind: _gaussian_stats(columns, kind, rows, codes, k, weight) for kind in columns.kinds}
         hats = {}
         if rows.numbers.shape[1]:
             hats = {m: columns.hats[m].count(rows.numbers, codes, k, weight) for m in INTERVALS}
@@ -288,12 +286,28 @@ class MemberStats:
         hats, pairs = ({int(m): fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
         k = len(seen)
         right = set(gaussian) == set(columns.kinds) and all(own.k == k for own in gaussian.values())
-        right &= all(own.d == len(columns.used[kind]) for kind, own in gaussian.items())
+        right &= all(own.d == columns.width(kind) for kind, own in gaussian.items())
         right &= all(own.shape == (k, columns.hats[m].starts[-1]) for m, own in hats.items())
         right &= all(own.shape == (k, *(columns.bin_starts(b)[-1],) * 2) for b, own in pairs.items())
         if not right or any((counts < 0).any() for counts in (seen, *hats.values(), *pairs.values())):
             raise ValueError("statistics of the members")
         return cls(columns, gaussian, hats, pairs, seen)
+
+
+def _gaussian_stats(
+    columns: FrozenColumns, kind: str, rows: MixedRows, codes: Codes, k: int, weight: Array | None
+) -> PatternStats:
+    if kind not in columns.guess:
+        return PatternStats.summarize(columns.gaussian(kind, rows), codes, k, weight, FullScatter)
+    total = PatternStats.zero(k, columns.width(kind))
+    heavy = np.ones(len(codes)) if weight is None else weight
+    for part in row_chunks(len(codes), CHUNK_ROWS):
+        own = codes[part]
+        cells, rest = columns.guess[kind].fill(columns.gaussian(kind, rows[part]), own, k, heavy[part])
+        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
+        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
+        total = total.merge(PatternStats(open_too, {}))
+    return total
 
 
 def _less(whole: Array, part: Array) -> Array:

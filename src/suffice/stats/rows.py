@@ -73,7 +73,7 @@ def rows_to_arrays(rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]
     levels: dict[str, Any] = {}
     for number, part in enumerate(rows):
         if isinstance(part, CodedColumns):
-            fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((part.rows, 0))
+            fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((0, 0))
             levels[str(number)] = [list(own) for own in part.levels]
         elif is_sparse(part):
             fields |= {f"s{number}{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
@@ -92,7 +92,7 @@ def rows_from_arrays(fields: dict[str, Any], levels: dict[str, Any], blocks: int
 def _rows_of_block(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
     if f"c{number}" in fields:
         codes, known = fields[f"c{number}"], tuple(tuple(own) for own in levels[str(number)])
-        if codes.shape != (m, len(known)) or (codes < -1).any():
+        if codes.shape != ((m, len(known)) if known else (0, 0)) or (codes < -1).any():
             raise ValueError("codes of the sample of rows")
         if any((column >= len(own)).any() for column, own in zip(codes.T, known, strict=True)):
             raise ValueError("levels of the sample of rows")

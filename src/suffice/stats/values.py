@@ -168,7 +168,9 @@ class ValueStats:
         kept = index >= 0
         width = np.zeros((k, d))
         np.maximum.at(width, index[kept], self.width[kept])
-        cells, values, weights = self._rounded(np.where(kept[:, None], width[index], self.width))
+        coarser = self.width.copy()
+        coarser[kept] = width[index[kept]]
+        cells, values, weights = self._rounded(coarser)
         target = index[cells // max(d, 1)]
         cells = target * d + cells % max(d, 1)
         order = np.lexsort((values, cells))

@@ -30,8 +30,9 @@ def threshold(log_posterior: Array, codes: Codes, weight: Array, alpha: float) -
     return float(score[order[place]]) if place < len(order) else float(np.inf)
 
 
-def class_sets(log_posterior: Array, limit: float) -> NDArray[np.bool_]:
-    """Return which classes score at most `limit`, (n, k); the most probable one always does, so no set is empty."""
+def class_sets(log_posterior: Array, limit: float, allow_empty: bool = True) -> NDArray[np.bool_]:
+    """Return which classes score at most `limit`, (n, k), and unless `allow_empty` the most probable one as well."""
     inside = np.asarray(-log_posterior <= limit)
-    inside[np.arange(len(inside)), log_posterior.argmax(axis=1)] = True
+    if not allow_empty:
+        inside[np.arange(len(inside)), log_posterior.argmax(axis=1)] = True
     return inside

@@ -223,20 +223,33 @@ def _quadratic(density: Gaussian, rows: Array, orders: int) -> Array:
         return _linear(rows, means, deviation[0], forms[0].matrix)
     out = np.empty((len(means), *rows.shape))
     d = rows.shape[1]
-    flat = [form.matrix.transpose(1, 0, 2).reshape(d, d * d) for form in forms]
+    tables = [_by_pair(form.matrix) for form in forms]
 
     def fill(part: slice) -> None:
+        pairs = np.empty((d * (d + 1) // 2, part.stop - part.start))
         for c, form in enumerate(forms):
-            z = (rows[part] - means[c]) / deviation[c]
-            own = np.matmul((z @ flat[c]).reshape(-1, d, d), z[:, :, None])[:, :, 0]
+            z = np.ascontiguousarray(((rows[part] - means[c]) / deviation[c]).T)
+            start = 0
+            for a in range(d):
+                np.multiply(z[a], z[a:], out=pairs[start : start + d - a])
+                start += d - a
+            own = (tables[c] @ pairs).T
             own += form.log_scale + 2.0 * np.log(deviation[c])
             np.multiply(own, -0.5, out=out[c, part])
         out[:, part] -= out[:, part].mean(axis=0)
 
-    size = max(16, 4 * CHUNK_CELLS // (d * d))
+    size = max(64, 2 * CHUNK_CELLS // (d * d))
     for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * d * d):
         pass
     return out
+
+
+def _by_pair(matrix: Array) -> Array:
+    """Return quadratic forms Q_j (d, d, d) as coefficients (d, pairs) of z_a z_b for a ≤ b, by a and then b."""
+    doubled = 2.0 * matrix
+    np.einsum("jaa->ja", doubled)[...] *= 0.5
+    a, b = np.triu_indices(matrix.shape[1])
+    return np.ascontiguousarray(doubled[:, a, b])
 
 
 def _linear(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array:

@@ -12,26 +12,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._arrays import (
-    Array,
-    Codes,
-    NDArray,
-    betainc,
-    is_sparse,
-    log_softmax,
-    np,
-    parallel_map,
-    pattern_groups,
-    row_chunks,
-)
+from .._arrays import Array, Codes, is_sparse, log_softmax, np, parallel_map, pattern_groups, row_chunks
 from ..densities import Gaussian
 from ..joint import JointModel
+from .outlier_laws import TAIL, Flags, HotellingLaw, Law, share_beyond
 
-TAIL = 0.01  # share of simulated rows below which a p-value is extrapolated
 NEGLIGIBLE = -30.0  # log posterior of a class whose p-value does not count
 CHUNK_ROWS = 1 << 14
-
-Flags = NDArray[np.bool_]
+POINTS, REACH = 3000, 9.0  # roots of distances at which the law is tabulated; squared distances up to 162
 
 
 class Replicate(NamedTuple):
@@ -43,65 +31,29 @@ class Replicate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class HotellingLaw:
-    """The law of squared distances to a class whose mean and covariance were estimated from Gaussian rows.
-
-    The mean is that of `rows` (k,) rows; the covariance is a scatter with `freedom` ν (k,) degrees of freedom over
-    `divisor` (k,). `joint`: it is a whole matrix, else one variance for all columns. With D² the squared distance of a
-    new row in d columns,
-
-        D² / divisor · n / (n + 1) · (ν − d + 1) / d ~ F(d, ν − d + 1),    or with ν in place of ν − d + 1 unless joint,
-
-    and with D² that of one of the rows themselves, D² / divisor · n / (n − 1) ~ Beta(d / 2, (ν − d) / 2). Anderson, An
-    Introduction to Multivariate Statistical Analysis (3rd ed., 2003), theorem 5.2.2; Gnanadesikan & Kettenring (1972),
-    doi:10.2307/2528963.
-    """
-
-    rows: Array
-    freedom: Array
-    divisor: Array
-    joint: bool
-    used: Flags  # (d,) columns that have a density
-
-    def new_row(self, squares: Array, d: int) -> Array:
-        """Return the p-values of new rows from squared distances (n, k) in d columns."""
-        second = self.freedom - (d - 1 if self.joint else 0)
-        ratio = np.maximum(squares, 0.0) / self.divisor  # of sums of squares
-        ratio *= self.rows / (self.rows + 1.0)  # × second / d is the F statistic
-        return np.asarray(betainc(0.5 * second, 0.5 * d, 1.0 / (1.0 + ratio)))
-
-    def own_row(self, squares: Array, codes: Codes, d: int) -> Array:
-        """Return the p-values of rows that the class learned from, from squared distances (n,) to their class."""
-        n, second = self.rows[codes], self.freedom[codes] - d
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.clip(squares / self.divisor[codes] * (n / (n - 1.0)), 0.0, 1.0)
-            found = betainc(0.5 * second, 0.5 * d, 1.0 - share)
-        return np.where((n > 1.0) & (second > 0.0), found, 1.0)  # a row that fits itself says nothing
-
-
-@dataclass(frozen=True, slots=True)
 class Null:
     """What simulated rows look like in some of the columns: by class, and over all classes."""
 
     distances: Sequence[Array]  # (m,) ascending, of each class's own rows
-    law: HotellingLaw | None
-    d: int
+    law: Law | None
+    observed: Flags
+    table: Array  # (points, k) p-values by the law, by root of distance; none for one class
     combined: Array  # (m,) ascending posterior means of p-values
     below: Array  # (m + 1,) share of rows below each, by class prior
 
     @classmethod
-    def make(cls, replicates: Sequence[Replicate], law: HotellingLaw | None, observed: Flags) -> Null:
+    def make(cls, replicates: Sequence[Replicate], law: Law | None, observed: Flags) -> Null:
         """Summarise simulated rows from which the cells not observed (d,) are taken away."""
-        d = int((observed if law is None else observed & law.used).sum())
         if not replicates:  # one class, whose law is known
-            return cls([], law, d, np.zeros(0), np.zeros(0))
+            return cls([], law, observed, np.zeros(0), np.zeros(0), np.zeros(0))
         k = len(replicates[0].model.log_prior)
         found = [measure(r.model, hide(r.rows, observed)) for r in replicates]
         codes = np.concatenate([r.codes for r in replicates])
         distance = np.concatenate([part[0] for part in found])
         posterior = np.concatenate([part[1] for part in found])
         own = [np.sort(distance[codes == c, c]) for c in range(k)]
-        null = cls(own, law, d, np.zeros(0), np.zeros(0))
+        table = np.zeros(0) if law is None or k == 1 else _tabulate(law, observed, k)
+        null = cls(own, law, observed, table, np.zeros(0), np.zeros(0))
         if k == 1:
             return null
         combined = null.average(distance, posterior)
@@ -109,25 +61,34 @@ class Null:
         prior = np.exp(replicates[0].model.log_prior)
         weight = (prior / np.maximum(np.bincount(codes, minlength=k), 1))[codes][order]
         below = np.concatenate([[0.0], np.cumsum(weight)])
-        return cls(own, law, d, combined[order], below / below[-1])
+        return cls(own, law, observed, table, combined[order], below / below[-1])
 
     def by_class(self, distance: Array, c: int) -> Array:
         """Return the p-values of rows (n,) at these distances from class c."""
-        own = self.distances[c]
-        share = (1.0 + len(own) - np.searchsorted(own, distance)) / (1.0 + len(own))
-        far = distance > own[-1]
-        if far.any():
-            start = own[int((1.0 - 5.0 * TAIL) * len(own))]
-            scale = max(float((own[own >= start] - start).mean()), 1e-12)  # tails are about exponential in the distance
-            share[far] *= np.exp(-(distance[far] - own[-1]) / scale)
-        return np.asarray(share)
+        return share_beyond(self.distances[c], distance)
+
+    def _look_up(self, distance: Array) -> Array:
+        """Return the p-values (n, k) that the law gives these distances, to 4e-4 of each; the rest is coarser."""
+        assert self.law is not None
+        place = np.sqrt(np.maximum(distance, 0.0))
+        place *= POINTS / REACH
+        index = np.minimum(place, POINTS - 1).astype(np.intp)
+        place -= index
+        columns = np.arange(distance.shape[1])
+        low = self.table[index, columns]
+        index += 1
+        p = low + place * (self.table[index, columns] - low)
+        far = np.flatnonzero((place > 1.0).any(axis=1))
+        if len(far):
+            p[far] = self.law.new_row(distance[far], self.observed)
+        return np.asarray(p)
 
     def average(self, distance: Array, posterior: Array) -> Array:
         """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k)."""
-        if self.law is not None and self.d == 0:
-            return np.ones(len(distance))
         if self.law is not None:
-            p = self.law.new_row(2.0 * distance, self.d)
+            if not (self.observed & self.law.used).any():
+                return np.ones(len(distance))
+            p = self.law.new_row(distance, self.observed) if not len(self.table) else self._look_up(distance)
             return np.asarray((np.exp(posterior) * p).sum(axis=1))
         total = np.zeros(len(distance))
         for c in range(distance.shape[1]):
@@ -149,12 +110,17 @@ class Null:
         return np.asarray(np.minimum(share, 1.0))
 
 
-def pvalues(
-    model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: HotellingLaw | None = None
-) -> Array:
+def _tabulate(law: Law, observed: Flags, k: int) -> Array:
+    if not (observed & law.used).any():
+        return np.zeros(0)
+    root = np.linspace(0.0, REACH, POINTS + 1)
+    return law.new_row(np.repeat(root[:, None] ** 2, k, axis=1), observed)
+
+
+def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: Law | None = None) -> Array:
     """Return the p-value of each row (n,): the share of rows of the model that are at least as far out.
 
-    `replicates` stand for the model, all of one family; `law`, for one block of Gaussians, is exact within a class.
+    `replicates` stand for the model, all of one family; `law` is exact within a class.
     """
     groups = list(_patterns(rows))
     out = np.ones(sum(len(index) for _, index in groups))
@@ -186,12 +152,11 @@ def own_pvalues(
     out = np.ones(len(codes))
     for observed, index in _patterns(rows):
         part, own = _take(rows, index), codes[index]
-        d = int((observed if law is None else observed & law.used).sum())
-        if d == 0:
+        if not (observed if law is None else observed & law.used).any():
             continue
         if law is not None:
             distance = measure(model, part)[0]
-            out[index] = law.own_row(2.0 * distance[np.arange(len(own)), own], own, d)
+            out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
             continue
         assert left_out is not None
         null = Null.make(replicates, None, observed)

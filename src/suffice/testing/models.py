@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from sklearn.base import clone
 
 from .._arrays import Array, Codes, logsumexp, np
-from ..errors import DataError
+from ..errors import DataError, SettingError
+from .conditionals import conditionals
 
 
 def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: int = 0) -> None:
@@ -23,11 +25,14 @@ def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: in
     tolerance : float
         Largest difference allowed between log densities, relative to 1 + their size.
 
-    Laws: posteriors add up to one and are the joint density divided by its sum over classes; a row without any cell
-    gets the class priors and density 1; cells taken away leave the marginal density; what `explain` says adds up to
-    the log odds, missing cells saying nothing; answers do not depend on which rows are asked about together; where the
-    model can be added to, it depends neither on the order of the rows nor on whether parts were fitted and merged; and
-    a model fitted to many rows drawn from it is close to it.
+    Laws: posteriors add up to one and are the joint density divided by its sum over classes (those of a
+    `GenerativeClassifier` are a pool's, and only add up); a row without any cell gets the class priors and density 1;
+    cells taken away leave the marginal density; the joint density of a row as a function of one of its cells integrates
+    to the density of the others, `impute` gives the mean or mode of what that makes the cell's conditional density, and
+    draws follow it; observed cells are left as they are; what `explain` says adds up to the log odds, missing cells
+    saying nothing; sets of a smaller alpha hold those of a larger one; answers do not depend on which rows are asked
+    about together; where the model can be added to, it depends neither on the order of the rows nor on whether parts
+    were fitted and merged; and a model fitted to many rows drawn from it is close to it.
 
     Examples
     --------
@@ -41,7 +46,19 @@ def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: in
         table = np.asarray(X, dtype=object)
     case = _Case(model, table, np.asarray(y), tolerance)
     rng = np.random.default_rng(seed)
-    for law in (_bayes, _nothing_known, _marginals, _reasons, _one_by_one, _learns_in_any_order, _draws):
+    laws = (
+        _bayes,
+        _nothing_known,
+        _marginals,
+        conditionals,
+        _observed_cells_stay,
+        _reasons,
+        _sets,
+        _one_by_one,
+        _learns_in_any_order,
+        _draws,
+    )
+    for law in laws:
         try:
             law(case, rng)
         except AssertionError as error:
@@ -56,6 +73,11 @@ class _Case:
     X: Any
     y: Any
     tolerance: float
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether posteriors are those of several models, and not of the joint density."""
+        return hasattr(type(self.model), "joint_")
 
     def hide(self, hidden: Codes) -> Any:
         """Return the table without the cells of some columns, or None where the model takes no missing cells."""
@@ -79,6 +101,8 @@ def _bayes(case: _Case, rng: Any) -> None:
     assert np.abs(np.exp(posterior).sum(axis=1) - 1.0).max() <= 1e-12, "posteriors do not add up to one"
     total = np.asarray(logsumexp(joint, axis=1))
     case.same(case.model.score_samples(case.X), total, "the density of a row and the sum of its joint densities")
+    if case.is_pooled:
+        return
     possible = np.isfinite(total)
     case.same(posterior[possible], (joint - total[:, None])[possible], "posteriors and joint densities")
 
@@ -97,11 +121,37 @@ def _marginals(case: _Case, rng: Any) -> None:
     if holed is None or not all(hasattr(density, "marginal") for density in densities):
         return
     total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
-    for block, density, part in zip(case.model._blocks, densities, case.model._rows(case.X), strict=True):
+    for block, density, part in zip(case.model._blocks, densities, case.model._rows(case.X), strict=False):
         kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
         if kept:
             total += density.marginal(kept).log_density(part[:, kept])
     case.same(case.model.predict_joint_log_proba(holed), total, "missing cells and the marginal without their columns")
+
+
+def _observed_cells_stay(case: _Case, rng: Any) -> None:
+    hidden = rng.permutation(case.X.shape[1])[: case.X.shape[1] // 2]
+    holed = case.hide(hidden)
+    if holed is None:
+        return
+    before = np.array(holed, dtype=object)
+    try:
+        filled = (case.model.impute(holed), *case.model.impute(holed, case.y, draws=2, random_state=0))
+    except DataError:  # a family that cannot fill
+        return
+    missing = np.array([[cell is None or cell != cell for cell in row] for row in before])
+    for table in filled:
+        after = np.array(table, dtype=object)
+        assert (after[~missing] == before[~missing]).all(), "an observed cell was changed"
+        assert all(cell is not None and cell == cell for cell in after[missing]), "a missing cell was left"
+
+
+def _sets(case: _Case, rng: Any) -> None:
+    try:
+        found = [case.model.predict_set(case.X, alpha) for alpha in (0.02, 0.1, 0.3, 0.8)]
+    except (DataError, SettingError):  # no leave-one-out
+        return
+    for larger, smaller in pairwise(found):
+        assert (larger | ~smaller).all(), "a set of a larger alpha is not within that of a smaller one"
 
 
 def _reasons(case: _Case, rng: Any) -> None:
@@ -145,6 +195,8 @@ def _draws(case: _Case, rng: Any) -> None:
         return
     parts = [case.model.sample(400 * d, label=label, random_state=state) for label in classes]
     again = clone(case.model)
+    if "shrinkage" in again.get_params():
+        again.set_params(shrinkage=None)  # what was shrunk would be shrunk once more
     again.fit(np.concatenate([rows for rows, _ in parts]), np.concatenate([labels for _, labels in parts]))
     for c, label in enumerate(classes):
         fresh, _ = case.model.sample(200 * d, label=label, random_state=state)

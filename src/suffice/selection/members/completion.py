@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from ..._arrays import Array, np, pattern_groups
 from ...estimate.em import complete
-from ...estimate.notes import Note
 from ...stats import FullScatter, GaussianStats, PatternStats
 
+STEPS = 25
 
-def complete_tied(stats: PatternStats, report: Callable[[Note], None]) -> GaussianStats:
+
+def complete_tied(stats: PatternStats) -> GaussianStats:
     """Return statistics by class of rows whose missing cells are expected from the others of their row.
 
-    Means and the shared covariance are maximum likelihood by EM; the expected scatters of each class come from them,
-    conditional covariances of the missing cells included.
+    Means and the shared covariance are those of at most 25 steps of EM, which say as much for classification as its
+    limit; the expected scatters of each class come from them, conditional covariances of the missing cells included.
     """
     if not stats.incomplete:
-        return stats.complete
-    incomplete = {pattern: (present, part.pooled()) for pattern, (present, part) in stats.incomplete.items()}
-    tied = complete(PatternStats(stats.complete.pooled(), incomplete), report=report)
+        return stats.complete.dense()
+    incomplete = {pattern: (present, part.dense().pooled()) for pattern, (present, part) in stats.incomplete.items()}
+    tied = complete(PatternStats(stats.complete.dense().pooled(), incomplete), most_steps=STEPS)
     sigma = tied.scatter.values / max(float(tied.weight.sum()), 1e-300)
     sigma[np.diag_indices(len(sigma))] += 1e-10 * max(float(np.trace(sigma)) / len(sigma), 1e-300)
-    total, d = stats.complete, stats.d
-    for pattern, (present, part) in stats.incomplete.items():
+    total, d = stats.complete.dense(), stats.d
+    for pattern, (present, observed) in stats.incomplete.items():
+        part = observed.dense()
         seen = np.asarray(pattern)
         hidden = np.setdiff1d(np.arange(d), seen)
         slope = np.linalg.solve(sigma[np.ix_(seen, seen)], sigma[np.ix_(seen, hidden)]).T

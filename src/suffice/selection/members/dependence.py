@@ -10,7 +10,7 @@ cell it uses by its weight, so the same product with a second table gives the ex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ..._arrays import Array, Codes, NDArray, logsumexp, np, parallel_map, row_chunks
@@ -48,13 +48,17 @@ class DependenceMember:
     pairs: Array
     starts: tuple[int, ...]
     strength: float = 4.0
+    tables: tuple[tuple[Array, Floats], ...] = ()
+
+    def ready(self) -> DependenceMember:
+        """Return the member with its tables made, once for all rows to come."""
+        none = np.zeros(len(self.pairs))
+        return replace(self, tables=tuple(self._tables(c, self.strength, none, 0.0) for c in range(len(self.pairs))))
 
     def scores(self, levels: Codes) -> Array:
         """Return log f(x | k), (n, k), for new rows given as level numbers (n, p), −1 where missing."""
-        zero = np.zeros(len(self.pairs))
         out = np.empty((len(levels), len(self.pairs)))
-        for c in range(len(self.pairs)):
-            tables = self._tables(c, self.strength, zero, 0.0)
+        for c, tables in enumerate(self.tables or self.ready().tables):
             out[:, c] = self._score(levels, tables)
         return out
 

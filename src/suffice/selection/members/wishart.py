@@ -48,18 +48,14 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class WishartMember:
-    """Class weights (k,), means (k, p) and scatters (k, p, p); `tau`, frozen, is the variance of the sphere.
-
-    `hidden` counts further columns in which no row varies (p columns span all rows of a wide table).
-    """
+    """Class weights (k,), means (k, p) and scatters (k, p, p); `tau`, frozen, is the variance of the sphere."""
 
     stats: GaussianStats
-    hidden: int = 0
     tau: float = field(default=0.0)
 
     def __post_init__(self) -> None:
         if not self.tau:
-            p = self.within.shape[0] + self.hidden
+            p = self.within.shape[0]
             object.__setattr__(self, "tau", max(float(np.trace(self.within)) / self.freedom / max(p, 1), 1e-8))
 
     @property
@@ -78,7 +74,7 @@ class WishartMember:
             return self
         scatter = FullScatter(self.stats.scatter.values[:, columns][:, :, columns])
         stats = GaussianStats(self.stats.weight, self.stats.mean[:, columns], scatter, FullScatter)
-        return WishartMember(stats, self.hidden, self.tau)
+        return WishartMember(stats, self.tau)
 
     def density(self, strength: float, sphere: float) -> MultivariateT:
         """Return the predictive densities of new rows, one Student t per class."""
@@ -121,6 +117,78 @@ class WishartMember:
             if endless:
                 yield sphere, np.inf, tied
 
+    def marginal_left_out(self, left: LeftOut, seen: Codes, strength: float, sphere: float) -> Array:
+        """Return log densities (n, k) of cells (n, o) in the columns `seen` (n, o), each row left out, balanced.
+
+        The formulas are those of `path`, on the blocks of the matrices that belong to the columns a row has; what an
+        average row of another class would take away is known from traces, as Σ_j d_jᵀ M⁻¹ d_j = tr(M⁻¹ S).
+        """
+        removal, o = _Removal.of(self, left), seen.shape[1]
+        freedom, endless = max(self.freedom - removal.usual, 1.0), np.isinf(strength)
+        square = seen[:, :, None], seen[:, None, :]
+        base = self._base(self.within, sphere, freedom)[square][:, None]
+        scatter = np.moveaxis(self.stats.scatter.values[(slice(None), *square)], 0, 1)  # (n, k, o, o)
+        matrix = base * freedom if endless else strength * base + scatter
+        inverse, log_det = np.linalg.inv(matrix), np.linalg.slogdet(matrix)[1]
+        means = np.moveaxis(self.stats.mean[:, seen], 0, 1)  # (n, k, o)
+        rows = np.arange(len(seen))
+        shift, own = left.rows[:, None] - means, left.rows - means[rows, left.codes]
+        half, turned = np.matmul(inverse, own[:, None, :, None])[..., 0], np.matmul(inverse, shift[..., None])[..., 0]
+        length, cross = np.einsum("nko,no->nk", half, own), np.einsum("nko,nko->nk", half, shift)
+        mine = np.zeros(means.shape[:2], dtype=bool)
+        mine[rows, left.codes] = True
+        lighter = ((1.0 - sphere) * (1.0 if endless else strength / freedom) * removal.h)[:, None]
+        beta = lighter if endless else lighter + np.where(mine, removal.h[:, None], 0.0)
+        left_over = np.maximum(1.0 - beta * length, LEAST)
+        stretch = np.where(mine, removal.stretch[:, None], 1.0)
+        squares = np.einsum("nko,nko->nk", turned, shift) * stretch**2 + beta * (cross * stretch) ** 2 / left_over
+        log_dets = log_det + np.log(left_over)
+        weight = np.where(mine, removal.rest[:, None], np.maximum(self.stats.weight, 0.5))
+        n, lost = self.stats.weight, removal.usual
+        if not endless:
+            others = ~mine & (n > lost)
+            fewer = np.where(n > lost, n - lost, 1.0)
+            usual = np.einsum("nkij,nkij->nk", inverse, scatter) / np.maximum(n, 1e-300)
+            kept = np.maximum(1.0 - lost * n / fewer * usual, LEAST)
+            pulled = np.einsum("nki,nkij,nkj->nk", turned, scatter, turned)
+            squares = squares + others * (lost / fewer / kept * pulled + usual * (lost / fewer) ** 2)
+            log_dets = log_dets + others * np.log(kept)
+            weight = np.maximum(weight - others * lost, 0.5)
+        return log_student(squares, log_dets, weight, freedom + 1.0 if endless else strength + weight + 1.0, o)
+
+    def new_rows_path(
+        self, rows: Array, strengths: tuple[float, ...], spheres: tuple[float, ...]
+    ) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, F): F (n, k) log densities of new rows, as `density(a, γ).log_density` gives them."""
+        p, k = self.stats.mean.shape[1], len(self.stats.weight)
+        finite = np.array([a for a in strengths if np.isfinite(a)])
+        weight = np.maximum(self.stats.weight, 0.5)
+        for sphere in spheres:
+            lower = cholesky(self._base(self.within, sphere, self.freedom), lower=True)
+            log_det, turn = 2.0 * float(np.log(np.diagonal(lower)).sum()), invert_triangular(lower)
+            turned, means = rows @ turn.T, self.stats.mean @ turn.T
+            scores, tied = np.empty((len(finite), len(rows), k)), np.empty((len(rows), k))
+            values, vectors = np.linalg.eigh(turn @ self.stats.scatter.values @ turn.T)
+            values = np.maximum(values, 0.0)
+            for c in range(k):
+                shift = turned - means[c]
+                squares = np.einsum("ij,ij->i", shift, shift) / self.freedom
+                tied[:, c] = log_student(squares, log_det + p * np.log(self.freedom), weight[c], self.freedom + 1.0, p)
+                shift = shift @ vectors[c]
+                levels = finite + values[c][:, None]
+                found = log_student(
+                    (shift * shift) @ (1.0 / levels),
+                    log_det + np.log(levels).sum(axis=0),
+                    weight[c],
+                    finite + weight[c] + 1.0,
+                    p,
+                )
+                scores[:, :, c] = found.T
+            for a, own in zip(finite, scores, strict=True):
+                yield sphere, float(a), own
+            if any(np.isinf(a) for a in strengths):
+                yield sphere, np.inf, tied
+
     def _base(self, within: Array, sphere: float, freedom: float) -> Array:
         base = (1.0 - sphere) / freedom * within
         base[np.diag_indices(len(base))] += sphere * self.tau + JITTER
@@ -131,10 +199,9 @@ class WishartMember:
     ) -> tuple[Array, Array]:
         """Return F for the finite strengths (a, n, k) and for a = ∞ (n, k), at one γ."""
         n, p, k = len(left.rows), self.stats.mean.shape[1], len(self.stats.weight)
-        whole = p + self.hidden
         freedom = max(self.freedom - removal.usual, 1.0)
         lower = cholesky(self._base(self.within, sphere, freedom), lower=True)
-        log_det = 2.0 * float(np.log(np.diagonal(lower)).sum()) + self.hidden * np.log(sphere * self.tau + JITTER)
+        log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
         turn = invert_triangular(lower)
         rows, means = left.rows @ turn.T, self.stats.mean @ turn.T
         own = rows - means[left.codes]
@@ -151,10 +218,10 @@ class WishartMember:
                 cross = np.einsum("ij,ij->i", shift, own) * stretch
                 left_over = np.maximum(1.0 - lighter * length, LEAST)
                 squares = (squares + lighter * cross**2 / left_over) / freedom
-                whole_det = log_det + whole * np.log(freedom) + np.log(left_over)
-                tied[:, c] = log_student(squares, whole_det, weight, freedom + 1.0, whole)
+                whole_det = log_det + p * np.log(freedom) + np.log(left_over)
+                tied[:, c] = log_student(squares, whole_det, weight, freedom + 1.0, p)
             if len(finite):
-                one = _OneClass(self, c, finite, mine, stretch, weight, lighter, log_det, whole, balanced)
+                one = _OneClass(self, c, finite, mine, stretch, weight, lighter, log_det, balanced)
                 scores[:, :, c] = one.scores(turn, shift, own, removal, left.weight)
         return scores, tied
 
@@ -190,7 +257,6 @@ class _OneClass:
     weight: Array
     lighter: Array
     log_det: float
-    whole: int
     balanced: bool
 
     def scores(self, turn: Array, shift: Array, own: Array, removal: _Removal, represented: Array) -> Array:
@@ -202,8 +268,7 @@ class _OneClass:
         inner = 1.0 / (finite + values[:, None])  # (p, a)
         squares = (shift * shift) @ inner
         cross, length = (shift * own) @ inner, (own * own) @ inner
-        hidden = self.member.hidden * np.log(finite)
-        log_det = self.log_det + np.log(finite + values[:, None]).sum(axis=0) + hidden
+        log_det = self.log_det + np.log(finite + values[:, None]).sum(axis=0)
         beta = finite * self.lighter[:, None] + np.where(mine, removal.h, 0.0)[:, None]
         left_over = np.maximum(1.0 - beta * length, LEAST)
         squares = squares * self.stretch[:, None] ** 2 + beta * (cross * self.stretch[:, None]) ** 2 / left_over
@@ -221,4 +286,4 @@ class _OneClass:
             squares = squares + others * (share @ length[mine]) * (lost / (n - lost)) ** 2
             log_dets = log_dets + others * (share @ np.log(kept))
             weight = np.maximum(weight - others * lost, 0.5)
-        return log_student(squares, log_dets, weight, finite + weight + 1.0, self.whole).T
+        return log_student(squares, log_dets, weight, finite + weight + 1.0, len(values)).T

@@ -1,0 +1,183 @@
+"""Members bound to their columns: log densities of mixed rows, new ones and ones to be left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from .._arrays import Array, Codes, np, row_chunks
+from ..densities import MultivariateT
+from .columns import SCORES, FrozenColumns, MixedRows
+from .members.dependence import DependenceMember
+from .members.hats import HatMember
+from .members.levels import LevelMember
+from .members.subclasses import SubclassDensity
+from .members.wishart import LeftOut, WishartMember
+
+CHUNK_CELLS = 1 << 21
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,).
+
+    A row may stand for several equal ones: of the weight it stands for, `single` is that of one.
+    """
+
+    rows: MixedRows
+    codes: Codes
+    removed: Array
+    weight: Array
+    single: Array
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, index: Any) -> Sample:
+        return Sample(self.rows[index], self.codes[index], self.removed[index], self.weight[index], self.single[index])
+
+
+class Scorer(Protocol):
+    """What a member can be asked."""
+
+    def scores(self, rows: MixedRows) -> Array:
+        """Return log densities (n, k) of new rows, up to a number per row."""
+        ...
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return the same of learned rows, each left out."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianScorer:
+    """One setting (a, γ) of the normal-inverse-Wishart member of one version of the Gaussian block."""
+
+    columns: FrozenColumns
+    version: str
+    member: WishartMember
+    strength: float
+    sphere: float
+    density: MultivariateT
+
+    @classmethod
+    def of(cls, columns: FrozenColumns, version: str, member: WishartMember, strength: float, sphere: float) -> Any:
+        """Return the member at one setting."""
+        return cls(columns, version, member, strength, sphere, member.density(strength, sphere))
+
+    def cells(self, rows: MixedRows) -> Array:
+        """Return the rows as the density reads them."""
+        return self.columns.gaussian(self.version, rows)
+
+    def scores(self, rows: MixedRows) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.density.log_density(self.cells(rows))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return class-balanced log densities, missing cells integrated out."""
+        cells, k = self.cells(sample.rows), len(self.member.stats.weight)
+        out = np.zeros((len(sample), k))
+        count = (~np.isnan(cells)).sum(axis=1)
+        for o in np.unique(count[count > 0]):
+            index = np.flatnonzero(count == o)
+            for part in row_chunks(
+                len(index), max(1, CHUNK_CELLS // (k * o * o)) if o < cells.shape[1] else len(index)
+            ):
+                rows = index[part]
+                seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
+                own = np.take_along_axis(cells[rows], seen, axis=1)
+                left = LeftOut(own, sample.codes[rows], sample.removed[rows], sample.weight[rows])
+                if o == cells.shape[1]:
+                    ((_, _, out[rows]),) = self.member.path(left, (self.strength,), (self.sphere,))
+                else:
+                    out[rows] = self.member.marginal_left_out(left, seen, self.strength, self.sphere)
+        return out
+
+
+@dataclass(frozen=True)
+class HatScorer:
+    """Hat functions of the numbers."""
+
+    model: HatMember
+
+    def scores(self, rows: MixedRows) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.model.scores(rows.numbers)
+
+    def left_out_columns(self, sample: Sample) -> list[Array]:
+        """Return what each column adds, (n, k) each."""
+        strength = (self.model.strength,)
+        return [part[0] for part in self.model.left_out(sample.rows.numbers, sample.codes, sample.removed, strength)]
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of learned rows, each left out."""
+        return np.asarray(np.sum(self.left_out_columns(sample), axis=0))
+
+
+@dataclass(frozen=True)
+class LevelScorer:
+    """Levels of the categories."""
+
+    model: LevelMember
+
+    def scores(self, rows: MixedRows) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.model.scores(rows.levels)
+
+    def left_out_columns(self, sample: Sample) -> list[Array]:
+        """Return what each column adds, (n, k) each."""
+        strength = (self.model.strength,)
+        return [part[0] for part in self.model.left_out(sample.rows.levels, sample.codes, sample.removed, strength)]
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of learned rows, each left out."""
+        return np.asarray(np.sum(self.left_out_columns(sample), axis=0))
+
+
+@dataclass(frozen=True)
+class PairScorer:
+    """One-dependence on one number of bins."""
+
+    columns: FrozenColumns
+    bins: int
+    model: DependenceMember
+
+    def scores(self, rows: MixedRows) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.model.scores(self.columns.binned(self.bins, rows))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of learned rows, each left out."""
+        levels = self.columns.binned(self.bins, sample.rows)
+        return self.model.left_out(levels, sample.codes, sample.removed, self.model.strength)
+
+
+@dataclass(frozen=True)
+class PartScorer:
+    """Gaussians of the parts of each class, in normal scores; `held_out` (m, k) is of the rows they were made of."""
+
+    columns: FrozenColumns
+    used: Codes
+    density: SubclassDensity
+    sample: Sample
+    held_out: Array
+
+    def cells(self, rows: MixedRows) -> Array:
+        """Return the rows as the density reads them."""
+        return self.columns.gaussian(SCORES, rows)[:, self.used]
+
+    def scores(self, rows: MixedRows) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.density.log_density(self.cells(rows))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return the folds' log densities of rows the parts were made of; others are not in the parts anyway."""
+        known = {key: i for i, key in enumerate(self._keys(self.sample))}
+        place = np.array([known.get(key, -1) for key in self._keys(sample)], dtype=np.int64)
+        out = self.scores(sample.rows)
+        out[place >= 0] = self.held_out[place[place >= 0]]
+        return out
+
+    def _keys(self, sample: Sample) -> list[tuple[bytes, int]]:
+        cells = np.ascontiguousarray(np.nan_to_num(sample.rows.numbers, nan=np.inf) + 0.0)
+        return [(row.tobytes(), int(code)) for row, code in zip(cells, sample.codes, strict=True)]

@@ -1,0 +1,114 @@
+"""Marginal × conditional = joint, cell by cell: added up over all values that one cell of a row may have."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._arrays import Array, logsumexp, np
+from ..errors import DataError
+from ..schema import Kind
+
+ROWS = 2  # rows looked at for each column
+MOST_COLUMNS = 8
+POINTS = 4001
+REACH = 18.0  # sinh of it, in scales, is how far out numbers are added up: 3e7
+DRAWS = 400
+NEAR = 1e-4  # of a sum in place of an integral, heavy tails and kinks included
+
+
+class Cell(NamedTuple):
+    """All values (m,) that one cell of a row may have, and the log width (m,) of the step that each stands for."""
+
+    values: Any
+    log_width: Array
+    is_number: bool
+
+
+def conditionals(case: Any, rng: Any) -> None:
+    """Check the density of every column given the others, for a few rows, within a class and over all classes."""
+    d = case.X.shape[1]
+    for j in sorted(rng.permutation(d)[:MOST_COLUMNS].tolist()):
+        holed = case.hide(np.array([j]))
+        if holed is None:
+            return
+        try:
+            filled = case.model.impute(holed)
+        except DataError:  # a family that cannot fill
+            return
+        for i in rng.permutation(len(case.y))[:ROWS].tolist():
+            cell = _cell(case, filled, i, j)
+            if cell is not None:
+                _check_cell(case, holed[[i]], i, j, cell, int(rng.integers(1 << 30)))
+
+
+def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
+    """Return the values of a cell, or None where they cannot be listed."""
+    model = case.model
+    block = next(block for block in model._blocks if j in block.positions)
+    support = getattr(block.family, "support", None)
+    if model._schema.columns[j].kind is Kind.NUMERIC and support not in ("counts", "truths"):
+        seen = np.array([x for x in case.X[:, j] if x is not None and x == x], dtype=np.float64)
+        scale, steps = float(seen.std()), np.linspace(-REACH, REACH, POINTS)
+        if scale == 0.0:
+            return None
+        values = float(filled[i][j]) + 0.1 * scale * np.sinh(steps)
+        return Cell(values, np.log(0.1 * scale * np.cosh(steps) * (steps[1] - steps[0])), True)
+    if support == "counts":
+        most = max(float(x) for x in case.X[:, j] if x is not None and x == x)
+        return Cell(np.arange(10.0 * most + 50.0), np.zeros(int(10.0 * most + 50.0)), True)
+    if support == "truths":
+        return Cell(np.array([0.0, 1.0]), np.zeros(2), False)
+    if support != "levels":
+        return None  # truth values as numbers of a Gaussian
+    density = dict(zip(model._blocks, model.model_.density.blocks, strict=False))[block]
+    levels = density.levels[block.positions.index(j)]
+    return Cell(levels, np.zeros(len(levels)), False)
+
+
+def _check_cell(case: Any, row: Any, i: int, j: int, cell: Cell, seed: int) -> None:
+    """Check one cell: its conditional density adds up to one, has the mean that `impute` gives, and draws follow it."""
+    model, near = case.model, max(NEAR, case.tolerance)
+    tried = np.repeat(row, len(cell.values), axis=0)
+    for place, value in enumerate(cell.values):
+        tried[place, j] = value
+    joint = model.predict_joint_log_proba(tried)
+    if (joint == joint[:1]).all():
+        return  # a column without a density
+    joint = joint + cell.log_width[:, None]
+    c = model.classes_.tolist().index(case.y[i])
+    for own, marginal, y in (
+        (joint[:, c], model.predict_joint_log_proba(row)[0, c], case.y[[i]]),
+        (np.asarray(logsumexp(joint, axis=1)), model.score_samples(row)[0], None),
+    ):
+        total = float(logsumexp(own))
+        assert abs(total - marginal) <= near * (1.0 + abs(marginal)), (
+            f"column {j}: the joint density adds up to {total:.6g} over its values, and is {marginal:.6g} without it"
+        )
+        p = np.exp(own - total)
+        best = model.impute(row, y)[0][j]
+        again = np.repeat(row, DRAWS, axis=0)
+        drawn = model.impute(again, None if y is None else np.repeat(y, DRAWS), draws=1, random_state=seed)[0]
+        _check_answers(cell, p, best, [r[j] for r in drawn], near, j)
+
+
+def _check_answers(cell: Cell, p: Array, best: Any, drawn: Any, near: float, j: int) -> None:
+    if not cell.is_number:
+        share = dict(zip(np.asarray(cell.values, dtype=object).tolist(), p.tolist(), strict=True))
+        assert share[best] >= p.max() * (1.0 - near), f"column {j}: {best!r} is not the most probable value"
+        for value, expected in share.items():
+            error = 4.5 * np.sqrt(expected * (1.0 - expected) / DRAWS) + 0.5 / DRAWS
+            found = sum(draw == value for draw in drawn) / DRAWS
+            assert abs(found - expected) <= error, f"column {j}: {found:.3f} of draws are {value!r}, not {expected:.3f}"
+        return
+    mean = float(p @ cell.values)
+    spread = float(np.sqrt(p @ (cell.values - mean) ** 2))
+    if p[0] * abs(cell.values[0]) < 1e-6 * spread > p[-1] * abs(cell.values[-1]):  # else there is no mean
+        gap = abs(float(best) - mean)
+        assert gap <= 10.0 * near * spread, f"column {j}: the mean is {mean:.6g}, and {float(best):.6g} was imputed"
+    below = np.cumsum(p) - 0.5 * p  # uniform for draws, but for the steps
+    rank = np.interp(np.array(drawn, dtype=np.float64), cell.values, below)
+    error = 4.5 * np.sqrt(float(p @ (below - 0.5) ** 2) / DRAWS)
+    assert abs(rank.mean() - 0.5) <= error, f"column {j}: draws lie at the quantile {rank.mean():.3f} on average"
+    assert abs((2.0 * rank - 1.0).__pow__(2).mean() - float(p @ (2.0 * below - 1.0) ** 2)) <= 4.5 * 0.3 / np.sqrt(
+        DRAWS
+    ), f"column {j}: draws are spread out too much or too little"

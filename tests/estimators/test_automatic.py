@@ -1,0 +1,270 @@
+"""The automatic classifier: the same model however its rows came, and answers that hang together."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris, load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.model_selection import cross_val_predict
+
+from suffice import GenerativeClassifier, load
+from suffice.datasets import penguins_path
+from suffice.errors import DataError, SettingError
+
+SAME = 1e-9  # the same rows, summed in another order
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    table = pd.read_csv(penguins_path())
+    return table.drop(columns=["species", "year"]), table["species"].to_numpy()
+
+
+@pytest.fixture(scope="module")
+def fitted(penguins):
+    return GenerativeClassifier().fit(*penguins)
+
+
+def made(n=900, seed=0):
+    """Numbers, one of them skewed, and a category; three classes; some cells missing."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(n, 3)) + rng.normal(size=(3, 3))[y]
+    X[:, 1] = np.exp(X[:, 1])
+    X[rng.random((n, 3)) < 0.05] = np.nan
+    colour = np.array(["blue", "green", "red"])[(y + (rng.random(n) < 0.5)) % 3]
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "colour": colour}), np.array(list("xyz"))[y]
+
+
+def assert_same(a, b, X, tolerance=SAME):
+    assert a.classes_.tolist() == b.classes_.tolist()
+    assert_allclose(a.predict_proba(X), b.predict_proba(X), atol=tolerance)
+    assert_allclose(a.score_samples(X), b.score_samples(X), atol=1e-6)
+
+
+def test_posteriors_are_good(fitted, penguins):
+    X, y = penguins
+    P = cross_val_predict(GenerativeClassifier(), X, y, cv=5, method="predict_proba")
+    assert (fitted.classes_[P.argmax(axis=1)] == y).mean() > 0.98
+    own = P[np.arange(len(y)), np.searchsorted(fitted.classes_, y)]
+    assert -np.log(own).mean() < 0.05
+    assert fitted.loss_ < 0.05
+    assert_allclose(P.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("read", [load_iris, load_wine])
+def test_it_is_as_good_as_linear_discriminant_analysis_where_that_is_true(read):
+    X, y = read(return_X_y=True)
+    losses = []
+    for model in (GenerativeClassifier(), LinearDiscriminantAnalysis()):
+        P = np.clip(cross_val_predict(model, X, y, cv=5, method="predict_proba"), 1e-5, 1)
+        losses.append(-np.log(P[np.arange(len(y)), y]).mean())
+    assert losses[0] < losses[1] + 0.05
+
+
+def test_members_say_what_was_chosen(fitted):
+    members = fitted.members_
+    assert {"hats", "categories", "one-dependence"} < {member["name"] for member in members}
+    assert all(member["weight"] >= 0 and member["loss"] > 0 for member in members)
+    assert fitted.loss_ < 1.5 * min(member["loss"] for member in members)
+
+
+def test_the_way_rows_come_does_not_matter(penguins):
+    X, y = penguins
+    whole = GenerativeClassifier().fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    assert_same(GenerativeClassifier().fit(X.iloc[order], y[order]), whole, X)
+    parts = GenerativeClassifier().partial_fit(X[:100], y[:100]).partial_fit(X[100:], y[100:])
+    assert_same(parts, whole, X)
+    merged = GenerativeClassifier().fit(X[100:], y[100:]).merge(GenerativeClassifier().fit(X[:100], y[:100]))
+    assert_same(merged, whole, X)
+    assert_same(GenerativeClassifier().fit(X, y).forget(X[:60], y[:60]), GenerativeClassifier().fit(X[60:], y[60:]), X)
+    renamed = GenerativeClassifier().fit(X, y).rename_classes({"Adelie": "small", "Chinstrap": "small"})
+    assert_same(renamed, GenerativeClassifier().fit(X, np.where(y == "Gentoo", y, "small")), X)
+    rest = y != "Gentoo"
+    assert_same(GenerativeClassifier().fit(X, y).drop_class("Gentoo"), GenerativeClassifier().fit(X[rest], y[rest]), X)
+
+
+def test_a_weight_of_two_is_the_row_twice(penguins):
+    X, y = penguins
+    twice = GenerativeClassifier().fit(pd.concat([X, X]), np.r_[y, y])
+    assert_same(GenerativeClassifier().fit(X, y, sample_weight=np.full(len(y), 2.0)), twice, X)
+
+
+def test_units_and_columns_in_another_order():
+    X, y = load_wine(return_X_y=True)
+    model = GenerativeClassifier().fit(X, y)
+    scale = 10.0 ** np.arange(-6, 7)
+    posterior = model.predict_proba(X)
+    assert_allclose(GenerativeClassifier().fit(X * scale, y).predict_proba(X * scale), posterior, atol=1e-7)
+    back = GenerativeClassifier().fit(X[:, ::-1], y).predict_proba(X[:, ::-1])
+    assert_allclose(back, posterior, atol=1e-7)
+
+
+@pytest.mark.parametrize("rows", [60, 400])
+def test_beyond_the_rows_kept_statistics_take_their_place(rows):
+    X, y = made()
+    whole = GenerativeClassifier(keep_rows=rows).fit(X, y)
+    again = GenerativeClassifier(keep_rows=rows).fit(X.iloc[::-1], y[::-1])
+    assert_same(again, whole, X)
+    grown = GenerativeClassifier(keep_rows=rows).fit(X[:500], y[:500])
+    grown.partial_fit(X[500:], y[500:])
+    assert np.abs(grown.predict_proba(X) - whole.predict_proba(X)).mean() < 0.1  # other knots
+    before = grown.predict_proba(X)
+    more, labels = made(200, seed=1)
+    grown.partial_fit(more, labels).forget(more, labels)
+    assert np.abs(grown.predict_proba(X) - before).mean() < 0.02  # another sample of rows to judge on
+    assert grown.statistics_.weight.sum() == 900
+
+
+def test_models_frozen_apart_still_merge():
+    X, y = made()
+    a = GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450])
+    b = GenerativeClassifier(keep_rows=100).fit(X[450:], y[450:])
+    whole = GenerativeClassifier(keep_rows=100).fit(X, y)
+    a.merge(b)
+    assert a.statistics_.weight.sum() == 900
+    assert np.abs(a.predict_proba(X) - whole.predict_proba(X)).mean() < 0.1
+    few = GenerativeClassifier(keep_rows=100).fit(X[:50], y[:50])
+    exact = GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450]).merge(few)
+    other = (
+        GenerativeClassifier(keep_rows=100)
+        .fit(X[:50], y[:50])
+        .merge(GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450]))
+    )
+    assert_same(exact, other, X)
+
+
+@pytest.mark.parametrize("rows", [100, 2000])
+def test_files_and_copies(rows, tmp_path):
+    X, y = made(400)
+    model = GenerativeClassifier(keep_rows=rows).fit(X, y)
+    model.save(tmp_path / "model.suffice")
+    for twin in (load(tmp_path / "model.suffice"), pickle.loads(pickle.dumps(model))):
+        assert_same(twin, model, X, 1e-12)
+        assert_same(
+            twin.partial_fit(X[:9], y[:9]), GenerativeClassifier(keep_rows=rows).fit(X, y).partial_fit(X[:9], y[:9]), X
+        )
+
+
+def test_reasons_add_up(fitted, penguins):
+    X, _ = penguins
+    rows = X.iloc[:25].copy()
+    rows.loc[3] = np.nan
+    rows.loc[5, "island"] = "nowhere"
+    reasons, error = fitted.explain(rows, return_error=True)
+    assert reasons.shape == error.shape == (25, X.shape[1], 3)
+    log_p, prior = fitted.predict_log_proba(rows), np.log(fitted.priors_)
+    total = reasons.sum(axis=1) + prior
+    for k in (1, 2):
+        odds = log_p[:, k] - log_p[:, 0]
+        told = ~rows.isna().all(axis=1).to_numpy()
+        assert_allclose((total[:, k] - total[:, 0])[told], odds[told], atol=1e-9)
+    assert not reasons[rows.isna().to_numpy()].any()
+    assert (reasons[5, list(X.columns).index("island")] == 0).all()
+
+
+def test_nothing_known_is_the_prior(fitted, penguins):
+    X, _ = penguins
+    empty = X.iloc[:2].where(pd.notna(X.iloc[:2]) & False)
+    assert_allclose(fitted.predict_proba(empty), np.tile(fitted.priors_, (2, 1)), rtol=1e-12)
+    assert_allclose(fitted.predict_proba(empty, priors="uniform"), 1 / 3)
+
+
+def test_priors_at_prediction_move_posteriors_by_their_ratio():
+    """A class made twice as common has twice the odds, up to the floor of 0.1 rows' worth of prior."""
+    X, y = made()
+    model = GenerativeClassifier().fit(X, y)
+    even = model.predict_log_proba(X, priors="uniform")
+    odd = model.predict_log_proba(X, priors=[0.5, 0.25, 0.25])
+    moved = (odd[:, 0] - odd[:, 1]) - (even[:, 0] - even[:, 1])
+    open_rows = np.exp(even[:, :2]).min(axis=1) > 0.02
+    assert open_rows.sum() > 100
+    assert_allclose(moved[open_rows], np.log(2), atol=0.02)
+
+
+def test_rows_left_out(fitted, penguins):
+    X, y = penguins
+    left = fitted.leave_one_out(X, y)
+    assert left.shape == (344, 3)
+    assert_allclose(np.exp(left).sum(axis=1), 1.0)
+    own = np.arange(344), np.searchsorted(fitted.classes_, y)
+    assert -left[own].mean() > -fitted.predict_log_proba(X)[own].mean()
+    assert -left[own].mean() < 1.2 * fitted.loss_
+    with pytest.raises(DataError, match="does not know"):
+        fitted.leave_one_out(X[:1], ["Emperor"])
+
+
+def test_answers_of_the_joint_model(fitted, penguins):
+    X, y = penguins
+    holes = X.iloc[:30].copy()
+    holes["bill_length_mm"] = np.nan
+    filled = fitted.impute(holes, y[:30])
+    error = np.abs(filled["bill_length_mm"] - X["bill_length_mm"][:30])
+    assert error.mean() < 0.75 * np.abs(X["bill_length_mm"][:30] - X["bill_length_mm"].mean()).mean()
+    rows, labels = fitted.sample(50, random_state=0)
+    assert (fitted.predict(rows) == labels).mean() > 0.8
+    far = X.iloc[:1].assign(body_mass_g=90_000.0)
+    assert fitted.outlier_pvalues(far)[0] < 0.001 < fitted.outlier_pvalues(X.iloc[:1])[0]
+    assert fitted.score_samples(far)[0] < fitted.score_samples(X.iloc[:1])[0]
+    assert fitted.predict_set(X.iloc[:4], alpha=0.1).shape == (4, 3)
+
+
+AWKWARD = {
+    "one class": lambda rng: (rng.normal(size=(30, 2)), np.zeros(30, int)),
+    "a row": lambda rng: (np.ones((1, 1)), ["a"]),
+    "constant columns": lambda rng: (pd.DataFrame({"a": np.ones(40), "b": ["x"] * 40}), rng.integers(0, 2, 40)),
+    "classes of few rows": lambda rng: (rng.normal(size=(63, 3)), np.r_[np.repeat([0, 1], 30), 2, 2, 3]),
+    "truth values": lambda rng: (pd.DataFrame({"a": rng.random(60) < 0.5}), rng.integers(0, 2, 60)),
+    "wide": lambda rng: (rng.normal(size=(40, 600)), rng.integers(0, 2, 40)),
+    "wide categories": lambda rng: (
+        pd.DataFrame({f"c{j}": rng.choice(list("acgt"), 60) for j in range(57)}),
+        rng.integers(0, 2, 60),
+    ),
+    "many patterns": lambda rng: (
+        np.where(rng.random((500, 9)) < 0.4, np.nan, rng.normal(size=(500, 9))),
+        rng.integers(0, 2, 500),
+    ),
+    "far from zero": lambda rng: (1e8 + 1e-3 * rng.normal(size=(80, 3)), rng.integers(0, 2, 80)),
+    "categories missing often": lambda rng: (
+        pd.DataFrame({f"c{j}": rng.choice(np.array(["u", "v", None], dtype=object), 120) for j in range(6)}),
+        rng.integers(0, 3, 120),
+    ),
+}
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", AWKWARD)
+def test_awkward_tables(rng, name):
+    X, y = AWKWARD[name](rng)
+    model = GenerativeClassifier().fit(X, y)
+    P = model.predict_proba(X)
+    assert_allclose(P.sum(axis=1), 1.0)
+    assert model.loss_ < np.log(len(model.classes_)) + 0.35  # no signal, no disaster
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+def test_its_own_loss_is_that_of_new_rows_or_in_doubt():
+    """Leave-one-out within a tenth of ten folds, or a note."""
+    for X, y in (load_wine(return_X_y=True), made(500)):
+        model = GenerativeClassifier().fit(X, y)
+        P = cross_val_predict(GenerativeClassifier(), X, y, cv=10, method="predict_proba")
+        folds = -np.log(P[np.arange(len(y)), np.searchsorted(model.classes_, y)]).mean()
+        doubt = any("uncertain" in str(note) for note in model.notes_)
+        assert doubt or abs(model.loss_ / folds - 1) < 0.1
+
+
+def test_refusals(penguins):
+    X, y = penguins
+    with pytest.raises(SettingError, match="keep_rows"):
+        GenerativeClassifier(keep_rows=10).fit(X, y)
+    with pytest.raises(DataError, match="Rows without a label"):
+        GenerativeClassifier().fit(X, [None, *y[1:]])
+    model = GenerativeClassifier().fit(X, y)
+    before = model.predict_proba(X)
+    with pytest.raises(DataError):
+        model.forget(X[:1], ["Gentoo"])
+    assert_allclose(model.predict_proba(X), before, rtol=0)

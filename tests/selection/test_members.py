@@ -1,0 +1,173 @@
+"""Members of the automatic classifier: leave-one-out against statistics made again without the row."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import gammaln
+
+from suffice.selection.members.dependence import DependenceMember, count_pairs
+from suffice.selection.members.hats import HatMember, Hats
+from suffice.selection.members.levels import LevelMember
+from suffice.selection.members.subclasses import Split, choose_split
+from suffice.selection.members.wishart import LeftOut, WishartMember
+from suffice.stats import FullScatter, GaussianStats
+
+EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column
+
+
+@pytest.fixture
+def table(rng):
+    y = np.r_[np.repeat(np.arange(3), 14), rng.integers(0, 3, 30)]
+    X = rng.normal(size=(72, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[y]
+    return X / X.std(axis=0), y, np.where(np.arange(72) % 2, 1.0, 1.0)
+
+
+def without(i, n):
+    return np.arange(n) != i
+
+
+def wishart(X, y, weight, tau=0.0):
+    return WishartMember(GaussianStats.summarize(X, y, 3, weight, FullScatter), tau)
+
+
+def textbook(member, rows, strength, sphere):
+    """The predictive log density written out: Student t with A = a B + S, (1 − γ) W / ν + γ τ I = B."""
+    stats, p = member.stats, rows.shape[1]
+    base = (1 - sphere) * member.within / member.freedom + (sphere * member.tau + 1e-10) * np.eye(p)
+    out = np.empty((len(rows), 3))
+    for c, n in enumerate(stats.weight):
+        endless = np.isinf(strength)
+        matrix = base * member.freedom if endless else strength * base + stats.scatter.values[c]
+        df = member.freedom + 1 if endless else strength + n + 1
+        shift = rows - stats.mean[c]
+        q = np.einsum("ij,jk,ik->i", shift, np.linalg.inv(matrix), shift)
+        constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * np.log(np.pi * (1 + 1 / n))
+        out[:, c] = constant - 0.5 * np.linalg.slogdet(matrix)[1] - 0.5 * (df + p) * np.log1p(q * n / (n + 1))
+    return out
+
+
+@pytest.mark.parametrize("strength", [1.0, 30.0, 3000.0, np.inf])
+@pytest.mark.parametrize("sphere", [1e-4, 0.1, 1.0])
+def test_gaussians_under_a_prior(table, strength, sphere):
+    X, y, weight = table
+    member = wishart(X, y, weight)
+    expected = textbook(member, X, strength, sphere)
+    assert_allclose(member.density(strength, sphere).log_density(X), expected, atol=EXACT)
+    ((_, _, again),) = member.new_rows_path(X, (strength,), (sphere,))
+    assert_allclose(again, expected, atol=EXACT)
+    ((_, _, left),) = member.path(LeftOut(X, y, weight, weight), (strength,), (sphere,), balanced=False)
+    for i in range(0, 72, 5):
+        kept = without(i, 72)
+        refit = wishart(X[kept], y[kept], weight[kept], member.tau)
+        assert_allclose(left[i], textbook(refit, X[[i]], strength, sphere)[0], atol=EXACT)
+
+
+@pytest.mark.parametrize("strength", [3.0, np.inf])
+def test_gaussians_of_some_columns_left_out(table, strength):
+    """Marginals: own classes and a shared covariance exactly, other classes balanced to first order."""
+    X, y, weight = table
+    member, seen = wishart(X, y, weight), np.array([0, 2, 3])
+    left = LeftOut(X[:, seen], y, weight, weight)
+    found = member.marginal_left_out(left, np.tile(seen, (72, 1)), strength, 0.1)
+    ((_, _, exact),) = member.restricted(seen).path(left, (strength,), (0.1,), balanced=False)
+    ((_, _, balanced),) = member.restricted(seen).path(left, (strength,), (0.1,))
+    own = np.arange(72), y
+    assert_allclose(found[own], exact[own], atol=EXACT)
+    if np.isinf(strength):
+        assert_allclose(found, exact, atol=EXACT)
+    else:
+        assert np.abs(found - balanced).max() < 0.3 * np.abs(exact - balanced).max()
+
+
+def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
+    """With as many columns as rows of a class and no signal, plain leave-one-out looks sure of the right class."""
+    X, y, ones = rng.normal(size=(60, 120)), np.repeat([0, 1], 30), np.ones(60)
+    member = WishartMember(GaussianStats.summarize(X, y, 2, ones, FullScatter).dense())
+    odds = []
+    for balanced in (False, True):
+        ((_, _, F),) = member.path(LeftOut(X, y, ones, ones), (1.0,), (1e-3,), balanced=balanced)
+        odds.append((F[np.arange(60), y] - F[np.arange(60), 1 - y]).mean())
+    assert odds[0] > 3.0  # nats for the right class, of noise
+    assert abs(odds[1]) < 2.0
+
+
+def test_hats(table):
+    X, y, _ = table
+    X = X.copy()
+    X[::7, 1] = np.nan
+    weight = np.where(np.arange(72) % 3, 1.0, 2.0)
+    hats = Hats(tuple(np.quantile(x[~np.isnan(x)], [0, 0.3, 0.5, 0.8, 1]) for x in X.T))
+    member = HatMember(hats, hats.count(X, y, 3, weight), 4.0)
+    left = np.sum([column[0] for column in member.left_out(X, y, weight, (4.0,))], axis=0)
+    for i in range(0, 72, 5):
+        kept = without(i, 72)
+        refit = HatMember(hats, hats.count(X[kept], y[kept], 3, weight[kept]), 4.0)
+        assert_allclose(left[i], refit.scores(X[[i]])[0], atol=EXACT)
+    assert_allclose(member.scores(np.full((1, 5), np.nan)), 0.0)
+    assert_allclose(hats.count(X, y, 3, weight).sum(), (weight[:, None] * ~np.isnan(X)).sum())
+
+
+def coded(rng):
+    levels = np.column_stack([rng.integers(0, size, 80) for size in (2, 4, 3)])
+    levels[rng.random((80, 3)) < 0.1] = -1
+    return levels, rng.integers(0, 3, 80)
+
+
+def test_levels(rng):
+    levels, y = coded(rng)
+
+    def member(kept):
+        counts = [
+            np.stack([np.bincount(c[kept & (y == k) & (c >= 0)], minlength=size) for k in range(3)]).astype(float)
+            for c, size in zip(levels.T, (2, 4, 3), strict=True)
+        ]
+        return LevelMember(tuple(counts), 2.0)
+
+    whole = member(np.ones(80, dtype=bool))
+    left = np.sum([part[0] for part in whole.left_out(tuple(levels.T), y, np.ones(80), (2.0,))], axis=0)
+    for i in range(0, 80, 4):
+        assert_allclose(left[i], member(without(i, 80)).scores(tuple(levels[[i]].T))[0], atol=EXACT)
+    known = np.exp(np.stack([next(whole.columns((np.array([c]),)))[0] for c in range(3)]))
+    assert_allclose(known.sum(axis=0), 1.0)  # two levels and one spare
+
+
+def test_one_dependence(rng):
+    levels, y = coded(rng)
+    starts = (0, 2, 6, 9)
+    numbered = np.where(levels < 0, -1, levels + np.array(starts[:-1]))
+    weight = np.where(np.arange(80) % 2, 1.0, 2.0)
+
+    def member(kept):
+        return DependenceMember(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
+
+    left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
+    for i in range(0, 80, 4):
+        assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=1e-5)  # tables in float32
+    assert_allclose(member(without(0, 80)).scores(np.full((1, 3), -1)), 0.0)
+
+
+def test_one_dependence_by_hand():
+    """Two columns of two levels, one class: the mean over the two parents, from the formula of the module."""
+    levels = np.array([[0, 2], [0, 3], [1, 3], [0, 2]])
+    member = DependenceMember(count_pairs(levels, 4, np.zeros(4, int), 1, None), (0, 2, 4), 1.0)
+    share = {0: 3.5 / 5.5, 2: 2.5 / 5.5}  # (n + ½) / (N + 3 / 2), a spare level counted
+    alone = {0: (3 + share[0]) / 5, 2: (2 + share[2]) / 5}
+    forward, back = alone[0] * (2 + alone[2]) / (3 + 1), alone[2] * (2 + alone[0]) / (2 + 1)
+    assert_allclose(np.exp(member.scores(np.array([[0, 2]]))), [[(forward + back) / 2]], rtol=1e-6)
+
+
+def test_parts_find_what_one_gaussian_cannot(rng):
+    """A class in two clumps on either side of the other."""
+    y = np.repeat([0, 1], 400)
+    X = rng.normal(size=(800, 2)) + np.where(y == 1, 0, 6 * rng.choice([-1, 1], 800))[:, None]
+    order = rng.permutation(800)
+    X, y = X[order], y[order]
+
+    def loss(F):
+        return -(F - np.logaddexp.reduce(F, axis=1, keepdims=True))[np.arange(800), y].mean()
+
+    parts, strength, sphere, held_out = choose_split(X, y, np.ones(800), 2, loss)
+    density = Split.of(X, y, np.ones(800), 2, parts).density(strength, sphere)
+    assert loss(held_out) < 0.02
+    own = np.arange(800), y
+    assert np.median(np.abs(density.log_density(X)[own] - held_out[own])) < 0.3
