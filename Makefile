@@ -31,6 +31,7 @@ test: $(VENV)/.test ## Run the tests, then every example in the code and in the 
 engines: export OPENBLAS_NUM_THREADS := 1
 engines: export SUFFICE_CLUSTERS := 1
 engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark and Java
+	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || { echo "Spark needs Java 17. Next: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/clusters
 
 check: $(VENV)/.test ## Lint, check the format and the types

@@ -94,7 +94,7 @@ def test_dask_by_address_its_frames_and_refusals(folder, needs, request):
     assert bits(model) == bits(NaiveBayes().fit_table(folder, "kind"))
     with pytest.raises(SourceError, match="a cluster needs files"):
         NaiveBayes().fit_table(pq.read_table(folder), "kind", engine=client)
-    with pytest.raises(DataError, match="row group 0: 'x0' has no label"):
+    with pytest.raises(DataError, match=r"row group \d+: 'x0' has no label"):
         NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=client)
 
 
@@ -108,5 +108,5 @@ def test_spark_frames(folder, needs, request):
     needs("pyspark", "pandas")
     session = request.getfixturevalue("session")
     assert_same_model(session.read.parquet(str(folder)), folder)
-    with pytest.raises(DataError, match="row group 0: 'x0' has no label"):
+    with pytest.raises(DataError, match=r"row group \d+: 'x0' has no label"):
         NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=session)

@@ -64,7 +64,8 @@ def predict(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    if output is not None and priors != ("adapt",) and schema.named and comes_in_parts(data):
+    whole = priors == ("adapt",) or sets is not None  # what is asked of all rows at once
+    if output is not None and not whole and schema.named and comes_in_parts(data):
         _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
         return
     table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
