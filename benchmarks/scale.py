@@ -1,4 +1,4 @@
-"""Fit a table in Parquet files against NumPy's load-then-compute: time, processor time and peak memory, each in a process.
+"""Fit a table in Parquet files against NumPy's load-then-compute: time, processor time, peak memory, in own processes.
 
 python benchmarks/scale.py --rows 2000000 --columns 20 --folder /tmp/scale
 """

@@ -94,7 +94,7 @@ def _predict_parts(
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ColumnProblem.absent(missing, names, data, "which the model needs")
-    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in _names(estimator))]
+    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in _names(estimator, False))]
     told = {"priors": priors, "reject": reject, "keep": kept}
     with warnings.catch_warnings(record=True) as caught, rows_progress(common, "Labelling") as watch:
         warnings.simplefilter("once")
