@@ -7,7 +7,7 @@ import contextlib
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -226,7 +226,7 @@ def _work(function: Callable[[T], R], item: T) -> R:
     return function(item)
 
 
-def bounded_map(function: Callable[[T], R], items: Iterable[T], *, ahead: int = 1) -> Iterator[R]:
+def bounded_map(function: Callable[[T], R], items: Iterable[T], *, ahead: int = 1) -> Generator[R, None, None]:
     """Yield function(item) in the order of the items, on as many threads as there are cores.
 
     Items are drawn from their iterator as they are needed, at most `ahead` more than there are threads, so that memory

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -69,12 +70,12 @@ def learn(
     rows = rows_at_a_time(len(columns))
     clock = Clock(progress, source.rows, begun)
     parts = itertools.islice(source.parts(columns, rows), fold.parts, None)
-    states = bounded_map(lambda part: learn_part(part, kernel, columns, rows), parts)
-    for state in states:
-        fold.push(state)
-        clock.advance(0 if state is None else state.rows)
-        if after is not None:
-            after(fold, clock.rows)
+    with contextlib.closing(bounded_map(lambda part: learn_part(part, kernel, columns, rows), parts)) as states:
+        for state in states:
+            fold.push(state)
+            clock.advance(0 if state is None else state.rows)
+            if after is not None:
+                after(fold, clock.rows)
     return fold.result()
 
 
@@ -98,6 +99,7 @@ def answer(
             raise placed(error, part.where) from error
 
     items = ((part, table) for part in source.parts(columns, rows) for table in part.tables(columns, rows))
-    for result, count in bounded_map(work, items):
-        yield result
-        clock.advance(count)
+    with contextlib.closing(bounded_map(work, items)) as results:
+        for result, count in results:
+            yield result
+            clock.advance(count)
