@@ -14,7 +14,7 @@ DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines check types format bench docs lock clean
+.PHONY: help demo test engines check types format bench accuracy docs lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,6 +49,11 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
 
+accuracy: export OPENBLAS_NUM_THREADS := 1
+accuracy: export OMP_NUM_THREADS := 1
+accuracy: $(VENV)/.accuracy ## Compare probabilities with scikit-learn's on public tables (hours): benchmarks/RESULTS.md
+	$(PY) benchmarks/accuracy.py
+
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
@@ -59,6 +64,8 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
 	$(LOCK) --constraints requirements/test.txt --group test --group engines -o requirements/engines.txt
 	$(LOCK) --constraints requirements/test.txt --group docs -o requirements/docs.txt
+	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--group accuracy -o requirements/accuracy.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
@@ -77,4 +84,9 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines: $(VENV)/.%: requirem
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+# Tables only, so without what these packages ask for: one of them pins an old NumPy.
+$(VENV)/.accuracy: requirements/accuracy.txt $(VENV)/.test
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/accuracy.txt
 	@touch $@

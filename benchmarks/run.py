@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_info
 from suffice._arrays import workers
 
 RESULTS = Path(__file__).parent / "RESULTS.md"
+ACCURACY = "<!-- accuracy -->"  # what benchmarks/accuracy.py writes from here on is kept
 TITLES = ("row", "what", "peer", "peer, s", "ours, s", "ratio", "of medians", "limit", "", "ours, extra memory")
 
 
@@ -128,7 +129,9 @@ def main() -> None:
     if arguments.stdout or arguments.rows or arguments.quick:
         print(text)
     else:
-        RESULTS.write_text(text, encoding="utf-8")
+        kept = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
+        _, mark, section = kept.partition(ACCURACY)
+        RESULTS.write_text(f"{text}\n{mark}{section}" if mark else text, encoding="utf-8")
 
 
 TEMPLATE = """# Benchmarks

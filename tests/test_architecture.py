@@ -72,7 +72,7 @@ OWNERS: dict[str, set[str]] = {
     # the door to data frames
     "narwhals": {"table/"},
     # the estimator contract
-    "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "store.py"},
+    "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "cli/peers.py", "store.py"},
     # optional packages
     "pyarrow": {"cli/", "engines/"},
     "cyclopts": {"cli/"},

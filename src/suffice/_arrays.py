@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
-from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri
+from scipy.optimize import nnls
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri, polygamma
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
@@ -38,9 +39,11 @@ __all__ = [
     "logsumexp",
     "lower_factor",
     "ndtri",
+    "nnls",
     "np",
     "parallel_map",
     "pattern_groups",
+    "polygamma",
     "row_chunks",
     "single_blas_thread",
     "solve_triangular",

@@ -234,6 +234,16 @@ class SingularCovarianceError(SufficeError):
         )
 
     @classmethod
+    def while_filling(cls, label: object | None) -> SingularCovarianceError:
+        """Name the class (None: all) whose covariance becomes singular while missing cells are filled in."""
+        who = "The covariance of all classes" if label is None else f"Class {label!r}: the covariance"
+        return cls(
+            f"{who} becomes singular while missing cells are filled in, or EM does not settle, and shrinkage=0.0 "
+            "forbids repair. Next: leave shrinkage=None, which gives it a prior worth one row, drop columns that "
+            'others determine or that are mostly missing, or use covariance="diagonal".'
+        )
+
+    @classmethod
     def vague_prior(
         cls, label: object | None, columns: Sequence[object], rank: int, need: int
     ) -> SingularCovarianceError:

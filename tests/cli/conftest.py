@@ -85,5 +85,5 @@ def penguins_file(request: pytest.FixtureRequest, write: Callable[[str, Any], Pa
 def model(cli: Callable[..., Done], tmp_path: Path) -> Path:
     """A naive Bayes model of the penguins."""
     path = tmp_path / "penguins.suffice"
-    assert cli("fit", penguins_path(), "--target", "species", "-o", path).status == 0
+    assert cli("fit", penguins_path(), "--target", "species", "--model", "nb", "-o", path).status == 0
     return path

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
 from suffice.cli.files import read_table
 from suffice.cli.show import percent, plus_minus
 from suffice.datasets import penguins_path
@@ -53,7 +53,7 @@ def test_predictions_are_those_of_the_library(cli, tmp_path, penguins, name) -> 
 def test_every_format_gives_the_same_answers(cli, tmp_path, penguins_file, model) -> None:
     """Text read as a dictionary, numbers, missing cells: the same table whatever holds it."""
     file = tmp_path / "other.suffice"
-    assert cli("fit", penguins_file, "--target", "species", "-o", file).status == 0
+    assert cli("fit", penguins_file, "--target", "species", "--model", "nb", "-o", file).status == 0
     expected = cli("predict", model, penguins_path())
     answered = cli("predict", file, penguins_file)
     assert answered.status == 0
@@ -105,7 +105,7 @@ def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
     words = ["--target", "species", "--weight", "w", "--drop", "year", "--drop", "sex", "--priors", "uniform"]
     words += ["--divisor", "unbiased"]
     for options, estimator in (
-        (["--smoothing", "0.5"], NaiveBayes(smoothing=0.5, divisor="unbiased", priors="uniform")),
+        (["--model", "nb", "--smoothing", "0.5"], NaiveBayes(smoothing=0.5, divisor="unbiased", priors="uniform")),
         (
             ["--model", "shared", "--shrinkage", "0.2"],
             GaussianDiscriminant(shared=True, shrinkage=0.2, divisor="unbiased", priors="uniform"),
@@ -122,15 +122,22 @@ def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
         )
 
 
+NB = ["--model", "nb"]
+
+
 def test_families_and_components_reach_the_estimator(cli, tmp_path, penguins) -> None:
     numbers = penguins.select(NUMBERS)
     for options, estimator, rows in (
         (
-            ["--family", "laplace", "--family", "year=poisson"],
+            ["--model", "nb", "--family", "laplace", "--family", "year=poisson"],
             NaiveBayes({**dict.fromkeys(NUMBERS[:-1], "laplace"), "year": "poisson"}),
             penguins.drop_columns(["species"]),
         ),
-        (["--family", "year=categorical"], NaiveBayes({"year": "categorical"}), penguins.drop_columns(["species"])),
+        (
+            ["--model", "nb", "--family", "year=categorical"],
+            NaiveBayes({"year": "categorical"}),
+            penguins.drop_columns(["species"]),
+        ),
         (["--model", "mixture", "--components", "2"], MixtureDiscriminant(2, random_state=0), numbers),
         (["--model", "mixture"], MixtureDiscriminant("bic", random_state=0), numbers),
     ):
@@ -148,12 +155,16 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, penguins) ->
         (["--model", "mixture", "--components", "0"], 2, "at least 1"),
         (["--model", "mixture", "--components", "many"], 2, "--components"),
         (["--model", "mixture", "--components", "400"], 1, "152 different rows"),
+        (["--family", "laplace"], 2, "--family is for --model nb"),
+        (["--divisor", "unbiased"], 2, "--divisor is for the other models"),
+        (["--shrinkage", "0.5"], 2, "--shrinkage is for the Gaussian models"),
+        (["--keep-rows", "10"], 2, "keep_rows=10"),
         (["--model", "full", "--family", "laplace"], 2, "--family is for --model nb"),
-        (["--family", "year=poison"], 2, "'poison' is not one of gaussian"),
-        (["--family", "yeer=poisson"], 1, "no column 'yeer' for --family; the closest is 'year'"),
-        (["--family", "year=poisson", "--family", "year=laplace"], 2, "gives 'year' two families"),
-        (["--family", "island=laplace"], 1, "'island' holds categories"),
-        (["--family", "multinomial"], 1, "misses a count"),
+        ([*NB, "--family", "year=poison"], 2, "'poison' is not one of gaussian"),
+        ([*NB, "--family", "yeer=poisson"], 1, "no column 'yeer' for --family; the closest is 'year'"),
+        ([*NB, "--family", "year=poisson", "--family", "year=laplace"], 2, "gives 'year' two families"),
+        ([*NB, "--family", "island=laplace"], 1, "'island' holds categories"),
+        ([*NB, "--family", "multinomial"], 1, "misses a count"),
     ],
 )
 def test_families_and_components_that_cannot_be(cli, tmp_path, options, status, words) -> None:
@@ -230,6 +241,22 @@ def test_show_tells_classes_columns_and_rows(cli, model) -> None:
         assert word in text
 
 
+def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(cli, tmp_path, penguins) -> None:
+    file = tmp_path / "m"
+    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--quiet").status == 0
+    expected = GenerativeClassifier().fit(penguins.drop_columns(["species"]), penguins["species"])
+    facts, text = json.loads(cli("show", file, "--json").out), cli("show", file).out
+    assert facts["model"] == "GenerativeClassifier"
+    assert facts["loss"] == pytest.approx(expected.loss_, rel=1e-9)
+    for found, member in zip(facts["members"], sorted(expected.members_, key=lambda m: -m["weight"]), strict=True):
+        assert found["name"] == member["name"]
+        assert [found[k] for k in ("weight", "loss", "temperature")] == pytest.approx(
+            [member[k] for k in ("weight", "loss", "temperature")], rel=1e-6
+        )
+        assert member["name"] in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins, name) -> None:
     file = tmp_path / "m"
@@ -252,7 +279,7 @@ def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins,
 
 def test_show_fits_the_page_with_many_classes(cli, write, tmp_path) -> None:
     rows = "".join(f"class{i % 26:02},{i},{i % 7}\n" for i in range(260))
-    assert cli("fit", write("t.csv", "y,a,b\n" + rows), "--target", "y", "-o", tmp_path / "m").status == 0
+    assert cli("fit", write("t.csv", "y,a,b\n" + rows), "--target", "y", *NB, "-o", tmp_path / "m").status == 0
     text = cli("show", tmp_path / "m").out
     assert max(map(len, text.splitlines())) <= 100
     assert "14 more classes" in text

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score
@@ -15,12 +16,12 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.cli.comparison import calibration_error
 from suffice.datasets import penguins_path
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
-ORDER = ["full", "shared", "diagonal", "spherical", "nb", "logistic"]
+ORDER = ["auto", "full", "shared", "diagonal", "spherical", "nb", "logistic"]
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,7 @@ def test_scores_are_those_of_scikit_learns_cross_validation(cli, frame, folds, s
     assert list(found) == ORDER
     y, mixed, numbers = frame["species"], frame.drop(columns=["species", "year"]), frame[NUMBERS[:-1]]
     models = {
+        "auto": (GenerativeClassifier(), mixed),
         "full": (GaussianDiscriminant(), numbers),
         "shared": (GaussianDiscriminant(shared=True), numbers),
         "diagonal": (GaussianDiscriminant("diagonal"), numbers),
@@ -71,8 +73,15 @@ def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
     document = json.loads(done.out)
     found = {model["model"]: model for model in document["models"]}
     assert document["by"] == "loo"
-    assert {name: model["judged_by"] for name, model in found.items()} == dict.fromkeys(ORDER[:-1], "loo") | {
-        "logistic": "folds"
+    assert all(m["loo_log_loss"] == m["log_loss"] for m in found.values() if m["judged_by"] == "loo")
+    assert (
+        found["auto"]["loo_log_loss"]
+        == GenerativeClassifier().fit(part.drop(columns=["species", "year"]), part["species"]).loss_
+    )
+    assert found["logistic"]["loo_log_loss"] is None
+    assert {name: model["judged_by"] for name, model in found.items()} == dict.fromkeys(ORDER, "loo") | {
+        "auto": "folds",
+        "logistic": "folds",
     }
     y, mixed, numbers = part["species"], part.drop(columns=["species", "year"]), part[NUMBERS[:-1]]
     classes = np.unique(y)
@@ -101,7 +110,7 @@ def test_models_that_would_take_many_refits_are_judged_by_folds(cli, write) -> N
     done = cli("compare", data, "--target", "y", "--by", "loo", "--folds", "2", "--json")
     judged = {model["model"]: (model["judged_by"], model["notes"]) for model in json.loads(done.out)["models"]}
     assert {name: by for name, (by, _) in judged.items()} == {
-        **dict.fromkeys(["full", "shared", "logistic"], "folds"),
+        **dict.fromkeys(["auto", "full", "shared", "logistic"], "folds"),
         **dict.fromkeys(["diagonal", "spherical", "nb"], "loo"),
     }
     assert "judged by folds" in judged["full"][1][0]
@@ -137,21 +146,45 @@ def test_calibration_error_of_known_cases() -> None:
 def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     done = cli("compare", penguins_file, "--target", "species", "--folds", "2")
     assert done.status == 0
-    (note,) = [line for line in done.out.splitlines() if line.startswith("Note")]
+    notes = ("Note" + text for text in done.out.partition("\nNote")[2].split("\nNote"))
+    (note,) = [note for note in notes if "left out" in note]
     assert all(word in note for word in ["full", "shared", "diagonal", "spherical", "'island'", "'sex'"])
-    assert "nb" not in note
+    assert "nb" not in note.partition(":")[0]
     lines = done.out.splitlines()
     assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ORDER] == ORDER
     assert max(map(len, lines)) <= 100
 
 
 def test_the_same_seed_gives_the_same_numbers(cli) -> None:
-    runs = [
-        json.loads(cli("compare", penguins_path(), "--target", "species", "--seed", seed, "--json").out)["models"]
-        for seed in (3, 3, 4)
-    ]
+    words = ("compare", penguins_path(), "--target", "species", "--folds", "2", "--json")
+    runs = [json.loads(cli(*words, "--seed", seed).out)["models"] for seed in (3, 3, 4)]
     a, b, c = ([(m["accuracy"], m["log_loss"]) for m in models] for models in runs)
     assert a == b != c
+
+
+def test_peers_are_those_of_scikit_learn(cli, write) -> None:
+    """Gradient boosting takes missing cells and categories as they are, the forest what logistic regression takes."""
+    rng = np.random.default_rng(0)
+    x, c = rng.normal(size=60), rng.integers(0, 3, 60)
+    y = (x + (c == 1) + rng.normal(size=60) > 0.3).astype(int)
+    holes, gaps = rng.random(60) < 0.2, rng.random(60) < 0.2
+    texts = pa.array(np.array(["u", "v", "w"])[c], mask=gaps)
+    data = write(
+        "t.parquet", pa.table({"y": y, "x": pa.array(np.where(holes, np.nan, x), from_pandas=True), "c": texts})
+    )
+    done = cli("compare", data, "--target", "y", "--folds", "3", "--peers", "--json")
+    found = {model["model"]: model for model in json.loads(done.out)["models"]}
+    assert list(found) == [*ORDER, "forest", "boosting"]
+    numbers = np.column_stack([np.where(holes, np.nan, x), np.where(gaps, np.nan, c)])
+    codes = np.column_stack([numbers[:, 0], np.where(gaps, -1, c)])
+    forest = logistic([0], [1])
+    forest.steps[-1] = ("forest", RandomForestClassifier(300, random_state=0))
+    boosting = HistGradientBoostingClassifier(categorical_features=[1], random_state=0)
+    parts = StratifiedKFold(3, shuffle=True, random_state=0)
+    for name, model, rows in (("forest", forest, codes), ("boosting", boosting, numbers)):
+        p = np.maximum(cross_val_predict(model, rows, y, cv=parts, method="predict_proba"), 1e-15)
+        assert found[name]["log_loss"] == pytest.approx(-np.log(p[np.arange(60), y]).mean(), rel=1e-9)
+        assert found[name]["loo_log_loss"] is None
 
 
 def test_table_of_text_has_no_gaussian(cli, write) -> None:

@@ -52,7 +52,7 @@ def test_known_labels_fill_within_their_class(cli, model, penguins, tmp_path) ->
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow"])
 def test_draws_stand_below_each_other(cli, tmp_path, penguins_file, ending) -> None:
     out, file = tmp_path / f"t.{ending}", tmp_path / "m.suffice"
-    assert cli("fit", penguins_file, "--target", "species", "-o", file).status == 0
+    assert cli("fit", penguins_file, "--target", "species", "--model", "nb", "-o", file).status == 0
     assert cli("impute", file, penguins_file, "--draws", 3, "--seed", 5, "-o", out).status == 0
     found = read_table(out)
     assert found.column_names[:2] == ["draw", "species"]
@@ -65,7 +65,7 @@ def test_draws_stand_below_each_other(cli, tmp_path, penguins_file, ending) -> N
 
 def test_a_column_of_draws_is_never_shadowed(cli, write, tmp_path) -> None:
     data = write("t.csv", "y,draw,x\n" + "a,1,0\nb,5,1\na,2,\nb,6,1\n" * 3)
-    assert cli("fit", data, "--target", "y", "-o", tmp_path / "m").status == 0
+    assert cli("fit", data, "--target", "y", "--model", "nb", "-o", tmp_path / "m").status == 0
     done = cli("impute", tmp_path / "m", data, "--draws", 2)
     assert done.out.splitlines()[0] == "imputed_draw,y,draw,x"
     assert "'imputed_draw'" in done.err
@@ -107,7 +107,7 @@ def test_models_of_arrays_and_truth_values(cli, write, tmp_path) -> None:
     done = cli("impute", tmp_path / "m", write("t.csv", "u,y,v\n0,1,\n,2,6\n"), "--target", "y")
     assert done.out == "u,y,v\n0,1,0.5\n5.5,2,6\n"
     table = pa.table({"y": ["a", "b"] * 10, "t": [True, False] * 10})
-    assert cli("fit", write("t.parquet", table), "--target", "y", "-o", tmp_path / "m").status == 0
+    assert cli("fit", write("t.parquet", table), "--target", "y", "--model", "nb", "-o", tmp_path / "m").status == 0
     assert {row["t"] for row in parse(cli("sample", tmp_path / "m", "-n", 9, "--given", "t=yes").out)} == {"true"}
 
 

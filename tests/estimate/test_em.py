@@ -9,9 +9,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
+from suffice import GaussianDiscriminant
 from suffice.densities import Full
-from suffice.errors import DataError
+from suffice.errors import DataError, SingularCovarianceError
 from suffice.estimate import Settings, Shrinkage, em
+from suffice.estimate.em_climb import watch
 from suffice.estimate.families import GaussianFamily
 from suffice.stats import PatternStats, PooledScatter
 
@@ -263,7 +265,7 @@ def test_collinear_columns_with_missing_cells(rng):
     _, covariances, notes = fit(X, np.zeros(60, dtype=int))
     sd = np.sqrt(np.diag(covariances[0]))
     assert np.linalg.eigvalsh(covariances[0] / sd[:, None] / sd)[0] >= 0.9e-6
-    assert any(note.what == "shrunk the correlations" for note in notes)
+    assert any(note.what == "kept the covariance usable while filling missing cells" for note in notes)
 
 
 def test_too_many_columns_at_once_are_refused(rng, monkeypatch):
@@ -274,3 +276,35 @@ def test_too_many_columns_at_once_are_refused(rng, monkeypatch):
         em.complete(PatternStats.summarize(X, np.zeros(20, dtype=int), 1))
     complete = PatternStats.summarize(X[1:], np.zeros(19, dtype=int), 1, None, PooledScatter)
     assert em.complete(complete) is complete.complete
+
+
+def test_who_watches_sees_every_step(table):
+    X, codes = table
+    stats, told, seen = PatternStats.summarize(X, codes, int(codes.max()) + 1), [], []
+    em.complete(stats, progress=lambda *step: told.append(step))
+    with watch(lambda *step: seen.append(step)):
+        em.complete(stats)
+    em.complete(stats)
+    assert seen == told
+    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
+
+
+def test_a_class_without_a_maximum_has_a_weak_prior_wherever_em_came_from(rng):
+    """Six rows of three columns: the likelihood has no end, and which way EM goes depends on rounding."""
+    X = rng.normal(size=(6, 3)) @ rng.normal(size=(3, 3)) + 5.0
+    X[0, :2] = X[1, 0] = X[2, 1] = X[3, 2] = np.nan
+    codes, order, units = np.zeros(6, dtype=int), rng.permutation(6), np.array([1.0, 1e3, 1e-3])
+    means, covariances, notes = fit(X, codes)
+    assert [note.what for note in notes] == [em.SECURED]
+    again, turned, _ = fit(X[order], codes)
+    assert_allclose(again, means, rtol=1e-9)
+    assert_allclose(turned, covariances, rtol=1e-9, atol=1e-9)
+    assert_allclose(fit(X * units, codes)[1], covariances * np.outer(units, units), rtol=1e-8)
+
+
+def test_no_shrinkage_forbids_that_prior(rng):
+    X = rng.normal(size=(60, 3))
+    X[:, 2] = X[:, 0] + X[:, 1]
+    X[rng.random((60, 3)) < 0.2] = np.nan
+    with pytest.raises(SingularCovarianceError, match="'a': the covariance becomes singular while missing cells"):
+        GaussianDiscriminant(shrinkage=0.0).fit(X, np.repeat(["a", "b"], 30)).predict(X)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.stats import multivariate_normal
 
 from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
 from suffice.densities.mixture import sum_within
@@ -88,6 +89,25 @@ def test_plain_em_climbs_without_the_guard(rng, family):
     )  # its columns miss different cells: an inner step is partial
     assert loose or len(reached.trace) > 10 or reached.trace[-1] - reached.trace[-2] < 1e-9
     assert (np.diff(reached.trace) >= 0).all()
+
+
+@pytest.mark.parametrize("structure", ["full", "diagonal"])
+def test_plain_em_climbs_the_likelihood_times_the_prior(rng, structure):
+    """log p(X | θ) − ½ ν Σ_m (log|Σ_m| + tr(T Σ_m⁻¹)), T the covariance of all rows over m^(2/d), by SciPy."""
+    X = np.concatenate([rng.normal(size=(60, 3)), rng.normal(size=(60, 3)) @ np.diag([1.0, 2.0, 0.5]) + 2.0])
+    family = MixtureFamily(inner=GaussianFamily(structure=STRUCTURES[structure]), prior=2.5)
+    rows, owner = Rows.of(X, np.zeros(120, dtype=int), None), np.array([0, 0])
+    job = Job.start(rows, 1, family, Settings(classes=("a",), columns=(0, 1, 2)), max_iter=60, tol=0.0)
+    reached = climb(rows, owner, np.eye(2)[(np.arange(120) >= 40).astype(int)], job)
+    assert len(reached.trace) > 10
+    assert (np.diff(reached.trace) >= 0).all()
+    means, sigmas = reached.mixture.components.means, reached.mixture.components.covariance.dense()
+    target = np.cov(X.T, bias=True) / 2 ** (2 / 3)
+    target = target if structure == "full" else np.diag(np.diag(target))
+    each = [multivariate_normal(mean, sigma).logpdf(X) for mean, sigma in zip(means, sigmas, strict=True)]
+    likelihood = np.logaddexp.reduce(np.array(each) + reached.mixture.log_weight[:, None], axis=0).sum()
+    prior = sum(np.linalg.slogdet(sigma)[1] + np.trace(np.linalg.solve(sigma, target)) for sigma in sigmas)
+    np.testing.assert_allclose(reached.likelihood, likelihood - 0.5 * 2.5 * prior, rtol=1e-10)
 
 
 def test_a_fixed_prior_stays_fixed(rng):

@@ -63,13 +63,12 @@ def test_sums_add_over_batches(table, rng, shared):
     observed = GaussianStats.summarize(X, codes, 3, None, DiagonalScatter)
     units = em.Units.of(observed.weight, observed.mean, observed.scatter.values)
     start = units.start(shared)
-    secured = np.zeros(len(start.covariance), dtype=bool)
     parts = np.array_split(rng.permutation(len(X)), 7)
-    sums = [sweep.sweep(X[own], codes[own], None, units, start, secured) for own in parts]
+    sums = [sweep.sweep(X[own], codes[own], None, units, start) for own in parts]
     total = sums[0]
     for part in sums[1:]:
         total = total.add(part)
-    whole = sweep.sweep(X, codes, None, units, start, secured)
+    whole = sweep.sweep(X, codes, None, units, start)
     for name in Moments.__dataclass_fields__:
         assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)
 
@@ -98,11 +97,11 @@ def test_the_likelihood_never_falls(seed, missing, form, by_rows, d):
         stats = PatternStats.summarize(X, codes, 2, weight, form)
         em.complete(stats, notes.append, lambda *step: seen.append(step))
         singular = any("usable" in note.what for note in notes)
-    if singular:  # from where a covariance is kept from becoming singular, a penalty counts too
-        return
     reached = np.array([likelihood for _, likelihood in seen])
-    # rounding of a sum of some hundred terms
-    assert (np.diff(reached) >= -1e-12 * np.abs(reached[1:]) - 1e-10).all()
+    # distances in directions with an eigenvalue down to 5e-7 carry rounding of 2e-16 / 5e-7 each
+    falls = np.flatnonzero(np.diff(reached) < -1e-12 * np.abs(reached[1:]) - 1e-8)
+    # a class that comes near singular begins anew, and from there climbs the likelihood times that of its prior
+    assert len(falls) <= (0 if not singular else 1 if form is PooledScatter else 2)
     assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
 
 

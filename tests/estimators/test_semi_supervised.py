@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.errors import DataError
+from suffice.estimate.em import SECURED
 from suffice.estimators import _queries, _unlabelled
 from suffice.estimators._unlabelled import join_unlabelled
 
@@ -174,6 +175,21 @@ def test_the_likelihood_never_falls(seed, kind, missing, labelled):
         trace = trace_of(model, X, y, rng.integers(1, 3, size=80).astype(float), patch)
     assert len(trace) > 0
     assert (np.diff(trace) >= 0).all()
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_class_near_singular_keeps_its_weak_prior(rng, shared, monkeypatch):
+    """A column that others determine, and missing cells: without the prior the likelihood would rise without end."""
+    X = rng.normal(size=(120, 3)) + np.repeat([[0.0], [2.0]], 60, axis=0)
+    X = np.column_stack([X, X[:, 0] + X[:, 1]])
+    X[rng.random(X.shape) < 0.25] = np.nan
+    y = np.repeat(["a", "b"], 60).astype(object)
+    y[rng.random(120) < 0.5] = None
+    model = GaussianDiscriminant(shared=shared)
+    trace = trace_of(model, X, y, None, monkeypatch)
+    assert 2 < model.n_iter_ < 300
+    assert (np.diff(trace) >= 0).all()
+    assert any(note.what == SECURED for note in model.notes_)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 
 CHECKED = [
     GaussianDiscriminant(),
@@ -22,6 +22,7 @@ CHECKED = [
     GaussianDiscriminant(shrinkage="loo"),
     NaiveBayes(),
     NaiveBayes("categorical", smoothing=0.0),
+    GenerativeClassifier(),
 ]
 
 

@@ -15,10 +15,11 @@ from .problems import ColumnProblem, count
 def open_model(path: Path) -> tuple[Any, Any]:
     """Return the estimator in a model file, and the schema of its columns."""
     from .. import load
+    from ..estimators._loading import PIECES
     from ..store import read_model
 
     check_readable(path)
-    return load(path), read_model(path)[1]
+    return load(path), read_model(path, PIECES)[1]
 
 
 def model_columns(table: Any, names: Sequence[str], path: Path) -> Any:

@@ -1,4 +1,4 @@
-"""`suffice compare`: the models of the lecture notes side by side on one table, each judged on rows it has not seen."""
+"""`suffice compare`: the automatic classifier, the models of the lecture notes and scikit-learn's, side by side."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from cyclopts.validators import Number as Between
 from .comparison import Result, describe, render, score
 from .models import make_estimator, usable_columns
 from .output import Common, print_json, progress
+from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, fit_peer
 from .problems import TargetProblem, one_line
 from .training import Training, read_training
 
-ORDER = ("full", "shared", "diagonal", "spherical", "nb", "logistic")
+AUTOMATIC = "auto"
+ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
 
 FOLDS = 5
 MOST_REFITS = 20_000  # in refits of one pattern of cells in ten columns, about a millisecond each
@@ -35,15 +37,19 @@ def compare(
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
     seed: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0, lt=2**32))] = 0,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
+    peers: bool = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
-    """Compare six models on a table, each judged on rows it has not seen.
+    """Compare models on a table, each judged on rows it has not seen.
 
-    Gaussian models with a full covariance per class, one shared covariance, independent columns, or one variance
-    for all columns; naive Bayes on numbers and categories; and scikit-learn's logistic regression on standardised
-    numbers and one-hot categories, missing numbers replaced by their mean and marked in a column of their own. All but
-    the last are judged by exact leave-one-out, which takes no refits; where it would take too many (missing cells or
-    repairs with full covariances), and for logistic regression, by stratified cross-validation. The table says which.
+    The automatic classifier, several models pooled, which is what `suffice fit` learns if not told otherwise; Gaussian
+    models with a full covariance per class, one shared covariance, independent columns, or one variance for all
+    columns; naive Bayes on numbers and categories; and scikit-learn's logistic regression on standardised numbers and
+    one-hot categories, missing numbers replaced by their mean and marked in a column of their own. The simple models
+    are judged by exact leave-one-out, which takes no refits; where it would take too many (missing cells or repairs
+    with full covariances), and for logistic regression, by stratified cross-validation. The automatic classifier has
+    both: the leave-one-out loss that a fit reports, and the loss of cross-validation, which repeats every choice in
+    each part. The table says which.
 
     Parameters
     ----------
@@ -61,13 +67,17 @@ def compare(
         Number that fixes which row goes into which part.
     drop
         Column to leave out, such as a row number or a date; may be repeated.
+    peers
+        Add scikit-learn's random forest (300 trees, encoded as for logistic regression) and its histogram gradient
+        boosting (missing cells and categories as they are), by cross-validation.
     """
+    order = (*ORDER, *MORE) if peers else ORDER
     by = by or ("loo" if folds is None else "folds")
     folds = FOLDS if folds is None else folds
     training = read_training(data, target, drop=drop, common=common)
     parts = split(training, target, folds, seed)
-    with progress(common, "Comparing", len(ORDER) * folds) as advance:
-        results = [judge(name, training, parts, by, advance) for name in ORDER]
+    with progress(common, "Comparing", len(order) * folds) as advance:
+        results = [judge(name, training, parts, by, advance) for name in order]
     setup = describe(training, target, by, folds, seed)
     if common.json:
         print_json({**setup, "models": [result.document() for result in results]})
@@ -101,9 +111,15 @@ def judge(
     """Return the scores of one model, or a note saying why it cannot be fitted to this table."""
     result = Result(name)
     try:
-        if name == "logistic":
+        if name in PEER_TITLES:
             result.columns = list(training.columns.column_names)
-            posterior = _run_folds(result, training, parts, _fit_logistic(training), advance)
+            posterior = _run_folds(result, training, parts, fit_peer(name, training), advance)
+        elif name == AUTOMATIC:
+            result.columns = list(training.columns.column_names)
+            estimator, _ = _timed_fit(name, training.columns, training.labels)
+            result.loo_log_loss = estimator.loss_
+            posterior = _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
+            result.notes = [str(note) for note in estimator.notes_]
         else:
             result.columns, result.left_out = usable_columns(name, training)
             posterior = _leave_one_out(result, training) if by == "loo" else None
@@ -147,10 +163,6 @@ def _leave_one_out(result: Result, training: Training) -> Any:
     return aligned
 
 
-# Rows to learn from → (class labels, posterior of other rows, seconds of the fit alone)
-Fit = Callable[[Any], tuple[Any, Callable[[Any], Any], float]]
-
-
 def _run_folds(
     result: Result, training: Training, parts: Sequence[tuple[Any, Any]], fit: Fit, advance: Callable[[int], None]
 ) -> Any:
@@ -177,52 +189,9 @@ def _fit_ours(name: str, training: Training, result: Result) -> Fit:
         rows, labels = columns.take(learn), training.labels.take(learn)
         started = time.perf_counter()
         estimator = make_estimator(name).fit(rows, labels)
+        notes = estimator.notes_  # the automatic classifier chooses when first asked
         seconds = time.perf_counter() - started
-        result.notes += [str(note) for note in estimator.notes_]
+        result.notes += [str(note) for note in notes]
         return estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds
 
     return fit
-
-
-def _fit_logistic(training: Training) -> Fit:
-    from sklearn.compose import make_column_transformer
-    from sklearn.impute import SimpleImputer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    from .._arrays import single_blas_thread
-
-    rows, numbers, categories = _encode(training)
-    labels = training.labels.to_numpy()
-
-    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
-        numeric = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
-        encoder = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
-        pipeline = make_pipeline(encoder, LogisticRegression(max_iter=2000))
-        with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
-            warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
-            own, truth = rows[learn], labels[learn]
-            started = time.perf_counter()
-            pipeline.fit(own, truth)
-            seconds = time.perf_counter() - started
-        return pipeline.classes_, lambda rest: pipeline.predict_proba(rows[rest]), seconds
-
-    return fit
-
-
-def _encode(training: Training) -> tuple[Any, list[int], list[int]]:
-    """Return all columns as numbers (n, d), a category as its code and −1 for a missing one, and which are which."""
-    from .._arrays import np
-    from ..table import read_table
-
-    table = read_table(training.columns)
-    kinds = [column.kind.is_number for column in table.schema.columns]
-    numbers = [j for j, number in enumerate(kinds) if number]
-    categories = [j for j, number in enumerate(kinds) if not number]
-    rows = np.empty((table.rows, len(kinds)))
-    if numbers:
-        rows[:, numbers] = table.numeric(numbers)
-    for j in categories:
-        rows[:, j] = table.categories(j)[1]
-    return rows, numbers, categories

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,17 +10,22 @@ from typing import Any
 from ..errors import quoted
 from .models import TITLES
 from .output import align
+from .peers import PEER_TITLES
 from .training import Training
 
 LEAST_PROBABILITY = 1e-15  # log-loss of a class called impossible: 34.5 nats instead of infinity
 BINS = 15
 MOST_NOTES = 2  # shown per model
-LOGISTIC = "scikit-learn logistic regression"
+NOTE_WIDTH = 96
 
 
 @dataclass(slots=True)
 class Result:
-    """How one model did on rows it had not seen: its columns, those it could not use, scores, or why there are none."""
+    """How one model did on rows it had not seen: its columns, those it could not use, scores, or why there are none.
+
+    Scores are by leave-one-out or by cross-validation, as `judged_by` says; `loo_log_loss` is by leave-one-out whenever
+    there is one, beside a `log_loss` by folds as well.
+    """
 
     name: str
     columns: list[str] = field(default_factory=list)
@@ -27,6 +33,7 @@ class Result:
     judged_by: str | None = None  # "loo" or "folds"
     accuracy: float | None = None
     log_loss: float | None = None
+    loo_log_loss: float | None = None
     calibration_error: float | None = None
     fit_seconds: float | None = None
     notes: list[str] = field(default_factory=list)
@@ -34,14 +41,14 @@ class Result:
     @property
     def title(self) -> str:
         """What the model is called in the table."""
-        return TITLES.get(self.name, LOGISTIC)
+        return {**TITLES, **PEER_TITLES}[self.name]
 
     def document(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {"model": self.name, "title": self.title} | {
             key: getattr(self, key)
             for key in (
-                *("accuracy", "log_loss", "calibration_error", "fit_seconds"),
+                *("accuracy", "log_loss", "loo_log_loss", "calibration_error", "fit_seconds"),
                 *("judged_by", "columns", "left_out", "notes"),
             )
         }
@@ -55,6 +62,8 @@ def score(result: Result, posterior: Any, training: Training) -> None:
     truth = np.array([classes[label] for label in training.labels.to_pylist()])
     own = posterior[np.arange(len(truth)), truth]
     result.log_loss = float(-np.log(np.clip(own, LEAST_PROBABILITY, 1.0)).mean())
+    if result.judged_by == "loo":
+        result.loo_log_loss = result.log_loss
     right = posterior.argmax(axis=1) == truth
     result.accuracy = float(right.mean())
     result.calibration_error = calibration_error(posterior.max(axis=1), right)
@@ -92,23 +101,28 @@ def describe(training: Training, target: str, by: str, folds: int, seed: int) ->
 
 def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
     """Return the comparison as lines of text."""
-    rows = [["model", "", "by", "accuracy", "log-loss", "calib. error", "fit time"]]
+    rows = [["model", "", "accuracy", "loo loss", "cv loss", "calib.", "fit time"]]
     for r in results:
-        scores = map(_number, (r.accuracy, r.log_loss, r.calibration_error))
-        rows.append([r.name, r.title, r.judged_by or "-", *scores, _time(r.fit_seconds)])
+        crossed = r.log_loss if r.judged_by == "folds" else None
+        scores = map(_number, (r.accuracy, r.loo_log_loss, crossed, r.calibration_error))
+        rows.append([r.name, r.title, *scores, _time(r.fit_seconds)])
     commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
     lines = [
         _headline(setup),
         "",
-        *align(rows, left=(0, 1, 2)),
+        *align(rows, left=(0, 1)),
         "",
-        f"accuracy      share of rows given their true class; {commonest}",
-        f"log-loss      mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}; lower is better",
-        f"calib. error  mean gap between confidence and share right, in {BINS} bins; lower is better",
-        f"fit time      {FIT_TIMES[setup['by']]}",
+        f"accuracy  share of rows given their true class; {commonest}",
+        f"loo loss  mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}, every row left out in turn",
+        "cv loss   the same by cross-validation; lower is better in both",
+        f"calib.    mean gap between confidence and share right, in {BINS} bins; lower is better",
+        f"fit time  {FIT_TIMES[setup['by']]}",
+        "",
+        "Accuracy and calib. are by cross-validation where there is a cv loss, else by leave-one-out.",
     ]
     notes = _notes(setup, results)
-    return lines if not notes else [*lines, "", *notes]
+    wrapped = [part for note in notes for part in textwrap.wrap(note, NOTE_WIDTH, subsequent_indent="  ")]
+    return [*lines, "", *wrapped] if notes else lines
 
 
 FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}

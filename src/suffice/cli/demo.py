@@ -10,12 +10,14 @@ import io
 import shlex
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..datasets import penguins_path
 from .app import run
+from .comparison import NOTE_WIDTH
 from .show import percent
 
 FOLDER = Path("demo")
@@ -60,7 +62,7 @@ def main() -> int:
     print("Eleven rows have empty cells. They are used as they are: nothing is filled in or thrown away.\n")
     print("1. Which kind of model suits? Each one is judged on penguins it has not seen.")
     status = _command("compare", TABLE, "--target", "species")
-    print("2. Fit naive Bayes, which takes numbers and text side by side, on all rows, and save it.")
+    print("2. Fit the automatic classifier, several models pooled, on all rows, and save it.")
     status = status or _command("fit", TABLE, "--target", "species", "-o", MODEL)
     print(f"3. Ask it about five new penguins, most of them known in part ({NEW}).")
     status = status or _command("predict", MODEL, NEW, "-o", ANSWERS)
@@ -81,7 +83,9 @@ def _command(*words: str | Path) -> int:
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         status = run([str(word) for word in words])
     for line in heard.getvalue().splitlines():
-        print(f"   {line}".rstrip())
+        long = line.startswith("Note") and len(line) > NOTE_WIDTH
+        for part in textwrap.wrap(line, NOTE_WIDTH, subsequent_indent="  ") if long else [line]:
+            print(f"   {part}".rstrip())
     print()
     return status
 

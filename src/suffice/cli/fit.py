@@ -11,7 +11,7 @@ from cyclopts.validators import Number as Between
 from ..errors import quoted
 from .files import check_writable
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
-from .output import Common, print_json, progress
+from .output import Common, print_json, progress_of_em
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
 from .training import Training, read_training
@@ -25,13 +25,13 @@ def fit(
     *,
     target: Column,
     output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
-    model: ModelName = "nb",
+    model: ModelName = "auto",
     family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     weight: Column | None = None,
     priors: Literal["empirical", "uniform"] = "empirical",
-    divisor: Literal["mle", "unbiased"] = "mle",
+    divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
     keep_rows: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0))] = 2000,
@@ -55,8 +55,9 @@ def fit(
     output
         File to write the model to, by custom with the ending .suffice.
     model
-        `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class over
-        the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
+        `auto`: several models on all columns, each judged on rows it has not seen and pooled for probabilities to
+        trust. `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class
+        over the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
         classes, `diagonal` with independent columns, `spherical` with one variance for all columns; `mixture` is
         several Gaussians per class, each with its own covariance.
     family
@@ -73,13 +74,14 @@ def fit(
     priors
         Class priors: the classes' shares of the rows, or all equal.
     divisor
-        Divide sums of squares by n (maximum likelihood) or by n - 1.
+        Not for auto: divide sums of squares by n (`mle`, maximum likelihood) or by n - 1; mle if not given.
     smoothing
         For nb: added to the count of every category; 1 if not given.
     shrinkage
         For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
     keep_rows
-        How many rows the model file holds as they are, for answers that need rows; 0 for none.
+        How many rows the model file holds as they are, for answers that need rows; 0 for none. For auto at least 50:
+        it judges its models by them.
     engine
         What reads a table in parts: this machine's threads (`local`), or a Dask or Spark cluster. If one is given,
         any table is read in parts.
@@ -90,12 +92,14 @@ def fit(
         resumes from it, and removes it at the end.
     """
     if smoothing is not None and model != "nb":
-        raise UsageProblem(f"--smoothing is for categories, and --model {model} has none.")
+        raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")
     if family and model != "nb":
-        raise UsageProblem(f"--family is for --model nb; --model {model} is made of Gaussians.")
+        raise UsageProblem(f"--family is for --model nb, not {model}.")
     if components is not None and model != "mixture":
         raise UsageProblem(f"--components is for --model mixture, not {model}.")
-    if shrinkage is not None and model == "nb":
+    if divisor is not None and model == "auto":
+        raise UsageProblem("--divisor is for the other models; --model auto averages over what is not known.")
+    if shrinkage is not None and model in ("auto", "nb"):
         raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
     check_writable(output, [(data, "table")])
     if scheduler is not None and engine != "dask":
@@ -116,7 +120,7 @@ def fit(
         rows, unlabelled = learn(estimator, data, target, common, **told)
         estimator.save(output)
     else:
-        with progress(common, f"Learning from {data.name}"):
+        with progress_of_em(common, f"Learning from {data.name}"):
             training = read_training(data, target, drop=drop, weight=weight, common=common)
             used, left_out = usable_columns(model, training)
             estimator = make_estimator(model, families=read_families(family, training, data), **options)

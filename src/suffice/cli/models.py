@@ -9,7 +9,7 @@ from typing import Any, Literal
 from .problems import ColumnProblem, UsageProblem
 from .training import Training
 
-ModelName = Literal["nb", "full", "shared", "diagonal", "spherical", "mixture"]
+ModelName = Literal["auto", "nb", "full", "shared", "diagonal", "spherical", "mixture"]
 
 GAUSSIANS: dict[str, dict[str, Any]] = {
     "full": {"covariance": "full"},
@@ -19,6 +19,7 @@ GAUSSIANS: dict[str, dict[str, Any]] = {
 }
 
 TITLES = {
+    "auto": "automatic: several models pooled",
     "full": "Gaussians, a covariance each (QDA)",
     "shared": "Gaussians, one covariance (LDA)",
     "diagonal": "Gaussians, independent columns",
@@ -30,9 +31,11 @@ TITLES = {
 
 def make_estimator(name: str, **settings: Any) -> Any:
     """Return an unfitted estimator; settings that are None keep the estimator's own default."""
-    from .. import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+    from .. import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 
     given = {key: value for key, value in settings.items() if value is not None}
+    if name == "auto":
+        return GenerativeClassifier(**given)
     if name == "mixture":
         return MixtureDiscriminant(**given, random_state=0)  # the same table gives the same model
     return NaiveBayes(**given) if name == "nb" else GaussianDiscriminant(**GAUSSIANS[name], **given)
@@ -63,7 +66,7 @@ def read_families(wanted: Sequence[str], training: Training, path: Path) -> dict
 def usable_columns(name: str, training: Training) -> tuple[list[str], list[str]]:
     """Return the columns a model can use and those it leaves out; SchemaError if it can use none."""
     names = list(training.columns.column_names)
-    if name == "nb":
+    if name in ("auto", "nb"):
         return names, []
     used = training.numeric
     if not used:

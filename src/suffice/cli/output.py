@@ -72,13 +72,37 @@ def align(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), gap: int = 
 
 
 @contextlib.contextmanager
+def progress_of_em(common: Common, what: str) -> Iterator[None]:
+    """Show a bar on stderr while the block runs, with the step and the log likelihood where EM fills missing cells."""
+    from ..estimate.em_climb import watch
+
+    with _bar(common, what, None) as update:
+
+        def tell(step: int, likelihood: float) -> None:
+            update({"description": f"{what}: EM step {step}, log likelihood {likelihood:,.2f}"})
+
+        with watch(tell):
+            yield
+
+
+@contextlib.contextmanager
 def progress(common: Common, what: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
     """Show a bar on stderr while the block runs; it receives a function that says how many steps were made.
 
     There is no bar when stderr is not a terminal, under --quiet, or where NO_COLOR asks for plain output.
     """
-    if not _shows_bars(common):
-        yield lambda steps: None
+    with _bar(common, what, total) as update:
+        yield lambda steps: update({"advance": steps})
+
+
+@contextlib.contextmanager
+def _bar(common: Common, what: str, total: int | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """Show a bar while the block runs; it receives a function that changes the bar.
+
+    There is no bar when stderr is not a terminal, under --quiet, or where NO_COLOR asks for plain output.
+    """
+    if common.quiet or "NO_COLOR" in os.environ or not sys.stderr.isatty():
+        yield lambda change: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
@@ -86,28 +110,19 @@ def progress(common: Common, what: str, total: int | None = None) -> Iterator[Ca
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
-        yield lambda steps: bar.advance(task, steps)
+        yield lambda change: bar.update(task, **change)
 
 
 @contextlib.contextmanager
-def rows_progress(common: Common, what: str) -> Iterator[Callable[[Any], None] | None]:
+def rows_progress(common: Common, what: str) -> Iterator[Callable[[Any], None]]:
     """Show a bar with the rows done and the time left while the block runs; it receives what `fit_table` calls."""
-    if not _shows_bars(common):
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    with _bar(common, what, None) as update:
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[rows]}"), TimeElapsedColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=None, rows="")
+        def tell(done: Any) -> None:
+            text = (
+                f"{what}: {done.rows:,} rows" if done.total is None else f"{what}: {done.rows:,} of {done.total:,} rows"
+            )
+            left = "" if done.seconds_left is None else f", {done.seconds_left:,.0f} s left"
+            update({"description": text + left, "completed": done.rows, "total": done.total})
 
-        def watch(done: Any) -> None:
-            rows = f"{done.rows:,} rows" if done.total is None else f"{done.rows:,} of {done.total:,} rows"
-            bar.update(task, completed=done.rows, total=done.total, rows=rows)
-
-        yield watch
-
-
-def _shows_bars(common: Common) -> bool:
-    return not (common.quiet or "NO_COLOR" in os.environ or not sys.stderr.isatty())
+        yield tell

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -41,12 +42,13 @@ def show(
 def summarize(path: Path) -> dict[str, Any]:
     """Return what there is to say of a model file as plain values."""
     from .. import load
+    from ..estimators._loading import PIECES
     from ..store import read_model
     from .files import check_readable
 
     check_readable(path)
     estimator = load(path)
-    document, schema, statistics = read_model(path)
+    document, schema, statistics = read_model(path, PIECES)
     weights = statistics.weight.tolist()
     return {
         "model": type(estimator).__name__,
@@ -60,11 +62,23 @@ def summarize(path: Path) -> dict[str, Any]:
             for label, weight, prior in zip(statistics.classes, weights, estimator.priors_, strict=True)
         ],
         "columns": _columns(estimator, document, schema, statistics),
+        **_members(estimator),
         "notes": [str(note) for note in estimator.notes_],
     }
 
 
+def _members(estimator: Any) -> dict[str, Any]:
+    """Return the members of an automatic classifier, the heaviest first, and the loss of all together."""
+    from .. import GenerativeClassifier
+
+    if not isinstance(estimator, GenerativeClassifier):
+        return {}
+    return {"loss": estimator.loss_, "members": sorted(estimator.members_, key=lambda member: -member["weight"])}
+
+
 def _meaning(kind: str, settings: dict[str, Any]) -> str:
+    if kind == "GenerativeClassifier":
+        return "Several models pooled. Columns are described by the joint model, which fills cells and draws rows."
     if kind == "NaiveBayes":
         return "Naive Bayes: within a class, columns (or blocks of columns) are independent of each other."
     mixture = kind == "MixtureDiscriminant"
@@ -83,7 +97,8 @@ def _meaning(kind: str, settings: dict[str, Any]) -> str:
 def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: Any) -> list[dict[str, Any]]:
     """Return one entry per column in the model's order."""
     entries: dict[int, dict[str, Any]] = {}
-    parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=True)
+    # An automatic classifier has one block more: the rows or statistics of its members.
+    parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=False)
     for block, density, stats in parts:
         observed = stats.column_weight().sum(axis=0) / statistics.total
         for j, position in enumerate(block["positions"]):
@@ -171,11 +186,25 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     rows = [["class", amount, "prior"]]
     rows += [[str(c["label"]), f"{c['weight']:,.6g}", f"{c['prior']:.3f}"] for c in classes[:MOST_CLASSES]]
     lines += [*align(rows), *_more(len(classes) - MOST_CLASSES, "classes"), ""]
+    if "members" in summary:
+        lines += [*_member_table(summary), ""]
     lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
     lines.append("Numbers: mean ± standard deviation. Categories: probability within the class.")
-    lines += [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
+    notes = [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
+    lines += [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
     return lines
+
+
+def _member_table(summary: dict[str, Any]) -> list[str]:
+    """Return a row per member: its weight in the pool, its loss and temperature, and the settings chosen."""
+    rows = [["member", "weight", "log-loss", "temperature", "settings chosen"]]
+    for member in summary["members"]:
+        settings = ", ".join(f"{name} {value:g}" for name, value in member["setting"].items())
+        scores = (f"{member[name]:.3f}" for name in ("weight", "loss", "temperature"))
+        rows.append([member["name"], *scores, settings])
+    rows.append(["all, pooled", "", f"{summary['loss']:.3f}", "", ""])
+    return [*align(rows, left=(0, 4)), "Log-loss: by leave-one-out, in nats, each member after its temperature."]
 
 
 def _more(rest: int, what: str) -> list[str]:

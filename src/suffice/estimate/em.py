@@ -13,17 +13,17 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..errors import DataError
 from ..schema import Level
-from ..stats import GaussianStats, PatternStats, PooledScatter
+from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
-from .em_climb import Climb, Problem, climb
-from .em_step import RIDGE, Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
+from .em_climb import Climb, Problem, Progress, climb
+from .em_step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
 from .notes import Note
 from .pooling import total_variance
 from .shrinkage import FLOOR, ROUNDING
 
 MAX_STEPS = 1000
+SECURED = "kept the covariance usable while filling missing cells"
 MAX_COLUMNS = 4096  # EM holds d × d matrices
-Progress = Callable[[int, float], None]
 
 
 def complete(
@@ -31,7 +31,7 @@ def complete(
     report: Callable[[Note], None] | None = None,
     progress: Progress | None = None,
     classes: Sequence[Level] = (),
-    most_steps: int = MAX_STEPS,
+    most_steps: int | None = None,
 ) -> GaussianStats:
     """Return statistics whose ordinary estimate (mean, scatter / weight) is the maximum-likelihood one.
 
@@ -39,7 +39,8 @@ def complete(
     class's own cells cannot tell is borrowed: a column with no value in the class has the mean of all classes, and,
     when covariances are separate, one with at most one value has the variance within all classes and no correlations.
 
-    `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular;
+    `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular,
+    or EM did not settle, so that the class had to be given a weak prior, see `em_step.prior_ridge`;
     `progress` at every step with its number and the log likelihood of the observed cells in nats, up to a constant that
     the units decide.
     """
@@ -54,6 +55,21 @@ def complete(
         if report is not None:
             report(note)
     return found
+
+
+def weak_prior(stats: PatternStats | CompletedStats, shared: bool) -> Array:
+    """Return the squares (g, d) that the prior of a class near singular adds to its scatter, in the columns' units."""
+    if isinstance(stats, CompletedStats):
+        squares = stats.complete.scatter.diagonal(len(stats.complete.weight))
+        units = Units.of(stats.observed, stats.complete.mean, squares)
+        weight = stats.complete.weight
+    else:
+        groups = _groups(stats)
+        units, weight = _standard_units(groups, stats.k, stats.d), np.zeros(stats.k)
+        for group in groups:
+            np.add.at(weight, group.owner, group.weight)
+    total = weight.sum(keepdims=True) if shared else weight
+    return np.asarray(units.ridge(shared, weight) * total[:, None] * units.scale**2)
 
 
 def check_columns(d: int) -> None:
@@ -77,6 +93,7 @@ class Units:
     weight: Array  # (k, d)
     mean: Array  # (k, d)
     within: Array  # (d,) variance within classes
+    own: Array  # (k, d) or (1, d) variance within each class, or within all where only that is known
     constant: NDArray[np.bool_]  # (d,) columns that never vary
 
     @classmethod
@@ -89,11 +106,18 @@ class Units:
         scale = np.where(spread > 0, spread, 1.0)
         within = squares.sum(axis=0) / total / scale**2
         started = np.where(weight > 0, (mean - center) / scale, 0.0)
-        return cls(center, scale, weight, started, np.where(within > FLOOR, within, 1.0), spread == 0)
+        within = np.where(within > FLOOR, within, 1.0)
+        known = (len(squares) == len(weight)) & (weight > 1.0)
+        own = np.where(known, squares / np.where(known, weight, 1.0) / scale**2, within)
+        return cls(center, scale, weight, started, within, own, spread == 0)
 
     def start(self, shared: bool) -> Point:
         """Return the parameters EM starts from: class means, and the variances within classes."""
         return Point(self.mean, np.tile(np.diag(self.within), (1 if shared else len(self.mean), 1, 1)))
+
+    def ridge(self, shared: bool, weight: Array) -> Array:
+        """Return what keeps the covariances of classes with this weight (k,) from becoming singular (g, d)."""
+        return prior_ridge(self.within[None] if shared else self.own, weight)
 
     def lonely(self, shared: bool) -> NDArray[np.bool_]:
         """Return the columns whose spread a class cannot tell (k, d)."""
@@ -106,12 +130,12 @@ def climb_from(
     units: Units,
     form: type[Scatter],
     progress: Progress | None = None,
-    most_steps: int = MAX_STEPS,
+    most_steps: int | None = None,
 ) -> tuple[GaussianStats, Climb]:
     """Return the statistics, of classes with this weight (k,), whose ordinary estimate is where EM arrives."""
     shared = form is PooledScatter
     with single_blas_thread():
-        reached = climb(problem, units.start(shared), most_steps, progress)
+        reached = climb(problem, units.start(shared), MAX_STEPS if most_steps is None else most_steps, progress)
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
     values[..., units.constant, :] = 0.0
@@ -126,8 +150,8 @@ def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: S
         yield Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved)
     for i in np.flatnonzero(secured):
         label = classes[int(i)] if len(secured) == len(classes) else None
-        why = "it came near singular; the amount is relative to the variances"
-        yield Note("kept the covariance usable while filling missing cells", why, label, amount=RIDGE)
+        why = "EM came near a singular one or did not settle: it has a prior worth so many rows of uncorrelated values"
+        yield Note(SECURED, why, label, amount=PRIOR_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +197,8 @@ def _group(sets: Sequence[tuple[Any, Codes, Codes, GaussianStats]]) -> _Group:
 
 
 def _standard_units(groups: Sequence[_Group], k: int, d: int) -> Units:
-    weight, squares = np.zeros((k, d)), np.zeros((1, d))
+    by_class = all(len(group.scatter) == len(group.pattern) for group in groups)
+    weight, squares = np.zeros((k, d)), np.zeros((k if by_class else 1, d))
     center, mean = np.zeros(d), np.zeros((k, d))
     for group in groups:
         np.add.at(weight, (group.owner[:, None], group.observed[group.pattern]), group.weight[:, None])
@@ -188,9 +213,10 @@ def _standard_units(groups: Sequence[_Group], k: int, d: int) -> Units:
     for group in groups:
         columns = group.observed[group.pattern]
         away = group.mean - mean[group.owner[:, None], columns]
-        np.add.at(squares[0], columns, group.weight[:, None] * away**2)
+        owner = group.owner[:, None] if by_class else np.zeros((1, 1), dtype=np.int64)
+        np.add.at(squares, (owner, columns), group.weight[:, None] * away**2)
         own = columns if len(group.scatter) == len(group.pattern) else group.observed
-        np.add.at(squares[0], own, np.diagonal(group.scatter, axis1=1, axis2=2))
+        np.add.at(squares, (owner, own), np.diagonal(group.scatter, axis1=1, axis2=2))
     return Units.of(weight, mean, squares)
 
 
@@ -203,10 +229,10 @@ class _Problem:
     whole: Array  # (g, d, d) scatter of the complete rows
     lonely: NDArray[np.bool_]  # (k, d) columns whose spread a class cannot tell
     within: Array  # (d,) the variance they have instead
-    ridge: Array  # (g, d) what is added to variances so near singular covariances stay usable
+    guard: Array  # (g, d) what is added to the variances of a covariance that comes near singular
 
     def step(self, point: Point) -> tuple[Array, Point, NDArray[np.bool_]]:
-        moments, mended = expect(self.parts, self.weight, point, self.whole, np.asarray(self.ridge.any(axis=1)))
+        moments, mended = expect(self.parts, self.weight, point, self.whole)
         return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended
 
     def take(self, units: Codes) -> _Problem:
@@ -217,18 +243,16 @@ class _Problem:
             weight=self.weight[units],
             whole=self.whole[units],
             lonely=self.lonely[units],
-            ridge=self.ridge[units],
+            guard=self.guard[units],
         )
 
     def is_inside(self, point: Point) -> NDArray[np.bool_]:
-        return ~usable(point.covariance, np.asarray(self.ridge.any(axis=1)))[1]
+        return ~usable(point.covariance)[1]
 
-    def secured(self, units: Codes, point: Point) -> _Problem:
-        ridge = more_ridge(self.ridge, units, point)
-        return replace(self, ridge=ridge, whole=self.whole + as_scatter(ridge - self.ridge, self.weight))
-
-    def bare(self, point: Point) -> Point:
-        return without_ridge(point, self.ridge)
+    def secured(self, units: Codes) -> _Problem:
+        ridge = np.zeros_like(self.guard)
+        ridge[units] = self.guard[units]
+        return replace(self, whole=self.whole + as_scatter(ridge, self.weight))
 
 
 def _problem(groups: Sequence[_Group], units: Units, stats: PatternStats) -> _Problem:
@@ -244,7 +268,7 @@ def _problem(groups: Sequence[_Group], units: Units, stats: PatternStats) -> _Pr
             whole[np.zeros(1, dtype=np.int64) if shared else group.owner] = scatter
             scatter = np.zeros((0, d, d))
         parts += _parts(group, units, scatter, shared).bounded()
-    return _Problem(parts, weight, whole, units.lonely(shared), units.within, np.zeros((g, d)))
+    return _Problem(parts, weight, whole, units.lonely(shared), units.within, units.ridge(shared, weight))
 
 
 def _parts(group: _Group, units: Units, scatter: Array, shared: bool) -> Parts:

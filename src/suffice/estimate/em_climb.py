@@ -8,7 +8,9 @@ Problems that share nothing (one covariance per class) climb side by side, each 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Protocol, Self
 
@@ -17,15 +19,28 @@ from .em_step import Point
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding
-TOLERANCE_AT_THE_EDGE = 1e-7  # where rounding is magnified by covariances near singular
-SPELL, DULL = 20, 1e-12  # steps, and the relative gain in them below which a problem near singular is over
+SLOW, FAR = 250, 1e-6  # after so many steps one this long tells that the likelihood rises without end, or hardly bends
 PATIENCE = 30  # steps that may be no shorter than the shortest so far
 MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
 RIDGE = 1e-14
 ROUNDING = 1e-13  # of a log likelihood, relative
-PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "shortest", "earlier", "idle", "refusals", "detour")
+PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "origin", "shortest", "idle", "refusals", "detour")
 Flags = NDArray[np.bool_]
+
+
+Progress = Callable[[int, float], None]
+_WATCHER: ContextVar[Progress | None] = ContextVar("watcher", default=None)
+
+
+@contextmanager
+def watch(progress: Progress) -> Iterator[None]:
+    """Have every climb in the block call `progress` with the number of each step and the log likelihood before it."""
+    token = _WATCHER.set(progress)
+    try:
+        yield
+    finally:
+        _WATCHER.reset(token)
 
 
 class Problem(Protocol):
@@ -43,12 +58,8 @@ class Problem(Protocol):
         """Return which covariances are far enough from singular to be used as they are (g,)."""
         ...
 
-    def secured(self, units: Codes, point: Point) -> Self:
+    def secured(self, units: Codes) -> Self:
         """Return the problems with the covariances of these units kept from becoming singular."""
-        ...
-
-    def bare(self, point: Point) -> Point:
-        """Return the parameters without what keeps covariances from becoming singular."""
         ...
 
 
@@ -75,8 +86,8 @@ class _State:
     likelihood: Array  # (g,)
     mended: Flags
     secured: Flags
+    origin: Array  # (g, p) where the climb began
     shortest: Array  # (g,) length of the shortest step so far
-    earlier: Array  # (g,) log likelihood a spell of steps ago
     idle: Codes  # (g,) steps since, once the likelihood no longer tells
     refusals: Codes  # (g,) of combinations, one after the other
     detour: Codes  # (g,) steps to make before points are combined again: a plain one, a prolonged one, …
@@ -95,13 +106,12 @@ class _State:
         self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
 
 
-def climb(
-    problem: Problem, start: Point, max_steps: int, progress: Callable[[int, float], None] | None = None
-) -> Climb:
+def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | None = None) -> Climb:
     """Return the parameters of largest likelihood, to rounding: two orders of summing rows end at the same estimate.
 
-    `progress` is called with the number of each step and the log likelihood before it.
+    `progress`, or who watches (see `watch`), is called with the number of each step and the log likelihood before it.
     """
+    progress = _WATCHER.get() if progress is None else progress
     d = start.mean.shape[1]
     state = _begin(problem, start)
     found, reached = state.x.copy(), state.likelihood.copy()
@@ -109,14 +119,16 @@ def climb(
     memory = max(1, min(MEMORY, MEMORY_CELLS // (2 * max(1, found.size))))
     moved = 0.0
     for step in range(1, max_steps + 1):
+        if step == SLOW:
+            state.mended |= state.moved > FAR
         if state.mended.any():
             problem = _secure(problem, state, d)
-        over = _is_over(state) | (_is_dull(state) if step % SPELL == 0 else False)
+        over = _is_over(state)
         reached[live], secured[live] = state.likelihood, state.secured
         if progress is not None:
             progress(step, float(reached.sum()))
         if over.any():
-            found[live[over]] = _pack(problem.bare(_unpack(state.ahead, d)))[over]
+            found[live[over]] = state.ahead[over]
             kept = np.flatnonzero(~over)
             live = live[kept]
             if not len(live):
@@ -125,7 +137,7 @@ def climb(
             state.take(kept)
         _advance(problem, state, memory, d)
     if len(live):
-        found[live], reached[live] = _pack(problem.bare(_unpack(state.x, d))), state.likelihood
+        found[live], reached[live] = state.x, state.likelihood
         moved = float(state.moved.max())
     return Climb(_unpack(found, d), moved, step, float(reached.sum()), secured)
 
@@ -136,38 +148,38 @@ def _begin(problem: Problem, start: Point) -> _State:
     g = len(x)
     zero = np.zeros(g, dtype=np.int64)
     secured, never = np.zeros(g, dtype=bool), np.full(g, np.inf)
-    return _State(x, _pack(ahead), likelihood, mended, secured, never, -never, zero, zero.copy(), zero.copy(), [], [])
+    return _State(x, _pack(ahead), likelihood, mended, secured, x, never, zero, zero.copy(), zero.copy(), [], [])
 
 
 def _is_over(state: _State) -> Flags:
     """Return which problems have arrived (g,)."""
     moved = state.moved
-    near = moved <= np.where(state.secured, TOLERANCE_AT_THE_EDGE, TOLERANCE)
+    near = moved <= TOLERANCE
     better = moved < 0.5 * state.shortest
     state.idle = np.where(better, 0, state.idle + (near & (moved >= state.shortest)))
     state.shortest = np.minimum(state.shortest, moved)
     return np.asarray((moved <= POLISHED) | (near & (state.idle >= PATIENCE)))
 
 
-def _is_dull(state: _State) -> Flags:
-    """Return which problems near singular gained next to nothing since last asked (g,)."""
-    gain = state.likelihood - state.earlier
-    state.earlier = state.likelihood.copy()
-    return np.asarray(state.secured & (gain <= DULL * np.abs(state.likelihood)))
-
-
 def _secure(problem: Problem, state: _State, d: int) -> Problem:
-    """Return the problem with what came near singular kept from it, and begin anew there."""
-    units = np.flatnonzero(state.mended)
-    point = _unpack(state.x, d)
-    problem = problem.secured(units, point)
-    likelihood, ahead, _ = problem.step(point)
-    state.likelihood[units], state.ahead[units] = likelihood[units], _pack(ahead)[units]
-    state.shortest[units], state.detour[units] = np.inf, 2
-    state.mended[units], state.secured[units] = False, True
-    state.earlier[units] = -np.inf
+    """Return the problem with what came near singular, or does not settle, kept from it, and begin anew.
+
+    From where the climb began: where it arrives then does not depend on the way it took before.
+    """
+    fresh = state.mended & ~state.secured
+    state.mended = np.zeros_like(state.mended)
+    if not fresh.any():
+        return problem
+    problem = problem.secured(np.flatnonzero(fresh))
+    state.x = np.where(fresh[:, None], state.origin, state.x)
+    likelihood, ahead, _ = problem.step(_unpack(state.x, d))
+    state.likelihood = np.where(fresh, likelihood, state.likelihood)
+    state.ahead = np.where(fresh[:, None], _pack(ahead), state.ahead)
+    state.shortest = np.where(fresh, np.inf, state.shortest)
+    state.detour = np.where(fresh, 2, state.detour)
+    state.secured = state.secured | fresh
     for own in (*state.turns, *state.bends):
-        own[units] = 0.0
+        own[fresh] = 0.0
     return problem
 
 

@@ -12,11 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, NDArray, np, row_chunks
-from .shrinkage import FLOOR, USABLE, correlations, least_amount, shrink, smallest_eigenvalue_is_usable
+from .shrinkage import FLOOR, USABLE, correlations, least_amount, shrink
 
 BATCH_CELLS = 1 << 20  # cells of the matrices gathered at once: they should stay near the processor
-RIDGE = 0.25 * USABLE  # of a variance, where a covariance comes near singular: what regressions leave over adds to it
-NEARER = 1.0 / 64.0
+SINGULAR = 0.5 * USABLE  # a correlation matrix with a lower eigenvalue is too near singular to regress with
+PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
+LEAST_SHARE = 1e-5  # and at least this share of the variances
 Flags = NDArray[np.bool_]
 
 
@@ -109,20 +110,17 @@ class Moments:
         )
 
 
-def usable(covariance: Array, secured: Flags | None = None) -> tuple[Array, Flags]:
+def usable(covariance: Array) -> tuple[Array, Flags]:
     """Return covariances (g, d, d), those too near singular for a regression mended, and which these are (g,).
 
-    In standard units, in which FLOOR is a variance. Those `secured` by a ridge may come nearer.
+    In standard units, in which FLOOR is a variance.
     """
     d = covariance.shape[1]
-    least = np.full(len(covariance), USABLE)
-    if secured is not None:
-        least[secured] *= NEARER
     variance = np.diagonal(covariance, axis1=1, axis2=2)
     mended = np.asarray((variance < FLOOR).any(axis=1))
     sd = np.sqrt(np.maximum(variance, FLOOR))
     shifted = covariance / (sd[:, :, None] * sd[:, None, :])
-    shifted[:, np.arange(d), np.arange(d)] = 1.0 - least[:, None]
+    shifted[:, np.arange(d), np.arange(d)] = 1.0 - SINGULAR
     try:
         np.linalg.cholesky(shifted)
         suspects = np.flatnonzero(mended)
@@ -132,15 +130,9 @@ def usable(covariance: Array, secured: Flags | None = None) -> tuple[Array, Flag
     for i in suspects:
         variance = np.maximum(np.diagonal(covariance[i]), FLOOR)
         correlation = correlations(covariance[i], variance)
-        amount = least_amount(correlation) if least[i] == USABLE or not _is_above(correlation, least[i]) else 0.0
-        if amount > 0 or mended[i]:
-            fixed[i], mended[i] = shrink(correlation, variance, amount), True
+        if mended[i] or np.linalg.eigvalsh(correlation)[0] < SINGULAR:
+            fixed[i], mended[i] = shrink(correlation, variance, least_amount(correlation)), True
     return fixed, mended
-
-
-def _is_above(correlation: Array, least: float) -> bool:
-    """Return whether every eigenvalue is at least so large."""
-    return bool(np.linalg.eigvalsh(correlation)[0] >= least)
 
 
 def expect(
@@ -148,7 +140,6 @@ def expect(
     weight: Array,
     point: Point,
     whole: Array | None = None,
-    secured: Flags | None = None,
 ) -> tuple[Moments, Flags]:
     """Return the expected sums of the rows, and which covariances were mended (g,).
 
@@ -156,7 +147,7 @@ def expect(
     among the parts. A mended covariance is used for regression in place of one too near singular.
     """
     k, d = point.mean.shape
-    covariance, mended = usable(point.covariance, secured)
+    covariance, mended = usable(point.covariance)
     g = len(covariance)
     sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     scale = sd[:, :, None] * sd[:, None, :]
@@ -262,32 +253,18 @@ def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Po
     return Point(point.mean + step, covariance)
 
 
-def more_ridge(ridge: Array, units: Codes, point: Point) -> Array:
-    """Return ridges (g, d) that keep the correlations of some covariances usable, at the variances of a point.
+def prior_ridge(variance: Array, weight: Array) -> Array:
+    """Return what to add to variances (g, d), those of observed cells, to keep covariances from becoming singular.
 
-    With a ridge λ EM climbs the likelihood times exp(−½ n tr(diag(λ) Σ⁻¹)), whose maximum no singular covariance is.
+    With a ridge λ EM climbs the likelihood times exp(−½ n tr(diag(λ) Σ⁻¹)), whose maximum no singular covariance is;
+    that is an inverse-Wishart prior on Σ, worth PRIOR_ROWS of the n rows. A column that never varies gets 2 FLOOR.
     """
-    raised = ridge.copy()  # powers of two, so that rounding on the way does not show
-    for i in units:
-        variance = np.diagonal(point.covariance[i])
-        flat = variance < 2.0 * FLOOR
-        raised[i, flat] = 2.0 * FLOOR
-        correlation = correlations(point.covariance[i], np.where(flat, 2.0 * FLOOR, variance))
-        if not smallest_eigenvalue_is_usable(correlation):
-            raised[i] = np.maximum(raised[i], np.exp2(np.floor(np.log2(RIDGE * np.maximum(variance, FLOOR)))))
-    return raised
+    total = weight.sum(keepdims=True) if len(variance) == 1 else weight
+    share = np.maximum(PRIOR_ROWS / np.maximum(total, PRIOR_ROWS), LEAST_SHARE)
+    return np.maximum(share[:, None] * variance, 2.0 * FLOOR)
 
 
 def as_scatter(ridge: Array, weight: Array) -> Array:
     """Return the scatters (g, d, d) that add a ridge (g, d) to covariances of classes with this weight (k,)."""
     total = weight.sum(keepdims=True) if len(ridge) == 1 else weight
     return np.asarray((total[:, None] * ridge)[:, :, None] * np.eye(ridge.shape[1]))
-
-
-def without_ridge(point: Point, ridge: Array) -> Point:
-    """Return the parameters with the ridge (g, d) taken off the variances again, as far as they had it."""
-    d = ridge.shape[1]
-    covariance = point.covariance.copy()
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    covariance[:, np.arange(d), np.arange(d)] = np.maximum(variance - ridge, 0.0)
-    return Point(point.mean, covariance)

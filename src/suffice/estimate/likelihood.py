@@ -11,7 +11,7 @@ from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRa
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..schema import Level, Name
 from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from .em import climb_notes, complete
+from .em import SECURED, climb_notes, complete
 from .notes import Note
 from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .priors import Dirichlet, check_smoothing, smoothing_of
@@ -138,7 +138,7 @@ class GaussianEstimate:
             stats = stats.complete
         if isinstance(stats, PatternStats):
             self._note_unseen(stats)
-            stats = complete(stats, report=self.notes.append, classes=self.classes)
+            stats = complete(stats, report=self._note_climb, classes=self.classes)
         if isinstance(stats, FourthMomentStats):
             stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
@@ -165,7 +165,14 @@ class GaussianEstimate:
         self._note_unseen(stats)
         why = f"their patterns are too many to keep; {stats.steps} passes were made"
         self.notes.append(Note("filled missing cells by passes over the rows", why))
-        self.notes += climb_notes(stats.steps, stats.moved, stats.secured > 0, self.classes)
+        for note in climb_notes(stats.steps, stats.moved, stats.secured > 0, self.classes):
+            self._note_climb(note)
+
+    def _note_climb(self, note: Note) -> None:
+        """Record what EM reports; SingularCovarianceError where it repaired what may not be repaired."""
+        if note.what == SECURED and self.shrinkage.forbidden:
+            raise SingularCovarianceError.while_filling(note.label)
+        self.notes.append(note)
 
     def _note_unseen(self, stats: PatternStats | CompletedStats) -> None:
         """Record what EM cannot learn of a class from its own cells, see `complete`."""

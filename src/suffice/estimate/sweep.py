@@ -14,19 +14,20 @@ from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter
-from .em import Progress, Units, check_columns, climb_from
-from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, more_ridge, usable, without_ridge
+from .em import Units, check_columns, climb_from
+from .em_climb import Progress
+from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, usable
 
 CHUNK_CELLS = 1 << 18
 Flags = NDArray[np.bool_]
-Sweep = Callable[[Units, Point, Flags], Moments]
+Sweep = Callable[[Units, Point], Moments]
 
 
-def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: Point, secured: Flags) -> Moments:
+def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: Point) -> Moments:
     """Return the expected sums of a batch of rows (n, d), missing cells as NaN, under the present parameters.
 
     `codes` (n,) class numbers, `weight` (n,) row weights or None for ones; `point` holds means and covariances in the
-    `units` EM runs in; `secured` (g,) which covariances a ridge keeps usable. A row without any cell counts nowhere.
+    `units` EM runs in. A row without any cell counts nowhere.
     """
     k = len(point.mean)
     codes = codes.astype(np.int64)
@@ -36,7 +37,7 @@ def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: 
     counts = seen.sum(axis=1)
     total = np.bincount(codes, weights=w * (counts > 0), minlength=k).astype(np.float64)
     parts = _parts(cells, codes, w, seen, counts, point.shared or k == 1)
-    return expect(parts, total, point, secured=secured)[0]
+    return expect(parts, total, point)[0]
 
 
 def _parts(cells: Array, codes: Codes, weight: Array, seen: Flags, counts: Codes, shared: bool) -> Iterator[Parts]:
@@ -69,12 +70,13 @@ def _parts(cells: Array, codes: Codes, weight: Array, seen: Flags, counts: Codes
 class _Problem:
     """The climb as `em_climb.climb` sees it; `live` are the classes that still move."""
 
-    run: Callable[[Point, Flags], Moments]
+    run: Callable[[Point], Moments]
     point: Point  # of all classes: those that have arrived stay
     weight: Array
     lonely: Flags
     within: Array
-    ridge: Array
+    guard: Array  # (g, d) what is added to the variances of a covariance that comes near singular
+    ridge: Array  # (g, d) what is
     live: Codes
 
     def step(self, point: Point) -> tuple[Array, Point, Flags]:
@@ -83,9 +85,8 @@ class _Problem:
             mean, covariance = self.point.mean.copy(), self.point.covariance.copy()
             mean[self.live], covariance[self.live] = point.mean, point.covariance
             everything = Point(mean, covariance)
-        secured = np.asarray(self.ridge.any(axis=1))
-        moments = self.run(everything, secured)
-        held, mended = expect([], np.zeros(self.weight.shape), everything, as_scatter(self.ridge, self.weight), secured)
+        moments = self.run(everything)
+        held, mended = expect([], np.zeros(self.weight.shape), everything, as_scatter(self.ridge, self.weight))
         moments = moments.add(held)
         ahead = maximize(moments, everything, self.lonely, self.within)
         if everything is point:
@@ -97,21 +98,18 @@ class _Problem:
         return replace(self, live=self.live[units])
 
     def is_inside(self, point: Point) -> Flags:
-        return ~usable(point.covariance, np.asarray(self.ridge[self.live].any(axis=1)))[1]
+        return ~usable(point.covariance)[1]
 
-    def secured(self, units: Codes, point: Point) -> _Problem:
+    def secured(self, units: Codes) -> _Problem:
         ridge = self.ridge.copy()
-        ridge[self.live] = more_ridge(ridge[self.live], units, point)
+        ridge[self.live[units]] = self.guard[self.live[units]]
         return replace(self, ridge=ridge)
-
-    def bare(self, point: Point) -> Point:
-        return without_ridge(point, self.ridge[self.live])
 
 
 def complete_by_sweeps(
     run: Sweep, weight: Array, observed: GaussianStats, form: type[Scatter], progress: Progress | None = None
 ) -> CompletedStats:
-    """Return what `em.complete` would, from sums over all rows: `run(units, point, secured)` makes one pass.
+    """Return what `em.complete` would, from sums over all rows: `run(units, point)` makes one pass.
 
     `weight` (k,) is that of the rows with any cell, `observed` the statistics of their observed cells, one by one.
     """
@@ -120,12 +118,11 @@ def complete_by_sweeps(
     start = units.start(shared)
     g, d = start.covariance.shape[:2]
 
-    def passes(point: Point, secured: Flags) -> Moments:
-        return run(units, point, secured)
+    def passes(point: Point) -> Moments:
+        return run(units, point)
 
-    problem = _Problem(
-        passes, start, weight, units.lonely(shared), units.within, np.zeros((g, d)), np.arange(g, dtype=np.int64)
-    )
+    guard, everyone = units.ridge(shared, weight), np.arange(g, dtype=np.int64)
+    problem = _Problem(passes, start, weight, units.lonely(shared), units.within, guard, np.zeros((g, d)), everyone)
     complete, reached = climb_from(problem, weight, units, form, progress)
     secured = np.broadcast_to(reached.secured, weight.shape).astype(np.float64)
     return CompletedStats(complete, observed.weight, secured, reached.steps, reached.moved)
@@ -148,9 +145,9 @@ def complete_rows(
     observed = GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter)
     chunks = list(row_chunks(n, max(256, CHUNK_CELLS // d)))
 
-    def run(units: Units, point: Point, secured: Flags) -> Moments:
+    def run(units: Units, point: Point) -> Moments:
         def one(part: slice) -> Moments:
-            return sweep(rows[part], codes[part], w[part], units, point, secured)
+            return sweep(rows[part], codes[part], w[part], units, point)
 
         return reduce(Moments.add, parallel_map(one, chunks, cost=200.0 * rows.size))
 
@@ -167,10 +164,10 @@ def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, fo
     variance = np.diagonal(covariance, axis1=1, axis2=2).mean(axis=0)
     means = density.means[:, used]
     center, scale = means.mean(axis=0), np.sqrt(variance + means.var(axis=0))
-    units = Units(center, scale, np.zeros(means.shape), means, scale, np.zeros(len(used), dtype=bool))
+    units = Units(center, scale, np.zeros(means.shape), means, scale, scale[None], np.zeros(len(used), dtype=bool))
     point = Point((means - center) / scale, covariance / scale[:, None] / scale)
     cells = rows if len(used) == d else rows[:, used]
-    moments = sweep(cells, codes, weight, units, point, np.ones(len(covariance), dtype=bool))
+    moments = sweep(cells, codes, weight, units, point)
     step = moments.first / np.where(moments.weight > 0, moments.weight, 1.0)[:, None]
     if len(covariance) == 1:
         second = moments.second - ((moments.weight[:, None] * step).T @ step)

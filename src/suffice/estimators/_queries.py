@@ -121,8 +121,8 @@ class GenerativeEstimator(Edits, Decisions, Generation, Reasons, Tables, LeaveOn
     def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
         """Return the statistics of all rows of a batch, some without a label, from those of the labelled ones."""
 
-        def estimate(statistics: ByClass) -> JointModel:
-            return self._estimate(statistics, plan, schema, divisor="mle")[0]
+        def estimate(statistics: ByClass) -> tuple[JointModel, list[Note]]:
+            return self._estimate(statistics, plan, schema, divisor="mle")
 
         return join_unlabelled(labelled, batch, plan, estimate)
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
 from ..estimate import Block
+from ..estimate.em import SECURED
+from ..estimate.notes import Note
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass
@@ -66,19 +68,25 @@ def join_unlabelled(
     labelled: ByClass,
     batch: Batch,
     plan: Sequence[Block],
-    estimate: Callable[[ByClass], JointModel],
+    estimate: Callable[[ByClass], tuple[JointModel, list[Note]]],
 ) -> Joined:
     """Return the statistics at which the likelihood of labelled and unlabelled rows together no longer rises.
 
     The E step takes posteriors of the unlabelled rows, the M step estimates from the labelled rows' statistics, made
     once, merged with the unlabelled rows' by posterior. The likelihood (under smoothing: times the prior that
-    smoothing stands for) never falls; where a repaired or shrunk estimate would lower it, EM stops before.
+    smoothing stands for) never falls; where a repaired or shrunk estimate would lower it, EM stops before. A class
+    whose missing cells could only be filled under a weak prior keeps that prior.
     """
     known, unknown = batch.split()
     weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
     holed = [_is_holed(block, part) for block, part in zip(plan, batch.rows, strict=True)]
     total = labelled.total + float(weight.sum())
-    trace, model = list[float](), estimate(labelled)
+    trace = list[float]()
+    model, notes = estimate(labelled)
+    held = [
+        _held(block, stats, notes, labelled) if is_holed else None
+        for block, stats, is_holed in zip(plan, labelled.blocks, holed, strict=True)
+    ]
     before: Array | None = None  # posteriors (u, k) behind the last model but one
     share: Array | None = None  # and behind the last
 
@@ -87,6 +95,7 @@ def join_unlabelled(
 
     for step in range(1, MAX_STEPS + 1):
         objective, posterior = _expect(model, labelled, known, unknown, weight, plan)
+        objective += _log_prior(plan, model, held)
         if trace and objective < trace[-1]:
             if step > 2:
                 return Joined(reached(before), step, True, tuple(trace))
@@ -97,10 +106,10 @@ def join_unlabelled(
             return Joined(reached(share), step, True, tuple(trace))
         before, share = share, posterior
         if any(holed):
-            statistics = _fill(labelled, known, unknown, weight, posterior, plan, holed, model)
+            statistics = _fill(labelled, known, unknown, weight, posterior, plan, held, model)
         else:
             statistics = reached(posterior)
-        model = estimate(statistics)
+        model, _ = estimate(statistics)
     return Joined(reached(before), MAX_STEPS, False, tuple(trace))
 
 
@@ -110,6 +119,24 @@ def _is_holed(block: Block, rows: Any) -> bool:
     return misses is not None and bool(misses(rows))
 
 
+def _held(block: Block, stats: Any, notes: Sequence[Note], labelled: ByClass) -> Array:
+    """Return the squares (g, d) that a weak prior adds to each class that EM could not do without one."""
+    family: Any = block.family
+    named = [note.label for note in notes if note.what == SECURED]
+    flags = [None in named or label in named for label in labelled.classes]
+    return np.asarray(family.prior_squares(stats, np.array(flags)))
+
+
+def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | None]) -> float:
+    """Return the log density of these priors, up to a constant, in nats."""
+    total = 0.0
+    for block, density, squares in zip(plan, model.density.blocks, held, strict=True):
+        if squares is not None and squares.any():
+            family: Any = block.family
+            total += family.log_prior(density, squares)
+    return total
+
+
 def _fill(
     labelled: ByClass,
     known: Batch,
@@ -117,7 +144,7 @@ def _fill(
     weight: Array,
     posterior: Array,
     plan: Sequence[Block],
-    holed: Sequence[bool],
+    held: Sequence[Array | None],
     model: JointModel,
 ) -> ByClass:
     """Return statistics of all rows with missing cells at what the model expects: one EM step for labels and cells."""
@@ -129,10 +156,11 @@ def _fill(
     counts = np.concatenate([known_weight, share[row, codes]])
     blocks = []
     for i, (block, density) in enumerate(zip(plan, model.density.blocks, strict=True)):
-        if holed[i]:
+        ridge = held[i]
+        if ridge is not None:
             family: Any = block.family
             rows = np.concatenate([known.rows[i], unknown.rows[i][row]])
-            blocks.append(family.fill(rows, everyone, k, counts, density))
+            blocks.append(family.fill(rows, everyone, k, counts, density, ridge))
         else:
             part = block.family.summarize(take_rows(unknown.rows[i], row), codes, k, share[row, codes])
             blocks.append(labelled.blocks[i].merge(part))

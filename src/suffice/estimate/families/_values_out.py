@@ -6,7 +6,9 @@ from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...stats import ValueStats
 from ._contract import Settings
 from ._location import mend_scales
-from ._removal import ROUNDING, SLACK, refuse, row_weights, without
+from ._removal import SLACK, refuse, row_weights, without
+
+CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums
 
 
 def leave_values_out(rows: Array, stats: ValueStats, codes: Codes, weight: Array | None, settings: Settings) -> Array:
@@ -39,12 +41,22 @@ def _column(j: int, x: Array, stats: ValueStats, middles: Array, codes: Codes, w
     if len(lacking):
         row = int(present[lacking[0]])
         raise refuse(settings, row, int(codes[row]), j, "its value occurs too seldom in the class")
-    _, first, again = np.unique(np.stack([entry, w], axis=1), axis=0, return_index=True, return_inverse=True)
-    again = again.ravel()
+    first, again = _alike(entry, w, len(stats.weights))
     location, scale, used = _without_each(j, stats, middles, entry[first], code[first], w[first])
     terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
     score[present] = np.where(used[again][:, None], terms, 0.0)
     return score
+
+
+def _alike(entry: Codes, w: Array, entries: int) -> tuple[Codes, Codes]:
+    """Return a row for each different pair of an entry and a weight, and which of these every row is like."""
+    if (w == w[0]).all():
+        number = np.full(entries, -1)
+        number[entry] = np.arange(len(entry))
+        present = number >= 0
+        return number[present], (np.cumsum(present) - 1)[entry]
+    _, first, again = np.unique(np.stack([entry, w], axis=1), axis=0, return_index=True, return_inverse=True)
+    return first, again.ravel()
 
 
 def _without_each(
@@ -105,7 +117,11 @@ class _Values:
         far += self.right[b] - shift * self._sum(self.less, len(self.x), b)
         left_over = without(self.weight[place], w) * np.abs(self.u[place] - shift)
         away = near + far + left_over
-        return median, np.where(away > ROUNDING * np.abs(shift) * rest, away, 0.0)
+        for i in np.flatnonzero(away < CANCELLED * np.abs(shift) * rest):  # the median was far away: few values do that
+            weight = self.weight.copy()
+            weight[place[i]] = without(weight[place[i]], w[i])
+            away[i] = weight @ np.abs(self.x - median[i])
+        return median, away
 
     @staticmethod
     def _sum(running: Array, stop: Codes | int, start: Codes) -> Array:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, np
+from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Full, Gaussian
-from ...stats import DiagonalScatter, FourthMomentStats, FullScatter, GaussianStats, PatternStats, PooledScatter
+from ...stats import (
+    CompletedStats,
+    DiagonalScatter,
+    FourthMomentStats,
+    FullScatter,
+    GaussianStats,
+    PatternStats,
+    PooledScatter,
+)
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ..bayes import BayesEstimate, Predictive
+from ..em import weak_prior
 from ..likelihood import GaussianEstimate
 from ..notes import Note
 from ..shrinkage import Shrinkage
@@ -87,6 +96,26 @@ class GaussianFamily:
         """Return whether cells are missing that only a joint density can fill."""
         return self.structure is Full and not self.fourth and bool(np.isnan(rows).any())
 
-    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian) -> PatternStats:
-        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
-        return PatternStats(fill(rows, codes, k, weight, density, self._form), {})
+    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, squares: Array) -> PatternStats:
+        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from.
+
+        `squares` (g, d) are those that a prior adds to the scatter.
+        """
+        filled = fill(rows, codes, k, weight, density, self._form)
+        added = squares[:, :, None] * np.eye(squares.shape[1])
+        values = filled.scatter.values + (added[0] if self.shared else added)
+        return PatternStats(replace(filled, scatter=self._form(values)), {})
+
+    def prior_squares(self, stats: PatternStats | CompletedStats, secured: NDArray[np.bool_]) -> Array:
+        """Return the squares (g, d) that the weak prior of `em.complete` adds to the scatter of the `secured` classes.
+
+        `secured` is (k,); a covariance of all classes has the prior if any of them does.
+        """
+        return weak_prior(stats, self.shared) * (secured.any() if self.shared else secured[:, None])
+
+    @staticmethod
+    def log_prior(density: Gaussian, squares: Array) -> float:
+        """Return −½ Σ tr(diag(squares) Σ⁻¹), the log density of that prior up to a constant, in nats."""
+        precision = np.linalg.inv(density.covariance.dense())
+        diagonal = np.diagonal(precision, axis1=1, axis2=2)
+        return float(-0.5 * (squares[:, list(density.used)] * diagonal).sum())

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, is_sparse, np
+from ..._arrays import Array, Codes, is_sparse, np, row_chunks
 from ...densities import Multinomial
 from ...errors import DataError
 from ...stats import SumStats
@@ -15,7 +15,7 @@ from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import encode_counts
-from ._removal import Limit, check_counts, collapse, entries, row_weights, without
+from ._removal import CHUNK_CELLS, Limit, check_counts, collapse, entries, row_weights, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +78,9 @@ class MultinomialFamily:
         order, score = (part.copy() for part in self.estimate(stats, settings)[0].limit(rows))
         w, d = row_weights(codes, weight), stats.total.shape[1]
         totals = stats.total.sum(axis=1)
+        if settings.smoothing > 0 and not is_sparse(rows):
+            score[np.arange(len(codes)), codes] = _own_scores(rows, stats.total, totals, codes, w, settings.smoothing)
+            return order, score
         for own in entries(rows):
             code, weighs = codes[own.part], w[own.part]
             rest = without(totals[code], weighs * own.sums(own.amount))[own.row]
@@ -93,6 +96,18 @@ class MultinomialFamily:
     ) -> Array:
         """Return the log density of every row under every class without that row, (n, k) in nats."""
         return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
+
+
+def _own_scores(rows: Array, counts: Array, totals: Array, codes: Codes, w: Array, alpha: float) -> Array:
+    """Return Σ x log((count − w x + α) / (total − w Σ x + α d)) of dense rows under their own classes, (n,)."""
+    score, d = np.empty(len(rows)), rows.shape[1]
+    for part in row_chunks(len(rows), max(1, CHUNK_CELLS // max(d, 1))):
+        x, code, weighs = rows[part].astype(np.float64), codes[part], w[part]
+        length = x.sum(axis=1)
+        left = without(counts[code], x if (weighs == 1.0).all() else weighs[:, None] * x)
+        rest = without(totals[code], weighs * length)
+        score[part] = np.einsum("ij,ij->i", x, np.log(left + alpha)) - length * np.log(rest + alpha * d)
+    return score
 
 
 def _share(count: Array, total: Array, alpha: float, d: int) -> tuple[Array, Array]:

@@ -91,19 +91,48 @@ class _Removal:
         seen = cells.observed
         score = np.tile(-self.other.sum(axis=1), (len(codes), 1)) if seen is None else -(seen @ self.other.T)
         own = -self.own.sum(axis=1)[codes] if seen is None else -(seen * self.own[codes]).sum(axis=1)
-        score[np.arange(len(codes)), codes] = own
-        order = np.zeros_like(score)
-        column, x, code = cells.column, cells.amount, codes[cells.row]
-        overall = _overall(without(self.total[column], self.w * x), without(self.rows[column], self.w))
+        order, place = np.zeros_like(score), (np.arange(len(codes)), codes)
+        column, x, pair = _pairs(cells, self.stats.total.shape[1])
         for c in range(score.shape[1]):
-            mine = code == c
-            total = without(self.stats.total[c, column], np.where(mine, self.w * x, 0.0))
-            weight = without(self.stats.weight[c, column], np.where(mine, self.w, 0.0))
-            rate, limit = _rate(total, weight, overall, self.alpha)
-            zero = np.where(mine, self.own[c, column], self.other[c, column])
-            score[:, c] += cells.sums(x * np.log(limit) - rate + zero)
-            order[:, c] = cells.sums(np.where(rate > 0, 0.0, x))
-        return order, score - cells.sums(gammaln(x + 1.0))[:, None]
+            terms, impossible = self._terms(np.array(c), column, x, 0.0, self.other)
+            score[:, c] += cells.sums(terms[pair])
+            if impossible.any():
+                order[:, c] = cells.sums(impossible[pair])
+        code = codes[cells.row]
+        if len(column) < len(code):
+            everyone = np.arange(score.shape[1])[:, None]
+            terms, impossible = (part[code, pair] for part in self._terms(everyone, column, x, self.w, self.own))
+        else:
+            terms, impossible = self._terms(code, column, x, self.w, self.own)
+        score[place], order[place] = own + cells.sums(terms), cells.sums(impossible)
+        return order, score - cells.sums(gammaln(x + 1.0)[pair])[:, None]
+
+    def _terms(self, code: Codes, column: Codes, x: Array, w: float, zero: Array) -> Limit:
+        """Return what counts x add to the log density beyond a count of 0, and x where the rate is 0.
+
+        `w` is what the row takes from the class `code` itself, `zero` (k, d) the rates where the count is 0.
+        """
+        overall = _overall(without(self.total[column], self.w * x), without(self.rows[column], self.w))
+        total, seen = self.stats.total[code, column], self.stats.weight[code, column]
+        if w > 0:
+            total, seen = without(total, w * x), without(seen, w)
+        rate, limit = _rate(total, seen, overall, self.alpha)
+        return x * np.log(limit) - rate + zero[code, column], np.where(rate > 0, 0.0, x)
+
+
+def _pairs(cells: Entries, d: int) -> tuple[Codes, Array, Codes]:
+    """Return the different pairs of a column and a count, and which of them each entry is.
+
+    Where most entries differ they are returned as they are.
+    """
+    top = float(cells.amount.max(initial=0.0)) + 1.0
+    if d * top < 0.5 * len(cells.amount) and (np.floor(cells.amount) == cells.amount).all():
+        key = cells.column * int(top) + cells.amount.astype(np.int64)
+        present = np.zeros(d * int(top), dtype=bool)
+        present[key] = True
+        found = np.flatnonzero(present)
+        return found // int(top), (found % int(top)).astype(np.float64), (np.cumsum(present) - 1)[key]
+    return cells.column, cells.amount, np.arange(len(cells.amount))
 
 
 def _overall(total: Array, rows: Array) -> Array:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from ..._arrays import Array, Codes, NDArray, logsumexp, np, parallel_map, row_chunks
+from ..._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 
 STRENGTHS = (1.0, 4.0, 16.0)
 CHUNK_CELLS = 1 << 21
@@ -109,7 +109,9 @@ class DependenceMember:
             score = np.take_along_axis(by_parent, np.maximum(own, 0), axis=1) + padded[own]
             score = np.where(seen, score, -np.inf)
             parents = seen.sum(axis=1)
-            mean = np.asarray(logsumexp(score, axis=1)) - np.log(np.maximum(parents, 1))
+            highest = np.where(parents > 0, score.max(axis=1), 0.0)
+            with np.errstate(divide="ignore"):
+                mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1)) - np.log(np.maximum(parents, 1))
             return np.where(parents > 0, mean, 0.0)
 
         chunks = row_chunks(len(levels), max(CHUNK_CELLS // max(size, 1), 1))

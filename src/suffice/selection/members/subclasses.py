@@ -10,8 +10,9 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..._arrays import Array, Codes, kmeans2, logsumexp, np
+from ..._arrays import Array, Codes, kmeans2, np
 from ...densities import MultivariateT
+from ...densities.mixture import sum_within
 from ...stats import FullScatter, GaussianStats
 from .wishart import WishartMember
 
@@ -35,7 +36,7 @@ class SubclassDensity:
 
     def log_density(self, rows: Array) -> Array:
         """Return log densities (n, k) in nats; missing cells are integrated out."""
-        return fold(self.parts.log_density(rows) + self.log_share, self.owner, self.k)
+        return sum_within(self.parts.log_density(rows) + self.log_share, self.owner)
 
 
 @dataclass(frozen=True)
@@ -74,11 +75,6 @@ class Split:
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
 
 
-def fold(scores: Array, owner: Codes, k: int) -> Array:
-    """Return log Σ exp over the parts of each class, (n, k)."""
-    return np.stack([np.asarray(logsumexp(scores[:, owner == c], axis=1)) for c in range(k)], axis=1)
-
-
 def choose_split(
     rows: Array, codes: Codes, weight: Array, k: int, loss: Callable[[Array], float]
 ) -> tuple[int, float, float, Array]:
@@ -100,7 +96,7 @@ def choose_split(
         for each in zip(*paths, strict=True):
             scores = np.empty((len(rows), k))
             for v, (split, (_, _, found)) in enumerate(zip(splits, each, strict=True)):
-                scores[place == v] = fold(found + split.log_share, split.owner, k)
+                scores[place == v] = sum_within(found + split.log_share, split.owner)
             lost = loss(scores)
             if best is None or lost < best[0]:
                 best = lost, parts, each[0][1], each[0][0], scores

@@ -1,0 +1,93 @@
+"""Scikit-learn's classifiers that `suffice compare` sets beside ours, with the encoding each needs."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from .training import Training
+
+YARDSTICK = "logistic"
+MORE = ("forest", "boosting")
+PEER_TITLES = {
+    YARDSTICK: "scikit-learn logistic regression",
+    "forest": "scikit-learn random forest",
+    "boosting": "scikit-learn gradient boosting",
+}
+MOST_NATIVE_LEVELS = 255  # of a category that histogram gradient boosting takes as it is
+
+# Rows to learn from → (class labels, posterior of other rows, seconds of the fit alone)
+Fit = Callable[[Any], tuple[Any, Callable[[Any], Any], float]]
+
+
+def fit_peer(name: str, training: Training) -> Fit:
+    """Return what fits one of scikit-learn's classifiers to some of the rows."""
+    from .._arrays import single_blas_thread
+
+    rows, numbers, categories = _encode(training)
+    labels = training.labels.to_numpy()
+    if name == "boosting":
+        rows[:, categories] = _without_code(rows[:, categories])
+
+    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
+        model = _boosting(rows, categories) if name == "boosting" else _encoded(name, numbers, categories)
+        with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
+            warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
+            own, truth = rows[learn], labels[learn]
+            started = time.perf_counter()
+            model.fit(own, truth)
+            seconds = time.perf_counter() - started
+        return model.classes_, lambda rest: model.predict_proba(rows[rest]), seconds
+
+    return fit
+
+
+def _encoded(name: str, numbers: list[int], categories: list[int]) -> Any:
+    """Return a classifier behind standardised numbers, missing ones marked, and one-hot categories."""
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numeric = make_pipeline(SimpleImputer(add_indicator=True, keep_empty_features=True), StandardScaler())
+    encoder = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
+    forest = name == "forest"
+    return make_pipeline(
+        encoder, RandomForestClassifier(300, random_state=0) if forest else LogisticRegression(max_iter=2000)
+    )
+
+
+def _boosting(rows: Any, categories: list[int]) -> Any:
+    """Return gradient boosting on the cells as they are: missing ones, and categories by their codes."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    native = [j for j in categories if rows[:, j].size and not rows[:, j].max() >= MOST_NATIVE_LEVELS]
+    return HistGradientBoostingClassifier(categorical_features=native or None, random_state=0)
+
+
+def _without_code(codes: Any) -> Any:
+    """Return codes with not a number for those of missing cells."""
+    from .._arrays import np
+
+    return np.where(codes < 0, np.nan, codes)
+
+
+def _encode(training: Training) -> tuple[Any, list[int], list[int]]:
+    """Return all columns as numbers (n, d), a category as its code and −1 for a missing one, and which are which."""
+    from .._arrays import np
+    from ..table import read_table
+
+    table = read_table(training.columns)
+    kinds = [column.kind.is_number for column in table.schema.columns]
+    numbers = [j for j, number in enumerate(kinds) if number]
+    categories = [j for j, number in enumerate(kinds) if not number]
+    rows = np.empty((table.rows, len(kinds)))
+    if numbers:
+        rows[:, numbers] = table.numeric(numbers)
+    for j in categories:
+        rows[:, j] = table.categories(j)[1]
+    return rows, numbers, categories
