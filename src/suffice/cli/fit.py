@@ -118,19 +118,32 @@ def fit(
         estimator = make_estimator(model, families=read_families(family, table, data), **options)
         told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
         rows, unlabelled = learn(estimator, data, target, common, **told)
-        estimator.save(output)
     else:
-        with progress_of_em(common, f"Learning from {data.name}"):
-            training = read_training(data, target, drop=drop, weight=weight, common=common)
-            used, left_out = usable_columns(model, training)
-            estimator = make_estimator(model, families=read_families(family, training, data), **options)
-            estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
-            estimator.save(output)
-        rows, unlabelled = training.columns.num_rows, training.unlabelled
+        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, drop, weight, options, common)
+    estimator.save(output)
     facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
     if common.json:
         print_json(_document(estimator, model, facts, output))
     _remark(common, estimator, model, left_out, rows, output)
+
+
+def _learn_whole(
+    data: Path,
+    target: str,
+    model: ModelName,
+    family: tuple[str, ...],
+    drop: tuple[str, ...],
+    weight: str | None,
+    options: dict[str, Any],
+    common: Common,
+) -> tuple[Any, list[str], int, int]:
+    """Fit to a table in memory; return the model, columns left out, and the rows with and without a label."""
+    with progress_of_em(common, f"Learning from {data.name}"):
+        training = read_training(data, target, drop=drop, weight=weight, common=common)
+        used, left_out = usable_columns(model, training)
+        estimator = make_estimator(model, families=read_families(family, training, data), **options)
+        estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+    return estimator, left_out, training.columns.num_rows, training.unlabelled
 
 
 def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -> dict[str, Any]:
