@@ -60,16 +60,16 @@ docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 
 lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
-	$(LOCK) --group test --group lint -o requirements/test.txt
+	$(LOCK) --extra report --group test --group lint -o requirements/test.txt
 	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
 	$(LOCK) --constraints requirements/test.txt --group test --group engines -o requirements/engines.txt
-	$(LOCK) --constraints requirements/test.txt --group docs -o requirements/docs.txt
+	$(LOCK) --constraints requirements/test.txt --extra report --group docs -o requirements/docs.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
-	rm -rf $(VENV) docs/_build docs/api build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
+from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
 collect_ignore = ["docs/conf.py"]
+
+os.environ["MPLBACKEND"] = "Agg"  # plots are drawn, and shown to nobody
+
+
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
 
 
 def _enter(namespace: dict[str, Any]) -> None:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
+import os
 import re
 from importlib.metadata import version as installed
+from pathlib import Path
 from typing import Any
+
+os.environ["MPLBACKEND"] = "Agg"  # pictures are drawn into files
 
 project = "suffice"
 author = "the suffice developers"
@@ -19,7 +25,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "gallery.py"]
 default_role = "code"
 nitpicky = False
 
@@ -58,10 +64,23 @@ def read_as_plain_text(app: Any, what: str, name: str, member: Any, options: Any
     for number, line in enumerate(lines):
         parts = re.split(r"(`+[^`]*`+)", line)
         parts[::2] = [re.sub(r"(?<![\w\\*|])([A-Za-z]\w*_)(?![\w*|])", r"`\1`", part) for part in parts[::2]]
+        parts[::2] = [re.sub(r"\|(?=\S)", r"\\|", part) for part in parts[::2]]  # |Σ| is no substitution
         lines[number] = re.sub(r"(?<=[\w_)]`)(?=[a-z])", r"\\ ", "".join(parts))
 
 
+def draw_pictures(app: Any) -> None:
+    """Run the examples of the page on plots, which save its pictures where the page looks for them."""
+    page = Path(app.srcdir) / "plots.md"
+    folder = Path(app.srcdir) / "plots"
+    folder.mkdir(exist_ok=True)
+    names: dict[str, Any] = {}
+    with contextlib.chdir(folder):
+        for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
+            exec(compile(example.source, str(page), "single"), names)
+
+
 def setup(app: Any) -> None:
-    """Connect the two functions above; the text is read after numpydoc has shaped it."""
+    """Connect the functions above; docstrings are read after numpydoc has shaped them."""
+    app.connect("builder-inited", draw_pictures)
     app.connect("autodoc-skip-member", skip_inherited_from_others)
     app.connect("autodoc-process-docstring", read_as_plain_text, priority=900)

@@ -20,7 +20,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 ROW_0 = {"errors", "_arrays"}
 ROW_6 = ROW_0 | {"stats", "schema", "table", "densities", "estimate", "joint", "tasks", "selection"}
 ROW_7 = ROW_6 | {"engines", "store", "export", "plots"}
-ROW_8 = ROW_7 | {"datasets", "estimators"}
+ROW_8 = ROW_7 | {"datasets", "report", "estimators"}
 LEAVES = {"stats", "schema", "table", "densities", "joint"} | ROW_0
 
 MAY_IMPORT: dict[str, set[str]] = {
@@ -48,14 +48,15 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plots": LEAVES,
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
+    # the page is made of pictures and of what any fitted model answers; it knows no estimator by name
+    "report": LEAVES | {"plots"},
     # row 8
-    "estimators": ROW_7,
+    "estimators": ROW_7 | {"report"},
     # row 9
-    "report": ROW_8,
     "testing": ROW_8,
     "__init__": ROW_8 | {"testing"},
-    "cli": ROW_8 | {"report", "__init__"},
-    "__main__": ROW_8 | {"cli", "report", "__init__"},
+    "cli": ROW_8 | {"__init__"},
+    "__main__": ROW_8 | {"cli", "__init__"},
 }
 
 # Packages that only the named files may import (a name ending in "/" is a folder).

@@ -41,10 +41,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(_HOMES[name], __name__), name)
-    if name in ("errors", "testing"):
+    if name in ("errors", "plots", "testing"):
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "errors", "testing"])
+    return sorted([*__all__, "__version__", "errors", "plots", "testing"])

@@ -202,7 +202,8 @@ def test_any_rows_can_be_forgotten(seed, name, data):
     again = clone(NUMBERS[name]).fit(X[~out], y[~out], sample_weight=weight[~out])
     for mine, theirs in zip(model.statistics_.blocks, again.statistics_.blocks, strict=True):
         assert_same_statistics(mine, theirs, 1e-12)
-    assert_same_model(model, again, X[~out], 1e-8)  # singular covariances are shrunk to a least eigenvalue of 1e-6
+    # the least eigenvalue of a mended covariance, 1e-6, magnifies the rounding of statistics (1e-12 above) as much
+    assert_same_model(model, again, X[~out], 1e-6)
 
 
 def test_a_weight_is_forgotten_in_parts(rng):

@@ -18,6 +18,7 @@ from .impute import impute
 from .outliers import outliers
 from .predict import predict
 from .problems import UsageProblem, one_line
+from .report import report
 from .sample import sample
 from .show import show
 
@@ -41,6 +42,7 @@ COMMANDS = (
     impute,
     sample,
     show,
+    report,
     compare,
     update,
     forget,
@@ -97,7 +99,7 @@ def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
 
 def _explain(error: Exception) -> str:
     """Return an error as one line in the users' words."""
-    if isinstance(error, SufficeError):
+    if isinstance(error, SufficeError) or (isinstance(error, ImportError) and "Next:" in str(error)):
         return one_line(error)
     if isinstance(error, ModuleNotFoundError):
         return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'

@@ -25,6 +25,7 @@ from ._edits import Edits
 from ._generation import Generation
 from ._labels import check_filled, read_labels, read_weights
 from ._observed import check_observed
+from ._page import Page
 from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._tables import Tables
@@ -32,7 +33,9 @@ from ._unlabelled import Batch, Joined, join_unlabelled
 from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(
+    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, ClassifierMixin, BaseEstimator
+):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).

@@ -245,6 +245,9 @@ class GenerativeClassifier(GenerativeEstimator):
         """Return new rows drawn from `joint_`, and their labels; see `GaussianDiscriminant.sample`."""
         return self._joint.sample(n, label=label, given=given, random_state=random_state)
 
+    def _draw_rows(self, *told: Any, **named: Any) -> tuple[Any, Any]:
+        return self._joint._draw_rows(*told, **named)
+
     def score_samples(self, X: Any) -> Array:
         """Return log p(x), (n,) in nats, of the observed cells of each row under `joint_`."""
         return self._joint.score_samples(X)
@@ -254,7 +257,16 @@ class GenerativeClassifier(GenerativeEstimator):
         return self._joint.predict_joint_log_proba(X)
 
     def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
-        """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`."""
+        """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`.
+
+        With `y` the rows are taken as learned and leave the joint model; then no number may be missing, as it keeps
+        what was expected of missing cells and not which they were.
+        """
+        if y is not None and np.isnan(self._encode(X)[0][-1].numbers).any():
+            raise DataError(
+                "Rows with missing numbers cannot leave the joint model of a GenerativeClassifier. "
+                "Next: leave y out, which takes the rows as new ones."
+            )
         return self._joint.outlier_pvalues(X, y)
 
     # --- the members --------------------------------------------------------------------------------------------------

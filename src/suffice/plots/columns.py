@@ -1,0 +1,168 @@
+"""What each column looks like in each class: densities of numbers, bars of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from .._arrays import Array, np
+from ..schema import Name
+from . import _style as style
+from ._view import MOST_PANELS, Axis, View
+
+MOST_LEVELS = 10
+FEW_CLASSES = 4  # up to which the rows themselves are shown behind the curves
+
+
+class ClassDensitiesDisplay:
+    """p(cell | class) of each column, a panel per column: curves for numbers, bars for categories and counts.
+
+    Build it with `from_estimator`.
+
+    Attributes
+    ----------
+    densities : list with one array (m, k) per column, per unit of the column for numbers.
+    axes : the columns drawn.
+    axes_ : list of Matplotlib axes; ax_ the first of them; figure_ the figure.
+    lines_ : per column the lines (k), bars_ : per column the bar containers; empty lists for the other kind.
+    """
+
+    def __init__(
+        self, axes: Sequence[Axis], densities: Sequence[Array], classes: Sequence[Any], cells: Any, codes: Any
+    ) -> None:
+        self.axes = tuple(axes)
+        self.densities = list(densities)
+        self.classes = list(classes)
+        self.cells = list(cells)
+        self.codes = codes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        columns: Sequence[Name] | Name | None = None,
+        grid: int = 200,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Read the marginal density of each column by class and draw it.
+
+        Parameters
+        ----------
+        estimator : a fitted model; of a `GenerativeClassifier`, its joint model is drawn
+        X, y : rows (n, d) and their labels, whose histograms are drawn behind the curves of up to 4 classes; by default
+            the rows that the model keeps
+        columns : names or positions; by default all, or the 12 that tell most about the class
+        grid : int
+            Points of a curve.
+        ax : Matplotlib axes, optional
+            For one column only.
+        **options : passed to `plot`
+
+        Examples
+        --------
+        >>> from suffice import NaiveBayes
+        >>> from suffice.plots import ClassDensitiesDisplay
+        >>> X = [["red", 1.0], ["red", 2.0], ["blue", 7.0], ["blue", 8.0]]
+        >>> display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(X, ["a", "a", "b", "b"]))
+        >>> [axes.get_xlabel() for axes in display.axes_]
+        ['column 0', 'column 1']
+        """
+        view = View(estimator)
+        rows = view.rows(X, y)
+        positions = view.informative(MOST_PANELS, rows) if columns is None else view.positions(columns)
+        axes = [view.axis(p, rows, grid) for p in positions]
+        densities = [np.exp(view.log_density([axis])) for axis in axes]
+        cells = [] if rows is None else [view.cells(rows, p) for p in positions]
+        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
+        return cls(axes, densities, view.classes, cells, codes).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, rows: bool = True, legend: bool = True) -> Self:
+        """Draw on a new figure, or one column on `ax`; `rows` draws histograms of rows behind the curves."""
+        count = len(self.axes)
+        if ax is not None:
+            panels = [ax]
+        else:
+            wide = min(count, 3 if count not in (2, 4) else 2)
+            high = -(-count // wide)
+            size = (max(3.1 * wide, 5.0) + 1.4, max(2.3 * high, 3.2))
+            _, grid = style.pyplot().subplots(high, wide, figsize=size, layout="constrained", squeeze=False)
+            panels = list(grid.ravel())
+            for panel in panels[count:]:
+                panel.set_axis_off()
+        self.axes_ = panels[:count]
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
+        self.lines_: list[list[Any]] = []
+        self.bars_: list[list[Any]] = []
+        for i, panel in enumerate(self.axes_):
+            own = self.cells[i] if rows and self.cells else None
+            self._plot_column(panel, self.axes[i], self.densities[i], own)
+        if legend:
+            owner = self.figure_ if ax is None else ax
+            style.class_legend(owner, self.classes, "patch" if not any(self.lines_) else "line")
+        return self
+
+    def _plot_column(self, panel: Any, axis: Axis, density: Array, cells: Array | None) -> None:
+        style.tidy(panel)
+        panel.tick_params(labelsize="small")
+        if axis.levels is not None:
+            self.lines_.append([])
+            self.bars_.append(self._plot_bars(panel, axis, density))
+            return
+        style.name_axis(panel, "x", axis)
+        if not axis.whole:
+            panel.locator_params(axis="x", nbins=4 if max(abs(axis.low), abs(axis.high)) >= 1e4 else 6)
+        tallest = 0.0
+        if cells is not None and len(self.classes) <= FEW_CLASSES:
+            edges = np.linspace(axis.low, axis.high, 25)
+            for c in range(len(self.classes)):
+                own = cells[(self.codes == c) & np.isfinite(cells)]
+                if len(own) > 1 and not axis.whole:
+                    heights, *_ = panel.hist(own, edges, density=True, color=style.color(c), alpha=0.22)
+                    tallest = max(tallest, float(heights.max()))
+        lines = []
+        for c in range(len(self.classes)):
+            look = {"color": style.color(c), "linestyle": style.line(c), "linewidth": 1.8}
+            if axis.whole:
+                look |= {"drawstyle": "steps-mid"}
+            lines += panel.plot(axis.at, density[:, c], **look)
+        self.lines_.append(lines)
+        self.bars_.append([])
+        top = _height(density)
+        panel.set_ylim(0.0, max(1.08 * top, min(tallest * 1.03, 1.6 * top)) if top > 0 else 1.0)
+        panel.set_yticks([])
+        panel.set_ylabel("p(cell | class)" if axis.whole else "density", fontsize="small")
+
+    def _plot_bars(self, panel: Any, axis: Axis, p: Array) -> list[Any]:
+        """Draw bars by level and class; of many levels the most probable ones, and the rest together."""
+        assert axis.levels is not None
+        texts = [style.brief(level, 14) for level in axis.levels]
+        if len(texts) > MOST_LEVELS:
+            order = np.sort(np.argsort(-p.mean(axis=1), kind="stable")[: MOST_LEVELS - 1])
+            rest = np.setdiff1d(np.arange(len(texts)), order)
+            texts = [texts[i] for i in order] + [f"{len(rest)} others"]
+            p = np.concatenate([p[order], p[rest].sum(axis=0, keepdims=True)])
+        k, at = len(self.classes), np.arange(len(texts))
+        width = 0.84 / k
+        bars = []
+        for c in range(k):
+            look = {"color": style.color(c), "hatch": style.hatch(c), "edgecolor": style.INK, "linewidth": 0.3}
+            bars.append(panel.bar(at + (c - (k - 1) / 2) * width, p[:, c], width, **look))
+        crowded = sum(map(len, texts)) > 26
+        turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+        panel.set_xticks(at, texts, parse_math=False, **turned)
+        panel.set_xlim(-0.55, len(texts) - 0.45)
+        panel.set_ylim(0.0, 1.0 if p.max() > 0.6 else 1.15 * p.max())
+        style.write_label(panel, "x", axis.label)
+        panel.set_ylabel("p(cell | class)", fontsize="small")
+        return bars
+
+
+def _height(density: Array) -> float:
+    """Return how high a panel must be: a class that hardly varies may be cut off where others would vanish below it."""
+    tops = np.sort(density.max(axis=0))
+    return float(min(tops[-1], 4.0 * np.median(tops))) if np.median(tops) > 0 else float(tops[-1])

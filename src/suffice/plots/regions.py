@@ -1,0 +1,195 @@
+"""Which class the model answers where: the plane of two columns, or the line of one, all others missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+from .._arrays import Array, np
+from ..errors import SettingError
+from ..schema import Name
+from . import _style as style
+from ._view import Axis, View
+
+
+class DecisionRegionsDisplay:
+    """The answer of a model over two of its columns, all other cells missing.
+
+    The background has the colour of the most probable class, the stronger the surer: white is 1 / k. The other columns
+    are integrated out exactly, not held at some value, so this is what the model says of a row of which only these
+    cells are known. One column alone is drawn as curves of p(class | cell), categories as bands.
+
+    Build it with `from_estimator`.
+
+    Attributes
+    ----------
+    posterior : (rows of the grid, columns of the grid, k), or (cells, k) for one column.
+    axes : the columns drawn: x, then y.
+    ax_, figure_ : Matplotlib axes and figure.
+    surface_ : the background image (none for one column of categories); boundaries_, points_ : lists of artists.
+    """
+
+    def __init__(
+        self, axes: Sequence[Axis], posterior: Array, classes: Sequence[Any], cells: Sequence[Array], codes: Any
+    ) -> None:
+        self.axes = tuple(axes)
+        self.posterior = posterior
+        self.classes = list(classes)
+        self.cells = list(cells)
+        self.codes = codes
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        y: Any = None,
+        *,
+        columns: Sequence[Name] | Name | None = None,
+        priors: Any = None,
+        grid: int = 100,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Ask a fitted model over a grid and draw the answers.
+
+        Parameters
+        ----------
+        estimator : a fitted model
+        X, y : rows (n, d) to draw, and their labels, both optional
+            Without X the rows that the model keeps are drawn.
+        columns : two names or positions, or one
+            The x and the y axis. By default the two columns that tell most about the class under the model.
+        priors : as for `predict_proba`
+        grid : int
+            Cells of the grid along each numeric axis.
+        ax : Matplotlib axes, optional
+        **options : passed to `plot`
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> from suffice.plots import DecisionRegionsDisplay
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> model = GaussianDiscriminant().fit(X, y)
+        >>> display = DecisionRegionsDisplay.from_estimator(model, columns=["petal length (cm)", "petal width (cm)"])
+        >>> display.posterior.shape, display.ax_.get_xlabel()
+        ((100, 100, 3), 'petal length (cm)')
+        """
+        view = View(estimator)
+        rows = view.rows(X, y)
+        positions = view.informative(2, rows) if columns is None else view.positions(columns)
+        axes = check_axes([view.axis(p, rows, grid) for p in positions])
+        posterior = view.posterior(axes[::-1], priors)
+        cells = [] if rows is None else [view.cells(rows, axis.position) for axis in axes]
+        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
+        return cls(axes, posterior, view.classes, cells, codes).plot(ax=ax, **options)
+
+    def plot(self, ax: Any = None, *, points: bool = True, legend: bool = True) -> Self:
+        """Draw on `ax`, or on a new figure; `points` and `legend` may be left out."""
+        self.ax_ = style.new_axes(ax)
+        self.figure_ = self.ax_.figure
+        self.boundaries_: list[Any] = []
+        self.points_: list[Any] = []
+        style.name_axis(self.ax_, "x", self.axes[0])
+        if len(self.axes) == 1:
+            self._plot_line(points)
+        else:
+            self._plot_plane(points)
+        if legend:
+            flat = len(self.axes) == 1 and self.axes[0].levels is not None
+            style.class_legend(self.ax_, self.classes, "point" if points and self.cells and not flat else "patch")
+        return self
+
+    def _plot_plane(self, points: bool) -> None:
+        x, y = self.axes
+        style.name_axis(self.ax_, "y", y)
+        self.surface_ = self.ax_.imshow(
+            shade(self.posterior),
+            extent=(x.low, x.high, y.low, y.high),
+            origin="lower",
+            aspect="auto",
+            interpolation="nearest",
+            zorder=0,
+        )
+        if x.levels is None and y.levels is None and not x.whole and not y.whole:
+            self.boundaries_ = draw_boundaries(self.ax_, x.at, y.at, self.posterior)
+        for axis, draw in ((x, self.ax_.axvline), (y, self.ax_.axhline)):
+            if axis.levels is not None:
+                for at in axis.at[1:]:
+                    draw(at - 0.5, color="white", linewidth=2.5, zorder=1)
+        if points and self.cells:
+            self._scatter(x, y)
+
+    def _scatter(self, x: Axis, y: Axis) -> None:
+        """Draw the rows; those that have one of the two cells only are ticks at its axis."""
+        across, up = style.spread_out(self.axes, self.cells)
+        self.points_ = style.scatter(self.ax_, (across, up), self.codes, len(self.classes))
+        for own, other, place in ((across, up, "x"), (up, across, "y")):
+            index = np.flatnonzero(np.isfinite(own) & np.isnan(other))[: style.MOST_POINTS]
+            axis = x if place == "x" else y
+            if not len(index) or axis.levels is not None:
+                continue
+            colors = [style.color(c) if c >= 0 else style.INK for c in self.codes[index]]
+            lines = self.ax_.vlines if place == "x" else self.ax_.hlines
+            transform = self.ax_.get_xaxis_transform() if place == "x" else self.ax_.get_yaxis_transform()
+            lines(own[index], 0.0, 0.025, colors=colors, linewidth=1.2, transform=transform, zorder=3)
+
+    def _plot_line(self, points: bool) -> None:
+        x = self.axes[0]
+        if x.levels is None:
+            look = {"extent": (x.low, x.high, 0.0, 1.0), "aspect": "auto", "interpolation": "nearest", "alpha": 0.6}
+            self.surface_ = self.ax_.imshow(shade(self.posterior)[None], zorder=0, **look)
+            for c in range(len(self.classes)):
+                self.ax_.plot(x.at, self.posterior[:, c], color=style.color(c), linestyle=style.line(c), linewidth=2)
+        else:
+            foot = np.zeros(len(x.at))
+            for c in range(len(self.classes)):
+                look = {"color": style.color(c), "hatch": style.hatch(c), "edgecolor": style.INK, "linewidth": 0.5}
+                self.ax_.bar(x.at, self.posterior[:, c], 0.7, bottom=foot, **look)
+                foot = foot + self.posterior[:, c]
+        low = 0.0
+        if points and self.cells and x.levels is None:
+            k = len(self.classes)
+            low = -0.3
+            at = -0.05 - 0.2 * np.maximum(self.codes, 0) / max(k - 1, 1)
+            across = style.spread(x, self.cells[0])
+            self.points_ = style.scatter(self.ax_, (across, at), self.codes, k, 14.0)
+            self.ax_.axhline(0.0, color=style.INK, linewidth=0.6)
+        self.ax_.set_ylim(low, 1.0)
+        self.ax_.set_yticks([0.0, 0.25, 0.5, 0.75, 1.0])
+        style.write_label(self.ax_, "y", f"p(class | {style.brief(x.label, 40)})")
+
+
+def check_axes(axes: list[Axis]) -> list[Axis]:
+    """Return the axes; SettingError unless they are one column, or two different ones."""
+    names = [axis.label for axis in axes]
+    if not 1 <= len(axes) <= 2 or len({axis.position for axis in axes}) < len(axes):
+        raise SettingError(f"columns={names!r}: a plane has two different columns. Next: name two, or one.")
+    return axes
+
+
+def shade(posterior: Array) -> Array:
+    """Return the colour (…, 3) of the most probable class, the whiter the less sure."""
+    k = posterior.shape[-1]
+    colors = np.array([style.rgb(c) for c in range(k)])
+    best = posterior.argmax(axis=-1)
+    sure = (posterior.max(axis=-1) - 1.0 / k) / (1.0 - 1.0 / k) if k > 1 else np.ones(best.shape)
+    strength = (0.12 + 0.43 * np.clip(sure, 0.0, 1.0))[..., None]
+    return np.asarray(1.0 - strength * (1.0 - colors[best]))
+
+
+def draw_boundaries(ax: Any, x: Array, y: Array, posterior: Array) -> list[Any]:
+    """Draw where the most probable class changes, and hatch the classes from the ninth on; return the artists."""
+    found = []
+    best = posterior.argmax(axis=-1)
+    for c in np.unique(best) if len(np.unique(best)) > 1 else []:
+        rest = np.delete(posterior, c, axis=-1).max(axis=-1)
+        ahead = posterior[..., c] - rest
+        if c:  # the boundaries of the first class are also those of the others
+            found.append(ax.contour(x, y, ahead, levels=[0.0], colors=style.INK, linewidths=0.9, zorder=2))
+        if style.hatch(c):
+            look = {"hatches": [style.hatch(c)], "colors": "none"}
+            ax.contourf(x, y, ahead, levels=[0.0, 2.0], zorder=1, **look).set_edgecolor((0, 0, 0, 0.25))
+    return found

@@ -1,0 +1,117 @@
+"""Facts and pictures into one self-contained page."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ..errors import SufficeError
+from ..plots import (
+    CalibrationCurveDisplay,
+    ClassDensitiesDisplay,
+    ClassEllipsesDisplay,
+    DecisionRegionsDisplay,
+    DiscriminantPlaneDisplay,
+    MixtureComponentsDisplay,
+    OutlierPValuesDisplay,
+)
+from ..plots._style import pyplot
+from .facts import collect_facts
+
+MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take simulated models, are left out
+PICTURES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+    (
+        "Which class where",
+        "The answer over the two columns that tell most, all other cells missing; white where the model is not sure.",
+        DecisionRegionsDisplay.from_estimator,
+    ),
+    (
+        "Column by column",
+        "What each class expects of each column. Of many columns, the twelve that tell most about the class.",
+        ClassDensitiesDisplay.from_estimator,
+    ),
+    (
+        "Where the rows of each class lie",
+        "Regions that hold 68 % and 95 % of each class.",
+        ClassEllipsesDisplay.from_estimator,
+    ),
+    (
+        "The discriminant plane",
+        "The two directions in which the classes differ most.",
+        DiscriminantPlaneDisplay.from_estimator,
+    ),
+    (
+        "The components",
+        "The Gaussians each class is made of, with their shares of it.",
+        MixtureComponentsDisplay.from_estimator,
+    ),
+    (
+        "Do probabilities come true",
+        "How often the answer is right against how probable the model says it is, by leave-one-out.",
+        CalibrationCurveDisplay.from_estimator,
+    ),
+    (
+        "Are rows like those learned",
+        "Outlier p-values of the rows, each judged without itself: flat if the model fits.",
+        OutlierPValuesDisplay.from_estimator,
+    ),
+)
+
+
+def write_page(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write the page of a fitted model to a file, complete or not at all."""
+    text = render_page(estimator)
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(target)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def render_page(estimator: Any) -> str:
+    """Return the page of a fitted model as HTML: self-contained, without scripts, and forbidden to load anything.
+
+    ImportError says what to install where Jinja2 or Matplotlib is missing.
+    """
+    try:
+        from jinja2 import Environment, PackageLoader
+    except ImportError as error:
+        raise ImportError("A page needs Jinja2, which is not installed. Next: pip install 'suffice[report]'") from error
+    environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
+    return environment.get_template("page.html").render(facts=collect_facts(estimator), pictures=draw(estimator))
+
+
+def draw(estimator: Any) -> list[dict[str, str]]:
+    """Return the pictures that this model has, each with a title, what it shows, and SVG."""
+    sample = estimator.statistics_.sample
+    found = []
+    for number, (title, text, display) in enumerate(PICTURES):
+        if display == OutlierPValuesDisplay.from_estimator and (sample is None or len(sample.codes) > MOST_ROWS_JUDGED):
+            continue
+        try:
+            figure = display(estimator).figure_
+        except SufficeError:  # a picture of another kind of model
+            continue
+        found.append({"title": title, "text": text, "svg": as_svg(figure, f"picture{number}")})
+        pyplot().close(figure)
+    return found
+
+
+def as_svg(figure: Any, salt: str) -> str:
+    """Return a figure as an SVG element whose identifiers no other one on the page has."""
+    out = StringIO()
+    with pyplot().rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(out, format="svg", metadata=nothing)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{salt}-\1"', text)
+    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{salt}-\1)", text)
+    return re.sub(r'href="#([^"]+)"', rf'href="#{salt}-\1"', text)

@@ -1,0 +1,38 @@
+"""`suffice report` writes a page, or prints its facts."""
+
+from __future__ import annotations
+
+import json
+
+
+def test_report_writes_a_page(cli, model, tmp_path):
+    done = cli("report", model, "-o", tmp_path / "page.html")
+    assert (done.status, done.out) == (0, "")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<h1>NaiveBayes</h1>" in text
+    assert "bill_length_mm" in text
+
+
+def test_report_prints_facts(cli, model, tmp_path):
+    done = cli("report", model, "--json")
+    assert done.status == 0
+    facts = json.loads(done.out)
+    assert facts["rows"] == 344
+    assert [entry["label"] for entry in facts["classes"]] == ["Adelie", "Chinstrap", "Gentoo"]
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_report_does_not_replace_its_model(cli, model):
+    before = model.read_bytes()
+    assert cli("report", model, "-o", model).status == 1
+    assert model.read_bytes() == before
+
+
+def test_report_of_the_automatic_classifier(cli, tmp_path, rng):
+    from suffice import GenerativeClassifier
+
+    X = rng.normal(size=(60, 2))
+    GenerativeClassifier().fit(X, ["a", "b"] * 30).save(tmp_path / "model.suffice")
+    done = cli("report", tmp_path / "model.suffice", "--json")
+    assert done.status == 0, done.err
+    assert json.loads(done.out)["members"]

@@ -1,0 +1,96 @@
+"""Curves are the marginal densities by class, bars the probabilities of categories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice.plots import ClassDensitiesDisplay
+
+
+def test_curves_are_the_marginals(blobs):
+    X, y = blobs
+    model = GaussianDiscriminant().fit(X, y)
+    display = ClassDensitiesDisplay.from_estimator(model, X, y, grid=40)
+    assert [axes.get_xlabel() for axes in display.axes_] == [f"column {j}" for j in range(4)]
+    assert [len(lines) for lines in display.lines_] == [3, 3, 3, 3]
+    for j, lines in enumerate(display.lines_):
+        for c, line in enumerate(lines):
+            law = stats.norm(model.means_[c, j], np.sqrt(model.covariances_[c, j, j]))
+            np.testing.assert_allclose(line.get_ydata(), law.pdf(line.get_xdata()), rtol=1e-9)
+
+
+def test_bars_are_the_probabilities(mixed):
+    X, y = mixed
+    model = NaiveBayes({"visits": "poisson"}).fit(X, y)
+    display = ClassDensitiesDisplay.from_estimator(model, X, y)
+    assert [axes.get_xlabel() for axes in display.axes_] == list(X)
+    where, smoker = (display.bars_[list(X).index(name)] for name in ("where", "smoker"))
+    p = np.array(list(model.probabilities_["where"].values()))
+    np.testing.assert_allclose([[bar.get_height() for bar in group] for group in where], p.T, rtol=1e-12)
+    p = np.array(list(model.probabilities_["smoker"].values()))
+    np.testing.assert_allclose([[bar.get_height() for bar in group] for group in smoker], p.T, rtol=1e-12)
+    visits = display.lines_[list(X).index("visits")]
+    rate = model.parameters_["visits"]
+    (rate,) = rate.values()
+    for c, line in enumerate(visits):
+        np.testing.assert_allclose(line.get_ydata(), stats.poisson(rate[c]).pmf(line.get_xdata()), rtol=1e-9)
+
+
+def test_many_levels_are_cut(rng):
+    levels = [f"level {i:02d}" for i in range(40)]
+    X = rng.choice(levels, (500, 1), p=np.arange(1, 41) / 820).astype(object)
+    y = rng.choice(["a", "b"], 500)
+    model = NaiveBayes().fit(X, y)
+    display = ClassDensitiesDisplay.from_estimator(model)
+    texts = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert len(texts) == 10
+    assert texts[-1] == f"{len(model.probabilities_[0]) - 9} others"
+    for c, group in enumerate(display.bars_[0]):
+        seen = sum(p[c] for p in model.probabilities_[0].values())
+        np.testing.assert_allclose(sum(bar.get_height() for bar in group), seen, rtol=1e-12)
+
+
+def test_the_twelve_that_tell_most(rng):
+    y = np.repeat([0, 1], 50)
+    X = rng.normal(size=(100, 30))
+    X[:, 17] += 5 * y
+    display = ClassDensitiesDisplay.from_estimator(GaussianDiscriminant(shared=True).fit(X, y))
+    assert len(display.axes_) == 12
+    assert display.ax_.get_xlabel() == "column 17"
+    legend = display.figure_.legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["0", "1"]
+
+
+def test_automatic_classifier_and_many_classes(mixed, many):
+    X, y = mixed
+    display = ClassDensitiesDisplay.from_estimator(GenerativeClassifier().fit(X, y))
+    assert [axes.get_xlabel() for axes in display.axes_] == list(X)
+    display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(*many))
+    assert [len(lines) for lines in display.lines_] == [15, 15, 15]
+    assert {line.get_linestyle() for line in display.lines_[0]} == {"-", "--"}
+
+
+def test_one_column_on_given_axes(blobs):
+    import matplotlib.pyplot as plt
+
+    X, y = blobs
+    _, ax = plt.subplots()
+    display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(X, y), columns=2, ax=ax)
+    assert display.axes_ == [ax]
+    assert ax.get_xlabel() == "column 2"
+
+
+@pytest.mark.parametrize("library", ["polars", "numpy"])
+def test_other_tables(library, mixed):
+    X, y = mixed
+    if library == "polars":
+        import polars as pl
+
+        X = pl.DataFrame({name: X[name].astype(object).where(X[name].notna(), None).tolist() for name in X})
+    else:
+        X = X.astype(object).where(X.notna(), None).to_numpy()
+    display = ClassDensitiesDisplay.from_estimator(NaiveBayes().fit(X, y))
+    assert len(display.axes_) == 5

@@ -1,0 +1,144 @@
+"""The page holds the facts, loads nothing, and escapes what people wrote."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+from suffice.report import collect_facts, render_page
+
+EMPTY = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Collects what the tests ask: tags, identifiers, addresses, text, and whether tags close in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.ids, self.links, self.text, self.open, self.faults = set(), [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(value)
+            if name in ("href", "src", "xlink:href"):
+                self.links.append(value)
+            if name.startswith("on"):
+                self.faults.append((tag, name))
+        if tag not in EMPTY:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in EMPTY:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if not self.open or self.open.pop() != tag:
+            self.faults.append(tag)
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def read(page):
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    assert reader.faults == []
+    return reader
+
+
+@pytest.fixture
+def strange(rng):
+    """A mixed table whose names are markup."""
+    X = np.empty((60, 3), dtype=object)
+    X[:, 0] = rng.normal(size=60)
+    X[:, 1] = rng.choice(["<b>bold</b>", 'say "so" & go'], 60)
+    X[:, 2] = rng.normal(size=60)
+    X[5, 0] = None
+    return X, np.repeat(["<script>alert(1)</script>", "a & b", "plain"], 20)
+
+
+def test_page_is_well_formed_and_loads_nothing(strange):
+    page = render_page(NaiveBayes().fit(*strange))
+    reader = read(page)
+    assert "script" not in reader.tags
+    assert "default-src 'none'" in page
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert all(link.startswith(("#", "data:image/png;base64,")) for link in reader.links)
+    targets = {link[1:] for link in reader.links if link.startswith("#")}
+    targets |= set(re.findall(r"url\(#([^)]+)\)", page))
+    assert targets <= set(reader.ids)
+    assert "@import" not in page
+    assert not re.search(r"https?://(?!www\.w3\.org/)", page)  # name spaces of SVG only
+    assert "<script>alert(1)</script>" in "".join(reader.text)
+    for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
+        ET.fromstring(svg)
+    assert len(page) < 1_000_000
+
+
+def test_facts_are_those_of_the_model(blobs):
+    X, y = blobs
+    model = GaussianDiscriminant(shared=True).fit(X, y)
+    facts = collect_facts(model)
+    p = np.exp(model.leave_one_out(X, y))
+    truth = np.searchsorted(model.classes_, y)
+    assert facts["quality"]["rows"] == facts["rows"] == len(y)
+    np.testing.assert_allclose(facts["quality"]["accuracy"], (p.argmax(axis=1) == truth).mean())
+    np.testing.assert_allclose(facts["quality"]["log_loss"], -np.log(p[np.arange(len(y)), truth]).mean())
+    share = np.bincount(truth) / len(y)
+    np.testing.assert_allclose(facts["quality"]["baseline"], -(share * np.log(share)).sum())
+    table = np.zeros((3, 3), dtype=int)
+    np.add.at(table, (truth, p.argmax(axis=1)), 1)
+    assert facts["quality"]["confusion"] == table.tolist()
+    assert facts["settings"] == {"shared": "True"}
+    assert [entry["label"] for entry in facts["classes"]] == model.classes_.tolist()
+    sd = np.sqrt(np.diagonal(model.covariances_))
+    for j, column in enumerate(facts["columns"]):
+        for c, cell in enumerate(column["cells"]):
+            low, high = map(float, cell.split(" to "))
+            # the middle 68 % is ± 0.994 standard deviations, told to a cell of the grid
+            span = np.ptp(X[:, j])
+            assert low == pytest.approx(model.means_[c, j] - 0.994 * sd[j], abs=0.01 * span)
+            assert high == pytest.approx(model.means_[c, j] + 0.994 * sd[j], abs=0.01 * span)
+
+
+def test_repairs_and_members_are_listed(blobs):
+    X, y = blobs
+    model = GaussianDiscriminant().fit(np.column_stack([X, X[:, 0]]), y)
+    text = "".join(read(render_page(model)).text)
+    assert model.notes_
+    for note in model.notes_:
+        assert str(note) in text
+    facts = collect_facts(GenerativeClassifier().fit(X, y))
+    weights = [member["weight"] for member in facts["members"]]
+    assert len(weights) > 1
+    assert weights == sorted(weights, reverse=True)
+
+
+def test_what_cannot_be_judged_says_why(blobs):
+    X, y = blobs
+    mixture = MixtureDiscriminant(2, random_state=0).fit(X, y)
+    facts = collect_facts(mixture)
+    assert "no closed form" in facts["quality"]["why_not"]
+    assert "The components" in render_page(mixture)
+    facts = collect_facts(NaiveBayes(keep_rows=0).fit(X, y))
+    assert "keeps no rows" in facts["quality"]["why_not"]
+
+
+def test_file_is_complete_or_absent(tmp_path, blobs):
+    model = NaiveBayes().fit(*blobs)
+    path = tmp_path / "page.html"
+    model.to_html(path)
+    assert path.read_text(encoding="utf-8").rstrip().endswith("</html>")
+    assert [item.name for item in tmp_path.iterdir()] == ["page.html"]
+    assert path.read_text(encoding="utf-8") == render_page(model)  # the same model, the same page
+    with pytest.raises(OSError, match="absent"):
+        model.to_html(tmp_path / "absent" / "page.html")
