@@ -14,7 +14,7 @@ DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test check types format bench accuracy docs lock clean
+.PHONY: help demo test engines check types format bench accuracy docs lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -27,6 +27,12 @@ test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.test ## Run the tests, then every example in the code and in the documents
 	$(PY) -m pytest -n 2
 	$(PY) -m pytest -q -p no:randomly --doctest-modules $(DOC_FILES)
+
+engines: export OPENBLAS_NUM_THREADS := 1
+engines: export SUFFICE_CLUSTERS := 1
+engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark and Java
+	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || { echo "Spark needs Java 17. Next: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 1; }
+	$(PY) -m pytest -q -p no:randomly tests/clusters
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
@@ -56,6 +62,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
 	$(LOCK) --extra report --group test --group lint -o requirements/test.txt
 	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
+	$(LOCK) --constraints requirements/test.txt --group test --group engines -o requirements/engines.txt
 	$(LOCK) --constraints requirements/test.txt --extra report --group docs -o requirements/docs.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
@@ -73,7 +80,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # A stamp is older than its requirement file when that file changed: the pinned versions are then installed again.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .

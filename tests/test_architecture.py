@@ -75,7 +75,7 @@ OWNERS: dict[str, set[str]] = {
     # the estimator contract
     "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "cli/peers.py", "store.py"},
     # optional packages
-    "pyarrow": {"cli/"},
+    "pyarrow": {"cli/", "engines/"},
     "cyclopts": {"cli/"},
     "rich": {"cli/"},
     "matplotlib": {"plots/"},

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import math
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ __all__ = [
     "Codes",
     "NDArray",
     "betainc",
+    "bounded_map",
     "cholesky",
     "digamma",
     "eigh",
@@ -210,10 +212,42 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float 
     BLAS runs one thread in each worker. Results come in order, so a fold over them is reproducible.
     """
     items = list(items)
-    threads = min(workers(), len(items))
+    threads = 1 if getattr(_inside, "worker", False) else min(workers(), len(items))
     with single_blas_thread():
         if threads <= 1 or cost < 2e7:
             yield from map(function, items)
             return
         with ThreadPoolExecutor(threads) as pool:
             yield from pool.map(function, items)
+
+
+_inside = threading.local()  # whether this thread is a worker already: its own loops then stay on it
+
+
+def _work(function: Callable[[T], R], item: T) -> R:
+    _inside.worker = True
+    return function(item)
+
+
+def bounded_map(function: Callable[[T], R], items: Iterable[T], *, ahead: int = 1) -> Generator[R, None, None]:
+    """Yield function(item) in the order of the items, on as many threads as there are cores.
+
+    Items are drawn from their iterator as they are needed, at most `ahead` more than there are threads, so that memory
+    does not grow with their number. When the loop over the results ends early, what has not begun never does.
+    """
+    threads = workers()
+    with single_blas_thread():
+        if threads == 1:
+            yield from map(function, items)
+            return
+        waiting: collections.deque[Future[R]] = collections.deque()
+        pool = ThreadPoolExecutor(threads)
+        try:
+            for item in items:
+                waiting.append(pool.submit(_work, function, item))
+                if len(waiting) >= threads + ahead:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)

@@ -125,6 +125,67 @@ class DataError(SufficeError):
         )
 
 
+class SourceError(DataError):
+    """A table in files, or from an engine, cannot be read or written; the message names the file."""
+
+    @classmethod
+    def absent(cls, path: object) -> SourceError:
+        """Say that nothing has this name or matches this pattern."""
+        return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
+
+    @classmethod
+    def unreadable(cls, where: object, why: object) -> SourceError:
+        """Say which file, and which part of it, cannot be read."""
+        return cls(f"{where} cannot be read: {_sentence(why)}. Next: write it again, or leave it out.")
+
+    @classmethod
+    def unwritable(cls, path: object, why: object) -> SourceError:
+        """Say why a result cannot be written; an old file of that name is as it was."""
+        return cls(f"{str(path)!r} cannot be written: {_sentence(why)}. Next: choose another place or name.")
+
+    @classmethod
+    def unknown_format(cls, path: object, formats: Sequence[str]) -> SourceError:
+        """Refuse a file whose name does not say what it holds."""
+        return cls(f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)}.")
+
+    @classmethod
+    def no_rows(cls, what: object) -> SourceError:
+        """Refuse a source without a row."""
+        return cls(f"{what} holds no row. Next: check the name, the pattern or the query.")
+
+    @classmethod
+    def columns_missing(
+        cls, where: object, missing: Sequence[object], known: Sequence[object], role: str
+    ) -> SourceError:
+        """Name columns that are not there, what they were wanted for, and those that are."""
+        one = "column" if len(missing) == 1 else "columns"
+        return cls(
+            f"{where} has no {one} {quoted(missing)} {role}; it has {quoted(known)}. "
+            "Next: correct the spelling, or rename the column in the table."
+        )
+
+    @classmethod
+    def kind_differs(cls, where: object, column: object, expected: object, got: object) -> SourceError:
+        """Refuse a file in which a column has another type than in the others."""
+        return cls(
+            f"{where}: column {column!r} is {got}, and {expected} in the other files. "
+            "Next: write the files with one schema."
+        )
+
+    @classmethod
+    def read_once(cls, who: str, passes: str) -> SourceError:
+        """Refuse a stream where the rows are needed more than once."""
+        return cls(
+            f"{who} reads the rows {passes}, and a stream can be read once. Next: write the stream to a Parquet file "
+            "and give its name."
+        )
+
+
+def _sentence(why: object) -> str:
+    """Return a reason on one line, without the full stop that ends the sentence around it."""
+    return " ".join(str(why).split()).rstrip(".")
+
+
 class NotLearnedError(DataError):
     """Rows to be forgotten cannot have been among those a model has learned; nothing has changed.
 

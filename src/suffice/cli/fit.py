@@ -12,6 +12,7 @@ from ..errors import quoted
 from .files import check_writable
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
 from .output import Common, print_json, progress_of_em
+from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
 from .training import Training, read_training
 
@@ -34,6 +35,9 @@ def fit(
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
     keep_rows: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0))] = 2000,
+    engine: Literal["auto", "local", "dask", "spark"] = "auto",
+    scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
+    checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -43,7 +47,9 @@ def fit(
     Parameters
     ----------
     data
-        Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+        Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc; or many files of one format, by a
+        pattern in quotes, 'data/*.parquet', or by their folder. These, and files beyond 256 MiB, are read in parts, so
+        that memory does not grow with the rows.
     target
         Column of class labels.
     output
@@ -76,6 +82,14 @@ def fit(
     keep_rows
         How many rows the model file holds as they are, for answers that need rows; 0 for none. For auto at least 50:
         it judges its models by them.
+    engine
+        What reads a table in parts: this machine's threads (`local`), or a Dask or Spark cluster. If one is given,
+        any table is read in parts.
+    scheduler
+        For --engine dask: address of the cluster, such as tcp://10.0.0.1:8786; one on this machine if not given.
+    checkpoint
+        For long fits: file that keeps what is learned so far, every half minute and when interrupted. The same command
+        resumes from it, and removes it at the end.
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")
@@ -88,43 +102,66 @@ def fit(
     if shrinkage is not None and model in ("auto", "nb"):
         raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
     check_writable(output, [(data, "table")])
+    if scheduler is not None and engine != "dask":
+        raise UsageProblem("--scheduler is for --engine dask.")
+    options: dict[str, Any] = {
+        "smoothing": smoothing,
+        "shrinkage": shrinkage,
+        "divisor": divisor,
+        "n_components": components,
+        "keep_rows": keep_rows,
+        "priors": "uniform" if priors == "uniform" else None,
+    }
+    if is_many(data) or is_large(data) or engine != "auto" or checkpoint is not None:
+        table: Training = declared(data, target, drop, weight)
+        used, left_out = usable_columns(model, table)
+        estimator = make_estimator(model, families=read_families(family, table, data), **options)
+        told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
+        rows, unlabelled = learn(estimator, data, target, common, **told)
+    else:
+        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, drop, weight, options, common)
+    estimator.save(output)
+    facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
+    if common.json:
+        print_json(_document(estimator, model, facts, output))
+    _remark(common, estimator, model, left_out, rows, output)
+
+
+def _learn_whole(
+    data: Path,
+    target: str,
+    model: ModelName,
+    family: tuple[str, ...],
+    drop: tuple[str, ...],
+    weight: str | None,
+    options: dict[str, Any],
+    common: Common,
+) -> tuple[Any, list[str], int, int]:
+    """Fit to a table in memory; return the model, columns left out, and the rows with and without a label."""
     with progress_of_em(common, f"Learning from {data.name}"):
         training = read_training(data, target, drop=drop, weight=weight, common=common)
         used, left_out = usable_columns(model, training)
-        options: dict[str, Any] = {
-            "smoothing": smoothing,
-            "shrinkage": shrinkage,
-            "divisor": divisor,
-            "n_components": components,
-            "keep_rows": keep_rows,
-        }
-        options["families"] = read_families(family, training, data)
-        estimator = make_estimator(model, priors="uniform" if priors == "uniform" else None, **options)
+        estimator = make_estimator(model, families=read_families(family, training, data), **options)
         estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
-        estimator.save(output)
-    if common.json:
-        print_json(_document(estimator, model, training, left_out, output))
-    _remark(common, estimator, model, training, left_out, output)
+    return estimator, left_out, training.columns.num_rows, training.unlabelled
 
 
-def _document(estimator: Any, model: str, training: Training, left_out: list[str], output: Path) -> dict[str, Any]:
+def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -> dict[str, Any]:
     return {
         "output": str(output),
         "model": model,
         "classes": estimator.classes_.tolist(),
         "columns": estimator.feature_names_in_.tolist(),
-        "columns_left_out": left_out,
-        "rows": training.columns.num_rows,
-        "rows_without_label": training.unlabelled,
+        **facts,
         "notes": [str(note) for note in estimator.notes_],
     }
 
 
-def _remark(common: Common, estimator: Any, model: str, training: Training, left_out: list[str], output: Path) -> None:
+def _remark(common: Common, estimator: Any, model: str, left_out: list[str], rows: int, output: Path) -> None:
     if left_out:
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
     for note in estimator.notes_:
         common.remark(f"Note: {note}.")
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
-    learned = ", ".join((count(classes, "class"), count(columns, "column"), count(training.columns.num_rows, "row")))
+    learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")

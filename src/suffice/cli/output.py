@@ -111,3 +111,18 @@ def _bar(common: Common, what: str, total: int | None) -> Iterator[Callable[[dic
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(what, total=total)
         yield lambda change: bar.update(task, **change)
+
+
+@contextlib.contextmanager
+def rows_progress(common: Common, what: str) -> Iterator[Callable[[Any], None]]:
+    """Show a bar with the rows done and the time left while the block runs; it receives what `fit_table` calls."""
+    with _bar(common, what, None) as update:
+
+        def tell(done: Any) -> None:
+            text = (
+                f"{what}: {done.rows:,} rows" if done.total is None else f"{what}: {done.rows:,} of {done.total:,} rows"
+            )
+            left = "" if done.seconds_left is None else f", {done.seconds_left:,.0f} s left"
+            update({"description": text + left, "completed": done.rows, "total": done.total})
+
+        yield tell

@@ -10,9 +10,10 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .answers import deliver, free_name, model_columns, open_model
-from .files import check_writable, file_format, read_table
-from .output import Common, progress
-from .problems import UsageProblem, one_line
+from .files import check_readable, check_writable, file_format, read_table
+from .output import Common, print_json, progress, rows_progress
+from .parts import comes_in_parts, is_many
+from .problems import ColumnProblem, UsageProblem, count, one_line
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
@@ -40,7 +41,9 @@ def predict(
     model
         File that `suffice fit` wrote.
     data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc; with --output
+        also many files, by a pattern in quotes or their folder. All but a single CSV file are read and answered in
+        parts, so that memory does not grow with the rows.
     output
         File to write, in the format of its ending; CSV on stdout if not given.
     keep
@@ -61,6 +64,10 @@ def predict(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
+    whole = priors == ("adapt",) or sets is not None  # what is asked of all rows at once
+    if output is not None and not whole and schema.named and comes_in_parts(data):
+        _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
+        return
     table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     wanted = _priors(priors, estimator, rows)
@@ -71,6 +78,33 @@ def predict(
     if keep:
         answers = _beside(table, answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
+
+
+def _predict_parts(
+    estimator: Any, data: Path, output: Path, keep: bool, priors: Any, reject: float | None, common: Common
+) -> None:
+    """Answer for a table in parts, and write the answers as they come."""
+    from ..engines import open_source
+
+    if not is_many(data):
+        check_readable(data)
+    names = list(open_source(data).schema.names)
+    kept = names if keep else []
+    wanted = [str(name) for name in estimator.feature_names_in_]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ColumnProblem.absent(missing, names, data, "which the model needs")
+    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in _names(estimator, False))]
+    told = {"priors": priors, "reject": reject, "keep": kept}
+    with warnings.catch_warnings(record=True) as caught, rows_progress(common, "Labelling") as watch:
+        warnings.simplefilter("once")
+        rows = estimator.predict_table(data, output, progress=watch, **told)
+    for message in dict.fromkeys(one_line(warning.message) for warning in caught):
+        common.remark(f"Note: {message}")
+    common.remark(f"Wrote {output}: {count(rows, 'row')}.")
+    if common.json:
+        facts = {"classes": estimator.classes_.tolist(), "columns": columns, "output": str(output)}
+        print_json({"rows": rows, **facts})
 
 
 def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:

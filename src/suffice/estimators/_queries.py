@@ -16,7 +16,7 @@ from ..densities import Product
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
 from ..joint import JointModel
-from ..schema import Level, Name, Schema
+from ..schema import Level, Schema
 from ..stats import ByClass, Reservoir
 from ..table import Table, read_table
 from ..tasks import classify
@@ -24,14 +24,18 @@ from ._decisions import Decisions
 from ._edits import Edits
 from ._generation import Generation
 from ._labels import check_filled, read_labels, read_weights
+from ._observed import check_observed
 from ._page import Page
 from ._persistence import save_fitted
 from ._reasons import Reasons
+from ._tables import Tables
 from ._unlabelled import Batch, Joined, join_unlabelled
 from ._validation import LeaveOneOut
 
 
-class GenerativeEstimator(Edits, Decisions, Generation, Reasons, LeaveOneOut, Page, ClassifierMixin, BaseEstimator):
+class GenerativeEstimator(
+    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, ClassifierMixin, BaseEstimator
+):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
     A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
@@ -71,7 +75,7 @@ class GenerativeEstimator(Edits, Decisions, Generation, Reasons, LeaveOneOut, Pa
         plan = self._plan(table.schema)
         batch = self._read(table, range(len(table.schema)), plan, y, sample_weight, missing="em")
         statistics = self._summarize(batch.split()[0] if not batch.is_labelled else batch, plan)
-        _check_observed(statistics, plan, table.schema)
+        check_observed(statistics, plan, table.schema)
         joined = None if batch.is_labelled else self._join_unlabelled(statistics, batch, plan, table.schema)
         statistics = statistics if joined is None else replace(joined.statistics, sample=statistics.sample)
         model, notes = self._estimate(statistics, plan, table.schema)
@@ -342,17 +346,3 @@ def _encode(table: Table, order: Sequence[int], plan: Sequence[Block]) -> list[A
     if isinstance(order, range):  # the columns stand where they did: there may be very many
         return [block.family.encode(table, block.positions) for block in plan]
     return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
-
-
-def _check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
-    """Raise DataError naming columns without any value."""
-    empty: list[Name] = []
-    names = schema.names
-    for block, stats in zip(plan, statistics.blocks, strict=True):
-        observed = stats.column_weight().sum(axis=0)
-        empty += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
-    if empty:
-        raise DataError(
-            f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "
-            f"value in any of the {statistics.rows} rows. Next: drop {'it' if len(empty) == 1 else 'them'}."
-        )

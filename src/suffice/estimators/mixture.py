@@ -240,6 +240,10 @@ class MixtureDiscriminant(GenerativeEstimator):
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
         return all(number == 1 for number in wanted)
 
+    def _check_parts(self) -> None:
+        if not self._mergeable:
+            raise MergeError.mixture("be learned from a table in parts")
+
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")
 

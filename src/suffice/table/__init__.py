@@ -15,7 +15,7 @@ from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema
 from .arrays import ArrayTable
 from .categories import factorize, recode
-from .frames import FrameTable, label_values
+from .frames import FrameTable, declared_schema, label_values
 from .matrices import ContainerError, SparseTable
 from .writing import CONTAINERS, Holes, NewColumn, make_sparse, make_table, stack_sparse
 
@@ -29,6 +29,7 @@ __all__ = [
     "label_values",
     "make_sparse",
     "make_table",
+    "read_schema",
     "read_table",
     "recode",
     "stack_sparse",
@@ -73,6 +74,11 @@ def read_table(X: Any) -> Table:
         names = [str(name) for name in _native_names(X)]
         repeated = sorted({name for name in names if names.count(name) > 1})
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
+
+
+def read_schema(X: Any) -> Schema:
+    """Return the schema that the column types of a data frame declare: a column without a value has its type's kind."""
+    return declared_schema(_frame(X))
 
 
 def _frame(X: Any) -> nw.DataFrame[Any]:

@@ -21,7 +21,7 @@ class FrameTable:
     def __init__(self, frame: nw.DataFrame[Any]) -> None:
         self._frame = frame
         self.rows = len(frame)
-        names = frame.columns
+        self._names = names = frame.columns
         self._named = all(isinstance(name, str) for name in names)
         columns = tuple(
             Column(name if self._named else j, _series_kind(frame.get_column(name), name))
@@ -31,7 +31,7 @@ class FrameTable:
         self.schema = Schema(columns, self._named, library if library in FRAMES else "pandas")
 
     def _series(self, position: int) -> nw.Series[Any]:
-        return self._frame.get_column(self._frame.columns[position])
+        return self._frame.get_column(self._names[position])
 
     def numeric(self, positions: Sequence[int]) -> Array:
         block = np.empty((self.rows, len(positions)), dtype=np.float64, order="C")
@@ -56,10 +56,19 @@ class FrameTable:
         return fill_frame(self._frame, holes)
 
 
+def declared_schema(frame: nw.DataFrame[Any]) -> Schema:
+    """Return the schema that the types of a table's columns declare, whatever cells it holds."""
+    library = frame.implementation.value
+    columns = tuple(Column(name, _declared_kind(frame.get_column(name), name)) for name in frame.columns)
+    return Schema(columns, True, library if library in FRAMES else "pandas")
+
+
 def _series_kind(series: nw.Series[Any], name: Name) -> Kind:
+    return Kind.EMPTY if _is_empty(series) else _declared_kind(series, name)
+
+
+def _declared_kind(series: nw.Series[Any], name: Name) -> Kind:
     dtype = series.dtype
-    if _is_empty(series):
-        return Kind.EMPTY
     if dtype == nw.Boolean:
         return Kind.BOOLEAN
     if dtype.is_numeric():

@@ -1,0 +1,30 @@
+"""Engines: read a table in parts, summarise each by one kernel, merge the states in a fixed order.
+
+The kernel (a pyarrow table → a state that merges) comes from outside: an engine knows no distribution.
+"""
+
+from __future__ import annotations
+
+from .fold import Fold, Kernel, State, learn_part
+from .local import Progress, Watcher, answer, learn
+from .rows import LabelledRows
+from .sources import Source, engine_of, open_source
+from .writing import answers_table, whole_file, write_tables
+
+__all__ = [
+    "Fold",
+    "Kernel",
+    "LabelledRows",
+    "Progress",
+    "Source",
+    "State",
+    "Watcher",
+    "answer",
+    "answers_table",
+    "engine_of",
+    "learn",
+    "learn_part",
+    "open_source",
+    "whole_file",
+    "write_tables",
+]

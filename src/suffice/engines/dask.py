@@ -1,0 +1,91 @@
+"""The Dask engine: a task for each row group, states merged eight at a time on the workers.
+
+Dask runs the tasks of a worker that dies again on another, and the result is the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from distributed import Client, LocalCluster, as_completed
+
+from .._arrays import single_blas_thread
+from ..errors import SourceError
+from .fold import FAN_IN, Kernel, learn_part, merge_all
+from .local import Clock, Watcher
+from .parts import HeldPart, Part, rows_at_a_time
+from .sources import Source
+
+
+def open_frame(frame: Any) -> Source:
+    """Return a Dask DataFrame as a source whose parts are its partitions."""
+    schema = pa.Schema.from_pandas(frame._meta, preserve_index=False)
+    return Source("The Dask DataFrame", schema, None, native=frame)
+
+
+def learn(
+    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: Any = "dask", progress: Watcher | None = None
+) -> Any:
+    """Return the state of all rows of a source, as the local engine would; `engine` is a client or an address."""
+    rows = rows_at_a_time(len(columns))
+    clock = Clock(progress, source.rows)
+    with _client(engine) as client:
+        shared = client.scatter(kernel, broadcast=True, hash=False)
+        if source.native is not None:
+            partitions = source.native[list(columns)].to_delayed()
+            states = [
+                client.submit(_learn_frame, client.compute(part), number, shared, columns, rows, pure=False)
+                for number, part in enumerate(partitions)
+            ]
+        elif source.files:
+            states = [client.submit(_learn, part, shared, columns, rows, pure=False) for part in source.files]
+        else:
+            raise SourceError(
+                f"{source.name} is read on this machine, and a cluster needs files that its workers can read. "
+                'Next: give Parquet or Arrow files, or engine="local".'
+            )
+        groups = _merged(client, states)
+        level = groups
+        while len(level) > 1:
+            level = _merged(client, level)
+        watched = as_completed(groups)
+        del groups, states  # what nobody holds, a worker drops once it is merged
+        for future in watched:
+            if future.status == "finished":
+                clock.advance(client.submit(_rows, future, pure=False).result())
+        return level[0].result() if level else None
+
+
+def _merged(client: Any, states: Sequence[Any]) -> list[Any]:
+    groups = (states[start : start + FAN_IN] for start in range(0, len(states), FAN_IN))
+    return [client.submit(merge_all, list(group), pure=False) for group in groups]
+
+
+def _learn(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+    with single_blas_thread():
+        return learn_part(part, kernel, columns, rows)
+
+
+def _learn_frame(frame: Any, number: int, kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    return _learn(HeldPart(table, f"Partition {number}"), kernel, columns, rows)
+
+
+def _rows(state: Any) -> int:
+    return 0 if state is None else int(state.rows)
+
+
+@contextlib.contextmanager
+def _client(engine: Any) -> Iterator[Any]:
+    """Give the client of a cluster: the caller's, that at an address, or of one started on this machine."""
+    if isinstance(engine, Client):
+        yield engine
+    elif engine == "dask":
+        with LocalCluster(threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+            yield client
+    else:
+        with Client(engine) as client:
+            yield client

@@ -1,0 +1,105 @@
+"""The local engine: parts × threads on this machine, with bounded readahead, so that memory is flat in rows."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._arrays import bounded_map
+from ..errors import SufficeError
+from .fold import Fold, Kernel, learn_part, placed
+from .parts import Part, rows_at_a_time
+from .sources import Source
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a long job is: rows done, rows in all (None where that is not known), seconds since it began."""
+
+    rows: int
+    total: int | None
+    elapsed: float
+    begun: int = 0  # rows that were done before, as a checkpoint says
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the speed so far; None where that is not known."""
+        fresh = self.rows - self.begun
+        if self.total is None or fresh <= 0:
+            return None
+        return self.elapsed * max(self.total - self.rows, 0) / fresh
+
+
+Watcher = Callable[[Progress], None]
+
+
+class Clock:
+    """Tells a watcher how far a job is."""
+
+    def __init__(self, watcher: Watcher | None, total: int | None, begun: int = 0) -> None:
+        self._watcher, self._total = watcher, total
+        self._start, self._begun, self.rows = time.monotonic(), begun, begun
+
+    def advance(self, rows: int) -> None:
+        """Count rows as done."""
+        self.rows += rows
+        if self._watcher is not None:
+            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, self._begun))
+
+
+def learn(
+    source: Source,
+    columns: Sequence[str],
+    kernel: Kernel,
+    *,
+    progress: Watcher | None = None,
+    fold: Fold | None = None,
+    begun: int = 0,
+    after: Callable[[Fold, int], None] | None = None,
+) -> Any:
+    """Return the state of all rows of a source, in one pass over it; None if it has no row.
+
+    `fold` holds the states of the parts done before, with `begun` rows. `after(fold, rows)` is called after each part,
+    and once more when the job is interrupted.
+    """
+    fold = Fold() if fold is None else fold
+    rows = rows_at_a_time(len(columns))
+    clock = Clock(progress, source.rows, begun)
+    parts = itertools.islice(source.parts(columns, rows), fold.parts, None)
+    with contextlib.closing(bounded_map(lambda part: learn_part(part, kernel, columns, rows), parts)) as states:
+        for state in states:
+            fold.push(state)
+            clock.advance(0 if state is None else state.rows)
+            if after is not None:
+                after(fold, clock.rows)
+    return fold.result()
+
+
+def answer(
+    source: Source,
+    columns: Sequence[str],
+    kernel: Kernel,
+    *,
+    width: int = 0,
+    progress: Watcher | None = None,
+) -> Iterator[Any]:
+    """Yield kernel(table) for all rows of a source in their order; `width` is the number of columns of an answer."""
+    rows = rows_at_a_time(len(columns) + width)
+    clock = Clock(progress, source.rows)
+
+    def work(item: tuple[Part, Any]) -> tuple[Any, int]:
+        part, table = item
+        try:
+            return kernel(table), table.num_rows
+        except SufficeError as error:
+            raise placed(error, part.where) from error
+
+    items = ((part, table) for part in source.parts(columns, rows) for table in part.tables(columns, rows))
+    with contextlib.closing(bounded_map(work, items)) as results:
+        for result, count in results:
+            yield result
+            clock.advance(count)

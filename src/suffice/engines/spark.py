@@ -1,0 +1,121 @@
+"""The Spark engine: executors read row groups with pyarrow, or summarise the batches of a DataFrame, in `mapInArrow`.
+
+States travel as bytes between processes that Spark started, one for every eight row groups or one for a partition, and
+are merged here. Spark runs a task that fails again, and the result is the same.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.errors import PythonException
+from pyspark.sql import SparkSession
+
+from .._arrays import single_blas_thread
+from ..errors import DataError, SourceError
+from .fold import FAN_IN, Fold, Kernel, learn_part, merge_all
+from .local import Clock, Watcher
+from .parts import regular, rows_at_a_time
+from .sources import Source
+
+ANSWER = "number long, state binary"
+
+
+def open_frame(frame: Any) -> Source:
+    """Return a Spark DataFrame as a source whose parts are its partitions."""
+    return Source("The Spark DataFrame", frame.limit(0).toArrow().schema, None, native=frame)
+
+
+def learn(
+    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: Any = "spark", progress: Watcher | None = None
+) -> Any:
+    """Return the state of all rows of a source; `engine` is a Spark session, or "spark" for the one there is."""
+    rows = rows_at_a_time(len(columns))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
+        if source.native is not None:
+            states = source.native.select(*map(_quoted, columns)).mapInArrow(_on_batches(kernel, rows), ANSWER)
+        elif source.files:
+            states = _groups(_session(engine), source).mapInArrow(_on_parts(kernel, columns, rows), ANSWER)
+        else:
+            raise SourceError(
+                f"{source.name} is read on this machine, and a cluster needs files that its workers can read. "
+                'Next: give Parquet or Arrow files, or engine="local".'
+            )
+        try:
+            found = sorted(states.toArrow().to_pylist(), key=lambda row: row["number"])
+        except PythonException as error:
+            refusals = re.findall(r"suffice\.errors\.\w+: (.*)", str(error))
+            if not refusals:
+                raise
+            raise DataError(refusals[-1]) from error
+    fold, clock = Fold(), Clock(progress, source.rows)
+    for row in found:
+        state = pickle.loads(row["state"])  # noqa: S301
+        fold.push(state)
+        clock.advance(0 if state is None else state.rows)
+    return fold.result()
+
+
+def _session(engine: Any) -> Any:
+    if not isinstance(engine, str):
+        return engine
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    return SparkSession.builder.getOrCreate()
+
+
+def _groups(session: Any, source: Source) -> Any:
+    """Return a DataFrame with the parts of a source, eight to a row and a row to a task."""
+    parts = source.files
+    groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
+    table = pa.table({"number": list(range(len(groups))), "parts": [pickle.dumps(group) for group in groups]})
+    return session.createDataFrame(table).repartitionByRange(len(groups), "number")
+
+
+# What Spark is given is sent by value with all it names, so that the work itself stands in functions of this module.
+
+
+def _on_parts(kernel: Kernel, columns: Sequence[str], rows: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                yield _learn_group(row, kernel, columns, rows)
+
+    return run
+
+
+def _learn_group(row: dict[str, Any], kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+    parts = pickle.loads(row["parts"])  # noqa: S301
+    with single_blas_thread():
+        return _answer(row["number"], merge_all(learn_part(part, kernel, columns, rows) for part in parts))
+
+
+def _on_batches(kernel: Kernel, rows: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        yield _learn_batches(batches, kernel, rows)
+
+    return run
+
+
+def _learn_batches(batches: Iterable[Any], kernel: Kernel, rows: int) -> Any:
+    context = TaskContext.get()
+    number = 0 if context is None else context.partitionId()
+    with single_blas_thread():
+        return _answer(number, merge_all(kernel(table) for table in regular(batches, rows)))
+
+
+def _answer(number: int, state: Any) -> Any:
+    kinds = pa.schema([("number", pa.int64()), ("state", pa.binary())])
+    return pa.RecordBatch.from_pydict({"number": [number], "state": [pickle.dumps(state)]}, schema=kinds)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

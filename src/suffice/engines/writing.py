@@ -1,0 +1,101 @@
+"""Results written piece by piece to one file, which appears under its name when it is complete and on disk."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.parquet as pq
+
+from .._arrays import Array, Codes
+from ..errors import SourceError
+from .files import COMPRESSED, file_kind
+
+
+def write_tables(path: Path, tables: Iterable[Any]) -> int:
+    """Write tables of one schema to a Parquet, Arrow or CSV file and return the number of rows.
+
+    On any error, and when interrupted, nothing is left and an old file is as it was.
+    """
+    kind = file_kind(path)
+    if path.suffix.lower() in COMPRESSED:
+        raise SourceError.unwritable(path, "results are not written compressed")
+    rows = 0
+    with whole_file(path) as file, contextlib.ExitStack() as stack:
+        writer = None
+        for table in tables:
+            try:
+                if writer is None:
+                    writer = stack.enter_context(_writer(kind, file, table.schema, path))
+                writer.write_table(table)
+            except (pa.ArrowException, OSError) as error:
+                raise SourceError.unwritable(path, getattr(error, "strerror", None) or error) from error
+            rows += table.num_rows
+        if writer is None:
+            raise SourceError.no_rows("The source")
+    return rows
+
+
+def _writer(kind: str, file: IO[bytes], schema: Any, path: Path) -> Any:
+    if kind == "Parquet":
+        floats = [field.name for field in schema if not pa.types.is_floating(field.type)]
+        return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=floats)
+    if kind == "Arrow":
+        return pa.ipc.new_file(file, schema)
+    separator = "\t" if ".tsv" in path.suffixes else ","
+    return arrow_csv.CSVWriter(file, schema, write_options=arrow_csv.WriteOptions(delimiter=separator))
+
+
+@contextlib.contextmanager
+def whole_file(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file that takes the place of `path` at the end, or disappears."""
+    target = Path(os.path.realpath(path))  # a link keeps its place
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    except OSError as error:
+        raise SourceError.unwritable(path, error.strerror or error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(_mode(target))
+        Path(temporary).replace(target)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise SourceError.unwritable(path, error.strerror or error) from error
+        raise
+
+
+def _mode(path: Path) -> int:
+    """Return the permissions of the file to be replaced, or those a new file would get."""
+    if path.exists():
+        return stat.S_IMODE(path.stat().st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def answers_table(labels: Sequence[Any], choice: Codes, columns: Sequence[tuple[str, Array]], kept: Any = None) -> Any:
+    """Return a table of the chosen label of each row, null where it is −1, and columns of numbers.
+
+    `kept` is a table whose columns go in front, and keep their names.
+    """
+    first = pa.array(list(labels)).take(pa.array(choice, mask=choice < 0))
+    answers = [("label", first), *((name, pa.array(values)) for name, values in columns)]
+    if kept is None:
+        return pa.table([values for _, values in answers], names=[name for name, _ in answers])
+    for name, values in answers:
+        free = name
+        while free in kept.column_names:
+            free = "predicted_" + free
+        kept = kept.append_column(free, values)
+    return kept

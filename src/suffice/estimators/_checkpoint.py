@@ -1,0 +1,127 @@
+"""A long fit that can be resumed: the statistics so far, in one file that is replaced every half minute."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import tempfile
+import time
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import DataError, ModelFileError
+from ..store import read_model
+from ._persistence import plain, save_fitted
+
+if TYPE_CHECKING:
+    from ..engines import Fold, Source, Watcher
+
+SECONDS = 30.0  # between two checkpoints
+FORMAT = "suffice-checkpoint"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where a fit of `kernel` to the columns `read` of a source keeps what it has learned."""
+
+    path: Path
+    kernel: Any
+    source: Source
+    read: Sequence[str]
+
+    def run(self, progress: Watcher | None) -> Any:
+        """Return what is learned from all rows, beginning where an earlier run ended; the file is gone then."""
+        from ..engines import learn
+
+        if not self.source.identity:
+            raise DataError(
+                "A checkpoint says how many parts of which files are done, and this source is no file. Next: leave out "
+                "checkpoint, or write the table to Parquet files first."
+            )
+        fold, begun = self._resumed()
+        written = time.monotonic()
+
+        def after(fold: Fold, rows: int) -> None:
+            nonlocal written
+            if time.monotonic() - written > SECONDS:
+                self._write(fold)
+                written = time.monotonic()
+
+        try:
+            learned = learn(self.source, self.read, self.kernel, progress=progress, fold=fold, begun=begun, after=after)
+        except BaseException:
+            if fold.parts:
+                self._write(fold)
+            raise
+        self.path.unlink(missing_ok=True)
+        return learned
+
+    def _job(self) -> str:
+        """Return what must be equal for two runs to be of one job."""
+        settings = {name: plain(value) for name, value in self.kernel.estimator.get_params(deep=False).items()}
+        facts = [type(self.kernel.estimator).__name__, settings, self.kernel.unlabelled, list(self.read)]
+        text = json.dumps([self.source.identity, self.kernel.target, self.kernel.weight, *facts])
+        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def _write(self, fold: Fold) -> None:
+        from ..engines import whole_file
+
+        levels = []
+        estimator, schema, plan = self.kernel.estimator, self.kernel.schema, self.kernel.plan
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            whole_file(self.path) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
+        ):
+            for number, (count, state) in enumerate(fold.levels):
+                own = {"count": count, "state": state is not None, "statistics": False}
+                if state is not None:
+                    own |= {"rows": state.rows, "unlabelled": state.unlabelled}
+                    if state.statistics is not None:
+                        own["statistics"] = True
+                        saved = Path(folder) / f"{number}.suffice"
+                        save_fitted(saved, estimator, schema, plan, state.statistics)
+                        archive.write(saved, saved.name)
+                levels.append(own)
+            document = {"format": FORMAT, "job": self._job(), "parts": fold.parts, "levels": levels}
+            archive.writestr("checkpoint.json", json.dumps(document))
+
+    def _resumed(self) -> tuple[Fold, int]:
+        """Return the states of the parts that are done, and the number of their rows."""
+        from ..engines import Fold
+
+        if not self.path.exists():
+            return Fold(), 0
+        try:
+            with zipfile.ZipFile(io.BytesIO(self.path.read_bytes())) as archive:
+                document = json.loads(archive.read("checkpoint.json"))
+                if document["format"] != FORMAT:
+                    raise ValueError("it is no checkpoint")
+                if document["job"] != self._job():
+                    raise DataError(
+                        f"The checkpoint {str(self.path)!r} is of another fit: other files, columns or settings. "
+                        "Next: remove it, or give another name."
+                    )
+                levels = [self._level(archive, number, own) for number, own in enumerate(document["levels"])]
+        except (KeyError, TypeError, json.JSONDecodeError, zipfile.BadZipFile, ModelFileError) as error:
+            raise DataError(
+                f"The checkpoint {str(self.path)!r} cannot be read: {error!r}. Next: remove it to begin again."
+            ) from error
+        rows = sum(state.rows for _, state in levels if state is not None)
+        return Fold(levels, int(document["parts"])), rows
+
+    def _level(self, archive: zipfile.ZipFile, number: int, own: dict[str, Any]) -> tuple[int, Any]:
+        from ._loading import PIECES
+        from ._tables import Learned
+
+        if not own["state"]:
+            return int(own["count"]), None
+        statistics = None
+        if own["statistics"]:
+            with tempfile.TemporaryDirectory() as folder:
+                statistics = read_model(archive.extract(f"{number}.suffice", folder), PIECES)[2]
+        return int(own["count"]), Learned(statistics, int(own["rows"]), int(own["unlabelled"]))

@@ -1,0 +1,112 @@
+"""Dask and Spark give the bits of the local engine for the same row groups, and its model for their own tables."""
+
+import os
+import sys
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from suffice import GenerativeClassifier, NaiveBayes
+from suffice.errors import DataError, SourceError
+
+pytestmark = pytest.mark.filterwarnings("default")  # clusters warn of ports, sockets and versions
+COLUMNS = ["x0", "x1", "colour"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Twenty row groups in two files; a class and a category come in the last one only."""
+    path = tmp_path_factory.mktemp("rows")
+    rng = np.random.default_rng(11)
+    n = 1000
+    y = rng.integers(0, 2, n)
+    kind = np.array(["ash", "elm", "oak"])[np.where(np.arange(n) > 980, 2, y)]
+    colour = np.where(np.arange(n) == n - 1, "last", np.array(["red", "green"])[rng.integers(0, 2, n)])
+    x = rng.normal(size=(n, 2)) + y[:, None]
+    x[rng.random(x.shape) < 0.05] = np.nan
+    table = pa.table({"x0": pa.array(x[:, 0], from_pandas=True), "x1": x[:, 1], "colour": colour, "kind": kind})
+    for number in range(2):
+        pq.write_table(table.slice(500 * number, 500), path / f"{number}.parquet", row_group_size=50)
+    return path
+
+
+@pytest.fixture(scope="module")
+def client():
+    distributed = pytest.importorskip("distributed")
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as own,
+    ):
+        yield own
+
+
+@pytest.fixture(scope="module")
+def session():
+    sql = pytest.importorskip("pyspark.sql")
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+    own = builder.getOrCreate()
+    yield own
+    own.stop()
+
+
+def bits(model):
+    arrays = [stats.arrays()[0] for stats in model.statistics_.blocks] + [model.statistics_.sample.arrays()[0]]
+    return [(name, np.asarray(values).tobytes()) for own in arrays for name, values in sorted(own.items())]
+
+
+MODELS = [NaiveBayes(), GenerativeClassifier(keep_rows=200)]
+
+
+def assert_same_bits(model, folder, engine):
+    local = type(model)(**model.get_params()).fit_table(folder, "kind")
+    seen = []
+    other = type(model)(**model.get_params()).fit_table(folder, "kind", engine=engine, progress=seen.append)
+    assert bits(other) == bits(local)
+    assert other.classes_.tolist() == ["ash", "elm", "oak"]
+    assert (seen[-1].rows, seen[-1].total) == (1000, 1000)
+
+
+def assert_same_model(frame, folder, engine="auto"):
+    local = NaiveBayes().fit_table(folder, "kind")
+    other = NaiveBayes().fit_table(frame, "kind", engine=engine)
+    rows = pq.read_table(folder).select(COLUMNS)
+    np.testing.assert_allclose(other.predict_log_proba(rows), local.predict_log_proba(rows), atol=1e-11)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_dask_gives_the_same_bits(model, folder, needs, request):
+    needs("distributed")
+    assert_same_bits(model, folder, request.getfixturevalue("client"))
+
+
+def test_dask_by_address_its_frames_and_refusals(folder, needs, request):
+    needs("distributed", "dask.dataframe")
+    client = request.getfixturevalue("client")
+    import dask.dataframe as dd
+
+    frame = dd.from_pandas(pq.read_table(folder).to_pandas(), npartitions=7)
+    assert_same_model(frame, folder, client)
+    model = NaiveBayes().fit_table(folder, "kind", engine=client.scheduler.address)
+    assert bits(model) == bits(NaiveBayes().fit_table(folder, "kind"))
+    with pytest.raises(SourceError, match="a cluster needs files"):
+        NaiveBayes().fit_table(pq.read_table(folder), "kind", engine=client)
+    with pytest.raises(DataError, match=r"row group \d+: 'x0' has no label"):
+        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=client)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+def test_spark_gives_the_same_bits(model, folder, needs, request):
+    needs("pyspark", "pandas")
+    assert_same_bits(model, folder, request.getfixturevalue("session"))
+
+
+def test_spark_frames(folder, needs, request):
+    needs("pyspark", "pandas")
+    session = request.getfixturevalue("session")
+    assert_same_model(session.read.parquet(str(folder)), folder)
+    with pytest.raises(DataError, match=r"row group \d+: 'x0' has no label"):
+        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=session)
