@@ -176,11 +176,11 @@ def _uncertain(naive: float, lost: Array, judge: Judge) -> tuple[Note, ...]:
     error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (lost - mean) ** 2))
     notes = []
     if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
-        notes.append(f"without each row the weights of the members change it from {naive:.4f} to {mean:.4f} nats")
+        notes.append(f"{naive:.4f} nats if members keep their weights")
     if error > DOUBTFUL * mean:
-        notes.append(f"it is {mean:.4f} nats with a standard error of {error:.4f}")
-    what = "the leave-one-out loss is uncertain: on new rows it may differ by more than a tenth"
-    return (Note(what, "; ".join(notes)),) if notes else ()
+        notes.append(f"standard error {error:.4f} nats")
+    what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
+    return (Note(what, ", ".join(notes)),) if notes else ()
 
 
 def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
