@@ -322,7 +322,7 @@ def _settle(path: Path, types: dict[str, Any], others: bool) -> dict[str, Any]:
             for _ in _csv_reader(path, types):
                 pass
         except (pa.ArrowInvalid, SourceError) as error:
-            column = re.search(r"In CSV column #(\d+): CSV conversion error", str(error))
+            column = re.search(r"In CSV column #(\d+):(?: Row #\d+:)? CSV conversion error", str(error))
             if column is None:
                 raise SourceError.unreadable(repr(str(path)), error) from error
             name = _csv_reader(path, dict.fromkeys(types, pa.string())).schema.names[int(column[1])]
