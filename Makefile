@@ -10,6 +10,8 @@ LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-
 # The test requirements contain the demo's, so an environment that has them serves both.
 DEMO_ENV := $(if $(wildcard $(VENV)/.test),$(VENV)/.test,$(VENV)/.demo)
 DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
+# What `make engines` alone can import.
+CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -26,7 +28,7 @@ test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.test ## Run the tests, then every example in the code and in the documents
 	$(PY) -m pytest -n 2
-	$(PY) -m pytest -q -p no:randomly --doctest-modules $(DOC_FILES)
+	$(PY) -m pytest -q -p no:randomly --doctest-modules $(addprefix --ignore=,$(CLUSTERS)) $(DOC_FILES)
 
 engines: export OPENBLAS_NUM_THREADS := 1
 engines: export SUFFICE_CLUSTERS := 1
