@@ -35,6 +35,8 @@ from .rows import (
 BOUND = 2000
 RESERVED = 500  # shared out among the classes: so many rows stay even if all others have smaller hashes
 CHUNK_CELLS = 1 << 18
+CANDIDATES = 4  # times the bound: rows looked at closely
+PLENTY = 4  # times as many again: rows of a batch that is looked at in two steps
 ALL = np.iinfo(np.uint64).max
 
 
@@ -66,22 +68,16 @@ class Reservoir:
         bound: int = BOUND,
     ) -> Self:
         """Return the sample of a batch: encoded `rows` by block, class numbers `codes` (n,), row weights (n,)."""
-        n, salts = len(codes), level_keys(classes)[:-1]
-        cells = sum(map(_cells, rows))
-        chunks = list(row_chunks(n, max(CHUNK_CELLS * n // max(cells, 1), 64)))
-
-        def hashed(part: slice) -> Keys:
-            return _priority([take_rows(block, part) for block in rows], salts[codes[part]])
-
-        parts = list(parallel_map(hashed, chunks, cost=3.0 * cells))
-        priority = np.concatenate(parts) if parts else np.zeros(0, dtype=np.uint64)
-        limit = _limits(priority, codes, np.full(len(classes), ALL, dtype=np.uint64), bound)
-        kept = np.flatnonzero(priority <= limit[codes])
+        salts = level_keys(classes)[:-1]
+        some, priority = _candidates(rows, codes, salts, bound)
+        limit = _limits(priority, codes[some], np.full(len(classes), ALL, dtype=np.uint64), bound)
+        within = priority <= limit[codes[some]]
+        kept, priority = some[within], priority[within]
         own = tuple(compact(take_rows(block, kept)) for block in rows)
         identity = _identity(own, salts[codes[kept]])
         ones = np.ones(len(kept))
         own_weight = ones if weight is None else weight[kept].astype(np.float64)
-        found = cls(own, codes[kept].astype(np.int64), ones, own_weight, priority[kept], identity, limit, bound)
+        found = cls(own, codes[kept].astype(np.int64), ones, own_weight, priority, identity, limit, bound)
         return found._united()._bounded()
 
     def merge(self, other: Self) -> Self:
@@ -223,6 +219,56 @@ def _priority(rows: Sequence[Any], salts: Keys) -> Keys:
     return mixed(total)
 
 
+def _candidates(rows: Sequence[Any], codes: Codes, salts: Keys, bound: int) -> tuple[Codes, Keys]:
+    """Return the rows that may stay, all of a small batch, and their priorities.
+
+    Of a large one those are the rows with the smallest hashes, several times as many as can stay, and all rows of
+    classes that would have too few. If equal rows leave less, all rows are.
+    """
+    n, k = len(codes), len(salts)
+    few = bound and n > PLENTY * CANDIDATES * bound
+    most = np.uint64(ALL // n * CANDIDATES * bound) if few else ALL
+    index, priority = _hashed(rows, codes, salts, most)
+    if not few:
+        return index, priority
+    overall = _smallest(priority, bound)
+    if overall == ALL:
+        return _hashed(rows, codes, salts, ALL)
+    kept = np.flatnonzero(priority <= overall)
+    first = np.unique(priority[kept], return_index=True)[1]
+    scarce = np.bincount(codes[index[kept[first]]], minlength=k) < _reserved(k)
+    if not scarce.any():
+        return index, priority
+    rare, other = np.flatnonzero(scarce[codes]), ~scarce[codes[index]]
+    parts = [take_rows(block, rare) for block in rows]
+    more = _hashed(parts, codes[rare], salts, ALL)[1]
+    return np.concatenate([index[other], rare]), np.concatenate([priority[other], more])
+
+
+def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: Any) -> tuple[Codes, Keys]:
+    """Return the rows with priorities up to `most`, and these."""
+    n, cells = len(codes), sum(map(_cells, rows))
+    size = CHUNK_CELLS if any(is_sparse(block) for block in rows) else 8 * CHUNK_CELLS
+
+    def chosen(part: slice) -> tuple[Codes, Keys]:
+        priority = _priority([take_rows(block, part) for block in rows], salts[codes[part]])
+        if most == ALL:
+            return np.arange(part.start, part.start + len(priority)), priority
+        index = np.flatnonzero(priority <= most)
+        return index + part.start, priority[index]
+
+    chunks = row_chunks(n, max(size * n // max(cells, 1), 64))
+    parts = list(parallel_map(chosen, chunks, cost=3.0 * cells))
+    if not parts:
+        return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
+    return np.concatenate([index for index, _ in parts]), np.concatenate([priority for _, priority in parts])
+
+
+def _reserved(k: int) -> int:
+    """Return how many rows of each of k classes stay, if it has them."""
+    return max(2, min(25, RESERVED // max(k, 1)))
+
+
 def _identity(rows: Sequence[Any], salts: Keys) -> Keys:
     """Return the numbers (n,) by which rows are found again, from those of their classes."""
     identity = salts
@@ -249,7 +295,7 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     kept = np.flatnonzero(priority <= overall)
     first = np.unique(priority[kept], return_index=True)[1]
     held: NDArray[Any] = np.bincount(codes[kept[first]], minlength=len(limit))
-    reserved = max(2, min(25, RESERVED // len(limit))) if bound else 0
+    reserved = _reserved(len(limit)) if bound else 0
     scarce = held < reserved
     result[scarce] = limit[scarce]
     rare = np.flatnonzero(scarce[codes])

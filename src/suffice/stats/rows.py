@@ -120,7 +120,7 @@ def priorities(part: Any, seed: int) -> Keys:
     if isinstance(part, CodedColumns):
         total = np.zeros(part.rows, dtype=np.uint64)
         for levels, codes, factor in zip(part.levels, part.codes, factors, strict=True):
-            total += (level_keys(levels) * factor)[codes]
+            total += np.take(level_keys(levels) * factor, codes, mode="wrap")  # −1 is the last
         return total
     total = np.empty(len(part), dtype=np.uint64)
     step = max(HASH_CELLS // max(d, 1), 1)
