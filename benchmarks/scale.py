@@ -1,6 +1,6 @@
 """Fit a table in Parquet files against NumPy's load-then-compute: time, processor time, peak memory, in own processes.
 
-python benchmarks/scale.py --rows 2000000 --columns 20 --folder /tmp/scale
+python benchmarks/scale.py --rows 2000000 --columns 20 --folder scale-tables
 """
 
 from __future__ import annotations
