@@ -62,9 +62,10 @@ docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 
 lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
-	$(LOCK) --extra report --group test --group lint -o requirements/test.txt
+	$(LOCK) --extra report --extra sql --extra onnx --extra array --group test --group lint -o requirements/test.txt
 	$(LOCK) --constraints requirements/test.txt -o requirements/demo.txt
 	$(LOCK) --constraints requirements/test.txt --group test --group engines -o requirements/engines.txt
+	$(LOCK) --constraints requirements/test.txt --extra report --group test --group browser -o requirements/browser.txt
 	$(LOCK) --constraints requirements/test.txt --extra report --group docs -o requirements/docs.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
@@ -82,7 +83,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # A stamp is older than its requirement file when that file changed: the pinned versions are then installed again.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
