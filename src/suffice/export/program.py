@@ -1,9 +1,9 @@
 """A fitted model as plain data: everything needed to score a row, and nothing else. Exports are written from it.
 
-A `Program` is a list of *columns* (what a row has), *codes* and *readings* (what is read off a row), *terms* (what these
-add to the log density of each class) and the rule that combines them. `lower.lower(model)` makes it of any estimator,
-`evaluate.evaluate(program, table)` runs it in NumPy. Letters in shapes: `k` classes, `m` components, `d` the readings
-of one term, `g` covariances (one per component, or one for all), `L` levels.
+A `Program` is a list of *columns* (what a row has), *codes* and *readings* (what is read off a row), *terms* (what
+these add to the log density of each class) and the rule that combines them. `lower.lower(model)` makes it of any
+estimator, `evaluate.evaluate(program, table)` runs it in NumPy. Letters in shapes: `k` classes, `m` components, `d` the
+readings of one term, `g` covariances (one per component, or one for all), `L` levels.
 
 Columns
     `Column(name, kind, levels)`: "number" (float64, NaN missing), "truth" (a truth value read as the number 0 or 1)
@@ -13,7 +13,7 @@ Codes: one whole number per row, −1 where the cell is missing
     `Code(column, levels)`       number of the level, L where it is none of the levels
     `Bin(reading, cuts)`         how many cuts are at most the number (`searchsorted`, side="right")
 
-Readings: one number per row, NaN where missing (nothing but `Indicator` and `Projected` ever turns missing into a number)
+Readings: one number per row, NaN where missing (only `Indicator` and `Projected` ever turn missing into a number)
     `Number(column)`             the cell; a truth value is 0 or 1
     `Scaled(reading, centre, scale)`            (x − centre) / scale
     `Interpolated(reading, knots, values, low, high)`  linear between knots (the value if there is one knot); beyond the
@@ -40,8 +40,8 @@ class has order 0): see `Program`.
 Combination
     score_k = log_prior_k + Σ over `joint` of terms; log p(x) = log Σ_k exp(score_k) over classes of order 0;
     without a stack the posterior is softmax(score) over the classes of least order.
-    `Stack`: η_k = offset_k + Σ weight_t (F_t,k − mean over classes of F_t), log posterior = log((1 − floor) softmax(η)_k
-    + floor · π_k); a row in which no known cell says anything has the posterior `shares`. Its terms have no zeros.
+    `Stack`: η_k = offset_k + Σ weight_t (F_t,k − mean over classes of F_t), posterior = (1 − floor) softmax(η)_k
+    + floor · π_k; a row in which no known cell says anything has the posterior `shares`. Its terms have no zeros.
 The label is the first class of largest posterior.
 """
 
@@ -57,7 +57,7 @@ from ..schema import Level, Name
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of the table: its name (a position if the model's table had no names) and "number", "truth" or "category".
+    """A column of the table: its name (a position if the table had no names) and "number", "truth" or "category".
 
     `levels` are all that the model knows of a category, typed; empty for numbers and truth values.
     """
