@@ -129,7 +129,7 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
     pool = scores.weighted(stack.terms, stack.weight)
     if pool is None:
         pool = g.filled(0.0, g.size(scores.readings.first(), 0), len(stack.offset))
-    posterior = g.op("Softmax", pool + stack.offset, axis=1) * (1.0 - stack.floor) + stack.floor * np.exp(stack.prior)
+    posterior = g.op("Softmax", pool + stack.offset, axis=1) * (1.0 - stack.floor) + stack.floor * stack.prior
     readings, program = scores.readings, scores.readings.program
     known = []
     if stack.known_readings:
