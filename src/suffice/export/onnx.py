@@ -34,14 +34,18 @@ def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
     g.reserve([own.name for own in readings.inputs] + list(OUTPUTS))
     scores = _Scores(g, readings)
     joint = _joint(g, scores)
-    posterior = _posterior(g, program, joint) if program.stack is None else _pooled(g, scores, program.stack)
+    if program.stack is None:
+        ranked = _ranked(g, program, joint)  # ties are ties here; the exponential need not keep them
+        posterior = g.op("Softmax", ranked, axis=1)
+    else:
+        ranked = posterior = _pooled(g, scores, program.stack)
     density = joint.log
     if joint.order is not None:
         density = g.where(g.op("Greater", joint.order, 0.0), -np.inf, joint.log)
     labels, kind = _labels(program.classes)
     k = len(program.classes)
     outputs = [
-        g.output("label", g.take(labels, g.op("ArgMax", posterior, axis=1, keepdims=0)), kind, ["n"]),
+        g.output("label", g.take(labels, g.op("ArgMax", ranked, axis=1, keepdims=0)), kind, ["n"]),
         g.output("probabilities", posterior, FLOATS[dtype], ["n", k]),
         g.output("log_density", g.logsumexp(density, 1), FLOATS[dtype], ["n"]),
     ]
@@ -110,14 +114,13 @@ def _joint(g: Graph, scores: _Scores) -> Score:
     return Score(base + program.log_prior, order)
 
 
-def _posterior(g: Graph, program: Program, joint: Score) -> Value:
-    """Return p(class | x): of the classes whose density vanishes slowest; the prior where all have density zero."""
+def _ranked(g: Graph, program: Program, joint: Score) -> Value:
+    """Return the joints of the classes whose density vanishes slowest; the prior where all have density zero."""
     score = joint.log
     if joint.order is not None:
         order = g.where(_is_zero(g, score), np.inf, joint.order)
         score = g.where(g.op("Equal", order, g.min(order, 1)), score, -np.inf)
-    score = g.where(_is_zero(g, g.max(score, 1)), program.log_prior, score)
-    return g.op("Softmax", score, axis=1)
+    return g.where(_is_zero(g, g.max(score, 1)), program.log_prior, score)
 
 
 def _is_zero(g: Graph, score: Value) -> Value:

@@ -17,6 +17,7 @@ from .._arrays import np
 
 OPSET = 21
 ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 4
+CHUNK_CELLS = 1 << 21  # numbers that one term makes of a batch at a time
 IR_VERSION = 10  # the newest that the runtimes of the last years read
 FLOATS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 
@@ -149,16 +150,21 @@ class Graph:
         graph = self._body(lambda: body(*entries), entries)
         return self.op("Scan", *sequences, body=graph, num_scan_inputs=len(sequences))
 
-    def by_chunks(self, body: Callable[[Value], Value], x: Value, rows: int, columns: int) -> Value:
-        """Return body(x) (n, k) of a matrix x (n, columns), so many rows at a time; zeros fill up the last chunk."""
-        n = self.rows(x)
-        size = self.op("Max", self.op("Min", n, rows), 1)
-        chunks = self.op("Max", self.op("Div", n + size - 1, size), 1)
-        pads = self.join([np.array([0, 0]), self.shape(chunks * size - n), np.array([0])], 0)
-        found = self.scan(body, self.reshape(self.op("Pad", x, pads), chunks, size, columns))
-        k = self.size(found, -1)
-        flat = self.reshape(found, chunks * size, k)
-        return self.op("Slice", flat, np.array([0]), self.shape(n), np.array([0]))
+    def bounded(self, body: Callable[[Value], Value], x: Value, columns: int, cells: int) -> Value:
+        """Return body(x) (n, k) of a matrix x (n, columns), in chunks of rows where n is large.
+
+        `cells` is how many numbers the body makes of one row; zeros fill up the last chunk.
+        """
+        n, rows = self.rows(x), max(64, CHUNK_CELLS // max(cells, 1))
+
+        def chunked() -> Value:
+            chunks = self.op("Div", n + (rows - 1), rows)
+            pads = self.join([np.array([0, 0]), self.shape(chunks * rows - n), np.array([0])], 0)
+            found = self.scan(body, self.reshape(self.op("Pad", x, pads), chunks, rows, columns))
+            flat = self.reshape(found, chunks * rows, self.size(found, -1))
+            return self.op("Slice", flat, np.array([0]), self.shape(n), np.array([0]))
+
+        return self.either(self.op("Greater", n, rows), chunked, lambda: body(x))
 
     def _body(self, make: Callable[[], Value], inputs: Sequence[Value] = ()) -> onnx.GraphProto:
         self._scopes.append([])
@@ -237,6 +243,10 @@ class Graph:
     def where(self, condition: Value, x: Any, y: Any) -> Value:
         """Return x where the condition holds, else y."""
         return self.op("Where", condition, x, y)
+
+    def known_or(self, x: Value, value: Any) -> Value:
+        """Return x with NaN replaced."""
+        return self.where(self.op("IsNaN", x), value, x)
 
     def cast(self, x: Value, dtype: str | None = None) -> Value:
         """Return x as floats of a dtype, this graph's if not given."""

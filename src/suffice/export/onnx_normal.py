@@ -30,10 +30,9 @@ def normal(g: Graph, term: Normal, x: Value) -> Value:
     if not d:
         return g.filled(0.0, g.size(x, 0), m)
     spread = term.spread
+    scores = g.bounded(lambda part: _finish(g, term, _complete(g, term, part)), x, d, 2 * m * d)
     if isinstance(spread, Independent):
-        return _finish(g, term, _independent(g, term, spread, x))
-    complete = _dense(g, term, spread, x) if isinstance(spread, Dense) else _factors(g, term, spread, x)
-    scores = _finish(g, term, complete)
+        return scores
     size = d if isinstance(spread, Dense) else max(own.shape[1] for own in spread.loadings)
     width = len(_matrices(spread)) * (size * size + (0 if isinstance(spread, Dense) else size * d))
 
@@ -79,6 +78,14 @@ def _finish(g: Graph, term: Normal, found: Measured) -> Value:
         decay = heavy if not endless.any() else g.where(endless, decay, heavy)
     base = constant - 0.5 * log_det if whole else constant - log_det * 0.5
     return g.value(base) - decay
+
+
+def _complete(g: Graph, term: Normal, x: Value) -> Measured:
+    """Return distances of rows without missing cells; for independent readings of all rows."""
+    spread = term.spread
+    if isinstance(spread, Independent):
+        return _independent(g, term, spread, x)
+    return _dense(g, term, spread, x) if isinstance(spread, Dense) else _factors(g, term, spread, x)
 
 
 def _far_apart(g: Graph, targets: Array) -> bool:
@@ -187,7 +194,7 @@ def _marginal_dense(g: Graph, term: Normal, spread: Dense, tiles: Tiles) -> Meas
 
 
 def _observed_only(g: Graph, z: Value, seen: Value) -> Value:
-    return g.where(g.op("IsNaN", z), 0.0, z) * seen
+    return g.known_or(z, 0.0) * seen
 
 
 def _batch_last(g: Graph, matrix: Value, d: int, count: int) -> Value:

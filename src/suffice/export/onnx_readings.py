@@ -229,11 +229,7 @@ class Readings:
 
     def _projected(self, run: list[Projected]) -> Value:
         cells = self.block(run[0].readings)
-        return self.known_or_zero(cells) @ np.column_stack([own.weight for own in run])
-
-    def known_or_zero(self, cells: Value) -> Value:
-        """Return cells with 0 where missing."""
-        return self.g.where(self.g.op("IsNaN", cells), 0.0, cells)
+        return self.g.known_or(cells, 0.0) @ np.column_stack([own.weight for own in run])
 
 
 def _with_ends(own: Interpolated) -> tuple[Any, Any]:

@@ -12,7 +12,6 @@ from .program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table,
 
 BIG = {"float64": 1e8, "float32": 1e4}  # 1 + a² is a² in floating point from here on
 FACTORIALS = 32  # log x! of smaller counts are looked up; from here on Stirling's series is exact to rounding
-PAIR_CELLS = 1 << 22  # numbers of one table of pairs, rows × levels, at a time
 
 
 class Score(NamedTuple):
@@ -35,7 +34,10 @@ def term_score(g: Graph, readings: Readings, term: Term) -> Score:
     if isinstance(term, Mixture):
         return Score(mixture(g, term, readings.block(term.parts.readings)))
     x = readings.block(term.readings)
-    return Score(normal(g, term, x) if isinstance(term, Normal) else _location_scale(g, term, x))
+    if isinstance(term, Normal):
+        return Score(normal(g, term, x))
+    k, d = term.location.shape
+    return Score(g.bounded(lambda part: _location_scale(g, term, part), x, d, k * d))
 
 
 def _table(g: Graph, readings: Readings, term: Table) -> Score:
@@ -76,7 +78,7 @@ def _square(x: Value) -> Value:
 
 def _counts(g: Graph, readings: Readings, term: Counts) -> Score:
     x = readings.block(term.readings)
-    cells = readings.known_or_zero(x)
+    cells = g.known_or(x, 0.0)
     known = g.cast(g.op("Not", g.op("IsNaN", x)))
     log = _linear(cells, known, term.per_count, term.per_cell)
     if term.log_factorial:
@@ -112,6 +114,11 @@ def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Any) -> Value:
     intervals together give the term everywhere.
     """
     x = readings.block([term.reading for term in terms])
+    intervals = sum(len(term.knots) - 1 for term in terms)
+    return g.bounded(lambda part: _hats(g, terms, weight, part), x, len(terms), 2 * intervals)
+
+
+def _hats(g: Graph, terms: list[Hats], weight: Any, x: Value) -> Value:
     known = g.cast(g.op("Not", g.op("IsNaN", x)))
     first = np.stack([w * term.values[:, 0] for term, w in zip(terms, weight, strict=True)])
     score = known @ first
@@ -121,7 +128,7 @@ def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Any) -> Value:
     low = np.concatenate([term.knots[:-1] for term in terms])
     wide = np.concatenate([np.diff(term.knots) for term in terms])
     steps = np.concatenate([w * np.diff(term.values, axis=1).T for term, w in zip(terms, weight, strict=True)])
-    cells = readings.known_or_zero(x)
+    cells = g.known_or(x, 0.0)
     along = (g.take(cells, np.array(owner), axis=1) - low) / wide
     share = g.op("Clip", along, 0.0, 1.0) * g.take(known, np.array(owner), axis=1)
     return score + share @ steps
@@ -149,4 +156,4 @@ def _pairs(g: Graph, codes: Value, term: Pairs) -> Value:
             found.append(g.unsqueeze(g.where(g.op("Greater", parents, 0.0), mean, 0.0), 1))
         return g.join(found, 1)
 
-    return g.by_chunks(score, levels, max(1, PAIR_CELLS // (size + 1)), p)
+    return g.bounded(score, levels, p, 2 * size)
