@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from typing import Any
 
-from ..._arrays import np
+from ..._arrays import Array, np
 from ...errors import ExportError, SettingError
 
 try:
@@ -145,7 +145,7 @@ def where_known(column: str, text: str, otherwise: str = "0.0e0") -> str:
     return f"CASE WHEN {column} IS NULL THEN {otherwise} ELSE {text} END"
 
 
-def piecewise(x: str, cuts: Sequence[float], pieces: Sequence[str]) -> str:
+def piecewise(x: str, cuts: Sequence[float] | Array, pieces: Sequence[str]) -> str:
     """Return pieces[i] for the number i of ascending cuts that are at most x, found by halving."""
     if not len(cuts):
         return pieces[0]
