@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import shutil
@@ -38,7 +39,7 @@ def run_sqlite(sql: str, rows: Any) -> Any:
         return pd.DataFrame(answer.fetchall(), columns=[column[0] for column in answer.description])
 
 
-def sqlite_counts() -> str:
+def sqlite_lacks() -> str:
     """Return why this SQLite cannot run the queries, or nothing."""
     with sqlite3.connect(":memory:") as connection:
         try:
@@ -96,12 +97,22 @@ class Postgres:
             "-",
             text=script,
         )
-        return pd.read_csv(io.StringIO(answer), keep_default_na=False, na_values=[""], float_precision="round_trip")
+        header, *found = csv.reader(io.StringIO(answer))
+        k = len(header) - header.index(_first_answer(header, rows)) - 2
+        cells = [
+            [None if i >= len(line) - k - 1 and not cell else cell for i, cell in enumerate(line)] for line in found
+        ]
+        return pd.DataFrame(cells, columns=header)
 
     def stop(self) -> None:
         """Stop the server and remove its folder."""
         self._call("pg_ctl", "-D", str(self.home / "data"), "-m", "immediate", "stop")
         shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _first_answer(header: list[str], rows: Any) -> str:
+    """Return the name of the column that follows those of the table."""
+    return header[len(rows.columns)]
 
 
 def _quoted(name: str) -> str:
