@@ -98,21 +98,14 @@ class Postgres:
             text=script,
         )
         header, *found = csv.reader(io.StringIO(answer))
-        k = len(header) - header.index(_first_answer(header, rows)) - 2
-        cells = [
-            [None if i >= len(line) - k - 1 and not cell else cell for i, cell in enumerate(line)] for line in found
-        ]
+        label = len(rows.columns)  # whose text may be empty; numbers that are not there are
+        cells = [[None if i > label and not cell else cell for i, cell in enumerate(line)] for line in found]
         return pd.DataFrame(cells, columns=header)
 
     def stop(self) -> None:
         """Stop the server and remove its folder."""
         self._call("pg_ctl", "-D", str(self.home / "data"), "-m", "immediate", "stop")
         shutil.rmtree(self.home, ignore_errors=True)
-
-
-def _first_answer(header: list[str], rows: Any) -> str:
-    """Return the name of the column that follows those of the table."""
-    return header[len(rows.columns)]
 
 
 def _quoted(name: str) -> str:

@@ -127,7 +127,8 @@ class Normals:
         known = self.stages.name()
         d = len(self.term.readings)
         count = [f"CASE WHEN {self._x(j)} IS NULL THEN 0 ELSE 1 END" for j in range(d)]
-        self.stages.add({known: total(count) if self.exact else str(d)})
+        whole = not self.exact and not isinstance(self.term.spread, Independent)
+        self.stages.add({known: str(d) if whole else total(count)})
         out = {c: self.stages.name() for c in q}
         new = {out[c]: f"{self._constant(c, known)} - 0.5e0 * {h[c]} - {self._decay(c, q[c], known)}" for c in q}
         gone = [known, *q.values(), *(name for name in h.values() if name in self.stages.columns)]
