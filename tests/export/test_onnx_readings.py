@@ -78,7 +78,13 @@ def test_levels_that_are_numbers() -> None:
 
 def test_mixed_blocks_keep_their_order(cells: Any) -> None:
     """Readings of several kinds side by side; what is projected counts missing cells as 0."""
-    readings = (Number(1), Scaled(0, 2.0, 4.0), Number(0), Projected((0, 2), np.array([1.0, -3.0])), Scaled(3, 1.0, 2.0))
+    readings = (
+        Number(1),
+        Scaled(0, 2.0, 4.0),
+        Number(0),
+        Projected((0, 2), np.array([1.0, -3.0])),
+        Scaled(3, 1.0, 2.0),
+    )
     found = program(2, (), readings)
     x, y = cells.T
     weighted = np.nan_to_num(y) - 3.0 * np.nan_to_num(x)
