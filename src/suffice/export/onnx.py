@@ -181,8 +181,8 @@ def _description(program: Program) -> str:
     return (
         f"{program.estimator} of suffice, {len(program.columns)} columns, {len(program.classes)} classes. Inputs: one "
         "row per entry of the first axis; a missing cell is NaN, in columns of text the text that the metadata "
-        "`columns` gives. Outputs: label (n,), the most probable class; probabilities (n, k) in the order of the metadata "
-        "`classes`; log_density (n,), log p(x) of the known cells in nats."
+        "`columns` gives. Outputs: label (n,), the most probable class; probabilities (n, k) in the order of the "
+        "metadata `classes`; log_density (n,), log p(x) of the known cells in nats."
     )
 
 
