@@ -39,7 +39,7 @@ def normal(g: Graph, term: Normal, x: Value) -> Value:
         width = sum(own.shape[1] * (own.shape[1] + d) for own in spread.loadings)
 
     def cells_per_tile(rows: Value) -> Value:
-        return rows * int(2 * m * d) + width
+        return rows * int(2 * m * d) + int(width)
 
     def score(tiles: Tiles) -> Value:
         with g.floats("float64"):  # a singular block would cost single precision all its digits
