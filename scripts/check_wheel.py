@@ -70,8 +70,8 @@ def advice() -> list[str]:
     asked: dict[str, Callable[[], object]] = {
         "report": lambda: model.to_html("page.html"),
         "parquet": lambda: GaussianDiscriminant().fit_table("rows.parquet", "y"),
-        "sql": lambda: model.to_sql(),
-        "onnx": lambda: model.to_onnx(),
+        "sql": model.to_sql,
+        "onnx": model.to_onnx,
     }
     wrong = []
     Path("rows.parquet").write_bytes(b"PAR1")
