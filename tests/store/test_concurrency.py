@@ -23,7 +23,7 @@ KILLS = int(os.environ.get("SUFFICE_KILLS", "0")) or 6
         lambda: GaussianDiscriminant(),
         lambda: GaussianDiscriminant("diagonal", shared=True),
         lambda: NaiveBayes(),
-        lambda: MixtureDiscriminant(n_components=2),
+        lambda: MixtureDiscriminant(n_components=2, random_state=0),
         lambda: GenerativeClassifier(),
     ],
     ids=["full", "shared diagonal", "naive bayes", "mixture", "automatic"],
