@@ -16,7 +16,7 @@ from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
 from ._common import DropIn, Estimated, attribute
 
 
-class _Discriminant(DropIn, GaussianDiscriminant):  # type: ignore[misc]
+class _Discriminant(DropIn, GaussianDiscriminant):
     """LDA and QDA: scikit-learn's shrinkage, and covariances estimated by an object of the user's."""
 
     _closed_form = property(lambda self: self.covariance_estimator is None and not self._is_changed)
@@ -63,10 +63,15 @@ class _Discriminant(DropIn, GaussianDiscriminant):  # type: ignore[misc]
             statistics = replace(statistics, blocks=(replace(stats, complete=stats.complete.dense()),))
         model, notes = super()._estimate(statistics, plan, schema, **told)
         gaussian: Any = model.density.blocks[0]
-        if self._is_changed:
+        if self._is_changed and gaussian.used:
             changed = self._changed(gaussian.covariance.dense(), np.exp(model.log_prior))
             model = replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed)),)))
         return model, notes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.shrinkage != "auto" and self.covariance_estimator is None
+        return tags
 
 
 class LinearDiscriminantAnalysis(_Discriminant):
@@ -104,7 +109,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
     def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
         k, most = len(statistics.classes), min(len(statistics.classes) - 1, len(schema))
         if statistics.rows == k:
-            raise DataError(f"The number of samples must be more than the number of classes; both are {k}.")
+            raise DataError("The number of samples must be more than the number of classes, not 1 sample for each.")
         if self.n_components is not None and self.n_components > most:
             raise SettingError(f"n_components cannot be larger than min(n_features, n_classes - 1), here {most}.")
         return super()._estimate(statistics, plan, schema, **told)
@@ -119,7 +124,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
         return np.asarray(self.priors_ @ self.means_)
 
     def _origin(self) -> Array:
-        return self._mean() * (self.solver == "svd")
+        return np.asarray(self._mean() * (self.solver == "svd"))
 
     xbar_ = attribute("the overall mean (d,)", lambda model: model._mean(), lambda model: model.solver == "svd")
     _has_axes = staticmethod(lambda model: model.solver != "lsqr")
@@ -164,7 +169,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
 
     def decision_function(self, X: Any) -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
-        scores = self._linear_scores(X, self._mean() if len(self.classes_) == 2 else self._origin())
+        scores = self._linear_scores(X, self._mean() if len(self.priors_) == 2 else self._origin())
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
 

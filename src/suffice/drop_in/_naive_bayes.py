@@ -22,7 +22,7 @@ from ._common import DropIn, Estimated, attribute
 RAISED = "raised every variance"
 
 
-class _NaiveBayes(DropIn, NaiveBayes):  # type: ignore[misc]
+class _NaiveBayes(DropIn, NaiveBayes):
     class_count_ = attribute("the weight of each class (k,)", lambda model: model.statistics_.weight.copy())
 
 
@@ -108,6 +108,8 @@ class _DiscreteNB(_NaiveBayes):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.categorical = self.families == "categorical"
+        tags.input_tags.positive_only = self.families != "bernoulli"
+        tags.classifier_tags.poor_score = True
         return tags
 
 

@@ -263,7 +263,7 @@ class GaussianDiscriminant(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
-        if not self.shared:
+        if not self._fitted_shared:
             tags.transformer_tags = None
         return tags
 
