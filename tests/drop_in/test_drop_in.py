@@ -182,6 +182,7 @@ def test_qda_numbers(name, settings):
         assert_allclose(np.abs(a), np.abs(b), atol=1e-7)
 
 
+@needs_1_9_1
 def test_qda_mends_what_theirs_refuses():
     X = np.array([[0.0, 0.0], [1.0, 2.0], [2.0, 4.0], [7.0, 1.0], [5.0, 9.0], [6.0, 3.0], [20.0, 20.0]])
     y = np.array([0, 0, 0, 1, 1, 1, 2])
