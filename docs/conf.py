@@ -27,7 +27,6 @@ extensions = [
     "sphinx_design",
 ]
 exclude_patterns = ["_build"]
-suppress_warnings = ["toc.empty_glob"]  # a section may have pages that are not there yet
 default_role = "code"
 nitpicky = False
 
@@ -38,6 +37,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -53,7 +53,9 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 7,
 }
-html_sidebars = {"index": [], "**": ["sidebar-nav-bs"]}
+html_static_path = ["_static"]
+html_css_files = ["suffice.css"]
+html_sidebars = {"index": [], "start": [], "search": [], "genindex": [], "**": ["sidebar-nav-bs"]}
 
 
 def skip_inherited_from_others(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
@@ -86,8 +88,14 @@ def draw_pictures(app: Any) -> None:
                     exec(compile(example.source, str(page), "single"), names)
 
 
+def close_examples(app: Any, name: str, source: list[str]) -> None:
+    """Leave out the blank line that ends an example in the files, where it ends what is expected."""
+    source[0] = re.sub(r"\n\n```(?=\n)", "\n```", source[0])
+
+
 def setup(app: Any) -> None:
     """Connect the functions above; docstrings are read after numpydoc has shaped them."""
+    app.connect("source-read", close_examples)
     app.connect("builder-inited", draw_pictures)
     app.connect("autodoc-skip-member", skip_inherited_from_others)
     app.connect("autodoc-process-docstring", read_as_plain_text, priority=900)
