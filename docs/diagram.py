@@ -1,4 +1,4 @@
-"""Draw docs/how-it-works.png, how the numbers of a table become answers: python docs/diagram.py."""
+"""Draw docs/how-it-works*.png, how the numbers of a table become answers: python docs/diagram.py."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from suffice.plots._style import color, marker
 
 PAIR = ["flipper_length_mm", "bill_length_mm"]
 GREY = "#555555"
+STEPS = ["rows", "statistics", "joint density", "answers"]
+VERBS = ["summarize", "estimate", "ask"]
 ANSWERS = [
     ("which class?", "predict_proba"),
     ("what is in the empty cell?", "impute"),
@@ -51,13 +53,11 @@ def write_answers(axes: Any) -> None:
         )
 
 
-def main() -> None:
-    """Draw the picture and save it in a small file."""
+def draw(axes: Any, titles: Any) -> None:
+    """Fill four panels, in the order of the way from rows to answers."""
     penguins = pd.read_csv(penguins_path()).dropna(subset=PAIR)
     X, y = penguins[PAIR], penguins["species"]
     model = GaussianDiscriminant().fit(X, y)
-    figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), width_ratios=[1, 0.75, 1, 0.85])
-    figure.subplots_adjust(left=0.045, right=0.995, bottom=0.16, top=0.86, wspace=0.36)
     for i, name in enumerate(model.classes_):
         axes[0].scatter(*X[y == name].to_numpy().T, s=10, color=color(i), marker=marker(i), alpha=0.7)
     ClassEllipsesDisplay.from_estimator(model, X, y, columns=PAIR, ax=axes[2], legend=False, fill=True)
@@ -65,19 +65,35 @@ def main() -> None:
         plane.set(xlabel="flipper length, mm", ylabel="bill length, mm")
     write_statistics(axes[1], model)
     write_answers(axes[3])
-    for place, title in zip(axes, ["rows", "statistics", "joint density", "answers"], strict=True):
+    for place, title in zip(axes, titles, strict=True):
         place.set_title(title, fontsize=13, fontweight="bold")
+
+
+def save(figure: Any, name: str) -> None:
+    """Save a figure in a small file."""
+    path = Path(__file__).with_name(name)
+    figure.savefig(path, dpi=110)
+    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def main() -> None:
+    """Draw the picture in one row, and in two rows for narrow screens."""
+    figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), width_ratios=[1, 0.75, 1, 0.85])
+    figure.subplots_adjust(left=0.045, right=0.995, bottom=0.16, top=0.86, wspace=0.36)
+    draw(axes, STEPS)
     boxes = [place.get_position() for place in axes]
-    for left, right, word in zip(boxes[:-1], boxes[1:], ["summarize", "estimate", "ask"], strict=True):
+    for left, right, word in zip(boxes[:-1], boxes[1:], VERBS, strict=True):
         x = np.array([left.x0 + left.width / 2 + 0.065, right.x0 + right.width / 2 - 0.065])
         arrow = {"arrowstyle": "-|>", "color": GREY, "lw": 1.5}
         figure.add_artist(
             plt.Annotation("", (x[1], 0.915), (x[0], 0.915), "figure fraction", "figure fraction", arrowprops=arrow)
         )
         figure.text(x.mean(), 0.935, word, ha="center", color=GREY, fontsize=10, style="italic")
-    path = Path(__file__).with_name("how-it-works.png")
-    figure.savefig(path, dpi=110)
-    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+    save(figure, "how-it-works.png")
+    figure, axes = plt.subplots(2, 2, figsize=(5.6, 6.2), width_ratios=[1, 0.8])
+    figure.subplots_adjust(left=0.105, right=0.99, bottom=0.075, top=0.95, wspace=0.2, hspace=0.32)
+    draw(axes.ravel(), [f"{i + 1}. {step}" for i, step in enumerate(STEPS)])
+    save(figure, "how-it-works-narrow.png")
 
 
 if __name__ == "__main__":
