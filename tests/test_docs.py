@@ -144,6 +144,34 @@ def test_classifiers_have_whole_docstrings(name: str) -> None:
     assert [key for key in parameters if not re.search(rf"^(.*, )?{key}\b.*", stated, re.MULTILINE)] == []
 
 
+def documented() -> list[tuple[str, str]]:
+    """(name, docstring) of every public function, class and method of ours."""
+    found = {}
+    for module in (import_module(name) for name in MODULES):
+        for name in getattr(module, "__all__", None) or ["penguins_path"]:
+            value = getattr(module, name)
+            methods = inspect.getmembers(value, callable) if inspect.isclass(value) else []
+            for key, each in [(name, value), *((f"{name}.{key}", method) for key, method in methods if key[0] != "_")]:
+                if (getattr(each, "__module__", None) or "").startswith("suffice"):
+                    found.setdefault(inspect.getdoc(each) or "", f"{module.__name__}.{key}")
+    return sorted((name, text) for text, name in found.items())
+
+
+@pytest.mark.parametrize(("name", "text"), documented(), ids=lambda value: value if "\n" not in value else "")
+def test_docstrings_list_parameters_by_name(name: str, text: str) -> None:
+    """A sentence among the parameters would be shown as the name of one."""
+    assert text, f"{name} has no docstring"
+    parts = re.split(r"^([A-Z][\w ]+)\n-{3,}\n", text, flags=re.MULTILINE)
+    for section, body in zip(parts[1::2], parts[2::2], strict=True):
+        if section in ("Parameters", "Attributes"):
+            strange = [
+                line
+                for line in body.splitlines()
+                if line and line[0] != " " and not re.match(r"\*{0,2}\w+(, \*{0,2}\w+)*( : .*)?$", line)
+            ]
+            assert strange == [], f"{section} of {name}"
+
+
 def test_every_error_has_a_docstring() -> None:
     errors = import_module("suffice.errors")
     public = [value for key, value in vars(errors).items() if inspect.isclass(value) and key.endswith("Error")]
