@@ -11,6 +11,7 @@ import shlex
 import shutil
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -109,7 +110,7 @@ def test_a_wrong_command_does_not_parse(line: str) -> None:
         build().parse_args(line.split(), exit_on_error=False, print_error=False)
 
 
-MODULES = ("suffice", "suffice.plots", "suffice.testing", "suffice.datasets")
+MODULES = ["suffice", "suffice.plots", "suffice.testing", "suffice.datasets", *filter(find_spec, ["suffice.drop_in"])]
 
 
 @pytest.mark.parametrize("module", MODULES)
