@@ -67,16 +67,36 @@ class GaussianDiscriminant(
 
     Attributes
     ----------
-    classes_ : (k,) labels; priors_ : (k,) class priors π; means_ : (k, d) class means μ.
-    covariances_ : (k, d, d), or (d, d) when shared. A column that never varies has zeros.
-    statistics_ : the sufficient statistics; model_ : the joint model; notes_ : what was repaired.
-    shrinkage_ : only when shrinkage="loo": the RDA it chose.
-    coef_, intercept_ : only when shared, without a prior: (k, d) and (k,), or (1, d) and (1,) for two classes, with
-        posterior = softmax(X @ coef_.T + intercept_), or the sigmoid for two classes.
+    classes_ : array (k,)
+        Class labels, in the order of every result's columns.
+    priors_ : array (k,)
+        Class priors π.
+    means_ : array (k, d)
+        Class means μ.
+    covariances_ : array (k, d, d), or (d, d) when shared
+        Covariances Σ. A column that never varies has zeros.
+    coef_ : array (k, d), or (1, d) for two classes
+        Only when shared, without a prior: posterior = softmax(X @ coef_.T + intercept_), for two classes the sigmoid.
+    intercept_ : array (k,), or (1,) for two classes
+        As `coef_`.
+    shrinkage_ : RDA
+        Only when shrinkage="loo": the amounts it chose.
+    statistics_ : ByClass
+        The sufficient statistics, from which everything else is estimated.
+    model_ : JointModel
+        The joint model p(x, y).
+    notes_ : list of Note
+        What was repaired, by how much and why.
 
-    Notes
-    -----
-    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2nd ed.), section 4.3; Friedman (1989),
+    See Also
+    --------
+    NaiveBayes : Columns of all kinds, independent given the class.
+    MixtureDiscriminant : Several Gaussians per class.
+    GenerativeClassifier : No settings.
+
+    References
+    ----------
+    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2nd ed.), section 4.3. Friedman (1989),
     doi:10.1080/01621459.1989.10478752, for shrinkage.
 
     Examples
