@@ -19,7 +19,7 @@ def explain(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    top: Annotated[int, Parameter(metavar="N", validator=Between(gte=1))] = 3,
+    top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Say of each row which columns speak for its class against the next most probable one.
@@ -40,6 +40,10 @@ def explain(
         File to write, in the format of its ending; lines of text on stdout if not given.
     top
         How many columns a line of text names.
+
+    Examples
+    --------
+    $ suffice explain penguins.suffice new-penguins.csv --top 2
     """
     if output is not None:
         file_format(output)

@@ -22,8 +22,10 @@ def impute(
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
     target: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
-    draws: Annotated[int | None, Parameter(metavar="N", validator=Between(gte=1))] = None,
-    seed: Annotated[int | None, Parameter(metavar="SEED", validator=Between(gte=0, lt=2**32))] = None,
+    draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
+    seed: Annotated[
+        int | None, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
+    ] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Fill the missing cells of a table, from what is observed in each row.
@@ -42,10 +44,15 @@ def impute(
     target
         Column of class labels, where they are known: such rows are filled from their class alone.
     draws
-        Multiple imputation: the table N times over, with cells drawn from their conditional distribution, and a
-        column `draw` from 1 to N in front.
+        Multiple imputation: the table this many times over, with cells drawn from their conditional distribution, and a
+        column `draw`, from 1, in front.
     seed
         Start of the random draws; the same seed gives the same draws.
+
+    Examples
+    --------
+    $ suffice impute penguins.suffice new-penguins.csv -o filled.csv
+    $ suffice impute penguins.suffice new-penguins.csv --draws 5 --seed 1
     """
     if output is not None:
         file_format(output)

@@ -20,7 +20,7 @@ def outliers(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    below: Annotated[float | None, Parameter(metavar="P", validator=Between(gt=0, lte=1))] = None,
+    below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     keep: Annotated[bool, Parameter(show_default=False)] = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
@@ -38,9 +38,13 @@ def outliers(
     output
         File to write, in the format of its ending; CSV on stdout if not given.
     below
-        Only rows with p-values up to P.
+        Only rows with p-values up to this.
     keep
         Copy the columns of DATA beside the answers.
+
+    Examples
+    --------
+    $ suffice outliers penguins.suffice new-penguins.csv --below 0.01
     """
     import pyarrow as pa
 

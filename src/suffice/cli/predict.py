@@ -57,6 +57,11 @@ def predict(
         Add a column in_CLASS per class: whether the row may well be of it. The true class is among these for 1 - ALPHA
         of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out). A model that
         is right more often leaves rows it is unsure of without any class: give a smaller ALPHA.
+
+    Examples
+    --------
+    $ suffice predict penguins.suffice new-penguins.csv
+    $ suffice predict penguins.suffice new-penguins.csv --set 0.05 --keep -o answers.parquet
     """
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
