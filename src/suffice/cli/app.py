@@ -22,7 +22,7 @@ from .fit import fit
 from .impute import impute
 from .outliers import outliers
 from .predict import predict
-from .problems import UsageProblem, one_line
+from .problems import Remark, UsageProblem, one_line
 from .report import report
 from .sample import sample
 from .show import show
@@ -70,7 +70,7 @@ def build() -> App:
         help=HELP,
         help_format="plaintext",
         version=f"suffice {__version__}",
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative=(), negative_iterable=()),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
@@ -124,7 +124,8 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
         told.add(text)
 
     with warnings.catch_warnings():
-        warnings.showwarning = remark  # type: ignore[assignment]
+        warnings.showwarning = remark
+        warnings.simplefilter("always", Remark)
         yield
 
 

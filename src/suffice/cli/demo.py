@@ -119,7 +119,7 @@ def _prepare(folder: Path) -> Files:
         raise FileProblem.unwritable(folder, "there is a file of this name") from None
     except FileNotFoundError:
         raise FileProblem.unwritable(folder, f"there is no folder {str(folder.parent)!r}") from None
-    names = ("penguins.csv", "penguins.suffice", "new-penguins.csv", "more-penguins.csv", "answers.csv")
+    names = ("penguins.csv", "penguins.suffice", "new-penguins.csv", "more.csv", "answers.csv")
     files = Files(*(folder / name for name in names))
     shutil.copyfile(penguins_path(), files.table)
     files.new.write_text(NEW_PENGUINS, encoding="utf-8")

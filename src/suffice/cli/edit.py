@@ -57,7 +57,7 @@ def update(
 
     Examples
     --------
-    $ suffice update penguins.suffice more-penguins.csv --target species -o more.suffice
+    $ suffice update penguins.suffice more.csv --target species -o m.suffice
     """
     to = output or model
     check_writable(to, [(data, "table")])
@@ -99,7 +99,7 @@ def forget(
 
     Examples
     --------
-    $ suffice forget more.suffice more-penguins.csv --target species -o fewer.suffice
+    $ suffice forget m.suffice more.csv --target species
     """
     to = output or model
     check_writable(to, [(data, "table")])
@@ -131,7 +131,7 @@ def merge(
 
     Examples
     --------
-    $ suffice merge penguins.suffice more.suffice -o both.suffice
+    $ suffice merge penguins.suffice m.suffice -o both.suffice
     """
     if len(models) < 2:
         raise UsageProblem("merge takes at least two model files.")
@@ -209,7 +209,7 @@ def rename_class(
 
     Examples
     --------
-    $ suffice rename-class penguins.suffice Gentoo=gentoo Adelie=adelie -o small.suffice
+    $ suffice rename-class penguins.suffice Gentoo=gentoo -o small.suffice
     """
     if not names:
         raise UsageProblem("rename-class takes at least one pair OLD=NEW.")

@@ -94,7 +94,7 @@ def fit(
     Examples
     --------
     $ suffice fit penguins.csv --target species -o penguins.suffice
-    $ suffice fit penguins.csv --target species --model shared --drop year -o lda.suffice
+    $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")

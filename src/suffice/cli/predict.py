@@ -61,7 +61,7 @@ def predict(
     Examples
     --------
     $ suffice predict penguins.suffice new-penguins.csv
-    $ suffice predict penguins.suffice new-penguins.csv --set 0.05 --keep -o answers.parquet
+    $ suffice predict penguins.suffice new-penguins.csv --keep -o answers.parquet
     """
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")

@@ -19,6 +19,10 @@ class UsageProblem(Exception):
     """The options do not fit together; the command ends with status 2."""
 
 
+class Remark(UserWarning):
+    """How a file was read, where that had to be guessed."""
+
+
 class FileProblem(DataError):
     """A table cannot be read or written."""
 
@@ -129,12 +133,12 @@ class ColumnProblem(SchemaError):
         return cls(f"{message} On the command line: {drop_flags(names)}")
 
     @classmethod
-    def empty(cls, names: Sequence[str], rows: int) -> ColumnProblem:
-        """Refuse columns in which every cell is missing."""
+    def no_values(cls, names: Sequence[str], rows: int) -> ColumnProblem:
+        """Refuse a table in which every cell beside the target is missing."""
         one = len(names) == 1
         return cls(
             f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any of the "
-            f"{rows} rows. Next: leave {'it' if one else 'them'} out with {drop_flags(names)}"
+            f"{rows} rows, and there is no other column to learn from. Next: add columns with values."
         )
 
     @classmethod

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, SchemaError
+from ..errors import DataError, SchemaError, quoted
 from .answers import model_columns
 from .files import read_table
 from .output import Common
@@ -61,6 +61,7 @@ def read_training(
         raise TargetProblem.one_class(target, classes[0].as_py(), table.num_rows)
     weights = None if weight is None else _weights(table.column(weight), weight)
     columns = table.drop_columns(list({target, *drop, *([] if weight is None else [weight])}))
+    columns = _without_empty(columns, common)
     _check_columns(columns, target)
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
@@ -153,12 +154,19 @@ def _check_columns(columns: Any, target: str) -> None:
     if odd:
         message = SchemaError.unsupported(odd[0].name, odd[0].type)
         raise ColumnProblem.unusable(message, [field.name for field in odd])
-    empty = [field.name for field in fields if not _has_value(columns.column(field.name))]
-    if empty:
-        raise ColumnProblem.empty(empty, columns.num_rows)
     infinite = [field.name for field in fields if _has_infinity(columns.column(field.name))]
     if infinite:
         raise DataError.infinite(infinite)
+
+
+def _without_empty(columns: Any, common: Common) -> Any:
+    """Return the columns that have a value in some row, saying which have none: a model can learn nothing of them."""
+    empty = [name for name in columns.column_names if not _has_value(columns.column(name))]
+    if empty and len(empty) == columns.num_columns:
+        raise ColumnProblem.no_values(empty, columns.num_rows)
+    if empty:
+        common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
+    return columns.drop_columns(empty)
 
 
 def _has_value(column: Any) -> bool:
@@ -184,6 +192,11 @@ def _remark_names(columns: Any, common: Common) -> None:
         column = columns.column(field.name)
         if field.name == "":
             common.remark('The column without a name is used like any other. If it numbers the rows: --drop ""')
+        elif pa.types.is_integer(field.type) and columns.num_rows > FEW_ROWS and _numbers_rows(column):
+            common.remark(
+                f"Column {field.name!r} counts from one row to the next. If it only numbers the rows: "
+                f"{drop_flags([field.name])}"
+            )
         elif pa.types.is_string(field.type) and columns.num_rows > FEW_ROWS:
             distinct = len(column.unique())
             if distinct > ALMOST_ALL * columns.num_rows:
@@ -191,3 +204,10 @@ def _remark_names(columns: Any, common: Common) -> None:
                     f"Column {field.name!r} has {distinct} different texts in {columns.num_rows} rows. "
                     f"If it only names the rows: {drop_flags([field.name])}"
                 )
+
+
+def _numbers_rows(column: Any) -> bool:
+    """Say whether whole numbers rise by one from row to row."""
+    from .._arrays import np
+
+    return not column.null_count and bool((np.diff(column.to_numpy()) == 1).all())

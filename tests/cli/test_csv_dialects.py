@@ -1,0 +1,91 @@
+"""CSV files as spreadsheets of many countries write them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from suffice.cli.files import read_table
+from suffice.cli.problems import Remark
+
+ROWS = "art;größe, cm;n\nJosé;1,5;1\nZoë;-22,25;2\nAna;;3\n"
+TABLE = {"art": ["José", "Zoë", "Ana"], "größe, cm": [1.5, -22.25, None], "n": [1, 2, 3]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_semicolons_decimal_commas_and_encodings(write, encoding, end) -> None:
+    path = write("t.csv", ROWS.replace("\n", end).encode(encoding))
+    with pytest.warns(Remark) as told:
+        assert read_table(path).to_pydict() == TABLE
+    said = [str(message.message) for message in told]
+    assert said[-1] == "t.csv: commas in 'größe, cm' were read as decimal points."
+    assert len(said) == (1 if encoding.startswith("utf-8") else 2)
+
+
+def test_a_long_file_whose_odd_byte_comes_late(write) -> None:
+    text = "x,y\n" + "1,abc\n" * 400_000 + "2,Zoë\n"
+    with pytest.warns(Remark, match="Windows-1252"):
+        table = read_table(write("t.csv", text.encode("cp1252")))
+    assert table["y"][-1].as_py() == "Zoë"
+    assert read_table(write("u.csv", text.encode()))["y"][-1].as_py() == "Zoë"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("a;b, kg;c\n1;2;3\n", ["a", "b, kg", "c"]),
+        ("a,b;c\n1,x\n", ["a", "b;c"]),
+        ("a|b\n1|2\n", ["a", "b"]),
+        ('"a;b",c\n1,2\n', ["a;b", "c"]),
+        ("a\n1,5\n", None),
+        ("a;b\n1;x, y\n", ["a", "b"]),
+    ],
+)
+def test_the_separator_is_what_parts_both_lines(write, content, names) -> None:
+    if names is None:
+        with pytest.raises(Exception, match="2 cells"):
+            read_table(write("t.csv", content))
+    else:
+        assert read_table(write("t.csv", content)).column_names == names
+
+
+@pytest.mark.parametrize("cells", [["1,5", "a"], ["1.234,5", "2"], ["1,2,3", "4"], ["x,5", "1,5"]])
+def test_what_is_no_decimal_comma_stays_text(write, cells) -> None:
+    path = write("t.csv", "v;w\n" + "".join(f"{cell};1\n" for cell in cells))
+    assert read_table(path)["v"].to_pylist() == cells
+
+
+def test_a_column_asked_for_as_text_stays_text(write) -> None:
+    path = write("t.csv", "v;w\n1,5;1\n")
+    assert read_table(path, text=["v"])["v"].type == pa.string()
+
+
+def test_notes_are_printed_unless_quiet(cli, write, tmp_path) -> None:
+    rows = "".join(f"{i % 7},5;{'ab'[i % 2]}\n" for i in range(40))
+    path = write("t.csv", "x;y\n" + rows)
+    loud = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice")
+    assert "Note: t.csv: commas in 'x' were read as decimal points." in loud.err.splitlines()
+    quiet = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice", "--quiet")
+    assert quiet == (0, "", "")
+    assert "commas" in cli("predict", tmp_path / "m.suffice", path).err
+
+
+@pytest.mark.parametrize("model", ["auto", "nb", "full"])
+def test_a_column_without_values_is_left_out(cli, write, tmp_path, model) -> None:
+    rows = "".join(f"{i % 7},,{'ab'[i % 2]}\n" for i in range(40))
+    path = write("t.csv", "x,e,y\n" + rows)
+    done = cli("fit", path, "--target", "y", "--model", model, "-o", tmp_path / "m.suffice")
+    assert done.status == 0
+    assert "'e' has no value in any row and cannot be used." in done.err.splitlines()
+    later = write("later.csv", "x,e,y\n1,5,a\n")
+    assert cli("predict", tmp_path / "m.suffice", later).status == 0
+    assert cli("update", tmp_path / "m.suffice", later, "--target", "y").status == 0
+
+
+@pytest.mark.parametrize(("numbers", "told"), [(range(100, 140), True), ([0, *range(39)], False)])
+def test_a_column_that_counts_the_rows_is_remarked(cli, write, tmp_path, numbers, told) -> None:
+    rows = "".join(f"{n},{i % 7},{'ab'[i % 2]}\n" for i, n in enumerate(numbers))
+    path = write("t.csv", "case no,x,y\n" + rows)
+    done = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice")
+    assert ("--drop 'case no'" in done.err) is told
