@@ -50,7 +50,7 @@ def test_the_separator_is_what_parts_both_lines(write, content, names) -> None:
         assert read_table(write("t.csv", content)).column_names == names
 
 
-@pytest.mark.parametrize("cells", [["1,5", "a"], ["1.234,5", "2"], ["1,2,3", "4"], ["x,5", "1,5"]])
+@pytest.mark.parametrize("cells", [["1,5", "a", "b"], ["1.23,5", "2"], ["1,2,3", "4"], ["x,5", "1,5"], ["1", "5+"]])
 def test_what_is_no_decimal_comma_stays_text(write, cells) -> None:
     path = write("t.csv", "v;w\n" + "".join(f"{cell};1\n" for cell in cells))
     assert read_table(path)["v"].to_pylist() == cells
@@ -59,6 +59,66 @@ def test_what_is_no_decimal_comma_stays_text(write, cells) -> None:
 def test_a_column_asked_for_as_text_stays_text(write) -> None:
     path = write("t.csv", "v;w\n1,5;1\n")
     assert read_table(path, text=["v"])["v"].type == pa.string()
+
+
+@pytest.mark.parametrize(
+    ("mark", "cells", "numbers"),
+    [
+        (";", ["1.169,00", "433,5", "-2.000.000"], [1169.0, 433.5, -2e6]),
+        (",", ['"1,169.00"', "433.5", '"-2,000,000"'], [1169.0, 433.5, -2e6]),
+        (";", ["1.5", "2,5", "3"], None),  # both cannot be decimal marks
+        (",", ['"1,16"', "4"], None),  # no thousands
+    ],
+)
+def test_thousands(write, mark, cells, numbers) -> None:
+    path = write("t.csv", f"v{mark}w\n" + "".join(f"{cell}{mark}x\n" for cell in cells))
+    if numbers is None:
+        assert read_table(path)["v"].to_pylist() == [cell.strip('"') for cell in cells]
+        return
+    with pytest.warns(Remark, match="commas in 'v'"):
+        assert read_table(path)["v"].to_pylist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        ([*map(str, range(12)), "k.A.", "k.A."], [*range(12), None, None]),
+        (["1,5", "2", "-"], [1.5, 2.0, None]),
+        (["1", "2", "other"], None),  # codes of categories
+        ([*map(str, range(12)), "-", "k.A."], None),  # two texts are categories
+        ([*map(str, range(12)), "12+"], None),  # a number of a kind
+    ],
+)
+def test_a_text_for_missing_cells_among_numbers(write, cells, numbers) -> None:
+    path = write("t.csv", "v;w\n" + "".join(f"{cell};x\n" for cell in cells))
+    if numbers is None:
+        assert read_table(path)["v"].to_pylist() == cells
+        return
+    with pytest.warns(Remark) as told:
+        assert read_table(path)["v"].to_pylist() == numbers
+    assert "was read as missing" in str(told[0].message)
+    assert read_table(path, as_is=["v"])["v"].to_pylist() == cells
+
+
+def test_known_numbers_in_a_table_of_one_row(write) -> None:
+    path = write("t.csv", "v;u;w\nk.A.;1.597,00;x\n")
+    with pytest.warns(Remark):
+        table = read_table(path, numbers=["v", "u"])
+    assert table.to_pydict() == {"v": [None], "u": [1597.0], "w": ["x"]}
+
+
+def test_the_target_is_never_taken_for_numbers(cli, write, tmp_path) -> None:
+    rows = "".join(f"{i % 12};{'k.A.' if i % 12 == 11 else i % 12}\n" for i in range(60))
+    path, model = write("t.csv", "x;y\n" + rows), tmp_path / "m.suffice"
+    assert cli("fit", path, "--target", "y", "--model", "full", "-o", model).status == 0
+    assert "12 classes" in cli("update", model, path, "--target", "y").err
+
+
+def test_dates_as_text_are_remarked(cli, write, tmp_path) -> None:
+    rows = "".join(f"{1 + i % 28:02d}.03.2021;{i % 7};{'ab'[i % 2]}\n" for i in range(40))
+    done = cli("fit", write("t.csv", "seen on;x;y\n" + rows), "--target", "y", "-o", tmp_path / "m.suffice")
+    assert done.status == 0
+    assert "--drop 'seen on'" in done.err
 
 
 def test_notes_are_printed_unless_quiet(cli, write, tmp_path) -> None:

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, model_columns, open_model
-from .files import check_writable, file_format, read_table
+from .answers import deliver, model_columns, open_model, read_for
+from .files import check_writable, file_format
 from .output import Common, progress
 
 
@@ -50,7 +50,7 @@ def explain(
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, names, data) if schema.named else table
     with progress(common, f"Explaining {data.name}"):
         answer = _answer(estimator, rows, names)

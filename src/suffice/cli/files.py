@@ -6,20 +6,17 @@ the old file is as it was.
 
 from __future__ import annotations
 
-import codecs
 import csv
-import io
 import os
 import stat
 import sys
 import tempfile
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import quoted
-from .problems import FileProblem, Remark
+from .dialects import find_encoding, find_separator, open_text, read_numbers
+from .problems import FileProblem
 
 # What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
 MISSING_TOKENS = (
@@ -42,8 +39,6 @@ MISSING_TOKENS = (
 COMPRESSED = {".gz", ".bz2", ".zst"}
 FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 CSV_CHUNK = 1 << 16  # rows written to stdout at a time
-READ_CHUNK = 1 << 20  # bytes
-DECIMAL_COMMA = r"^\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*$"
 
 
 def file_format(path: Path) -> str:
@@ -59,18 +54,19 @@ def file_format(path: Path) -> str:
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, text: Sequence[str] = ()) -> Any:
+def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = (), as_is: Sequence[str] = ()) -> Any:
     """Return the table in a file as a pyarrow Table with at least one row and distinct column names.
 
     `text` names columns to read from a CSV as text even where every cell looks like a number: a category "7" must not
-    become the number 7 because a batch happens to hold no other.
+    become the number 7 because a batch happens to hold no other. `numbers` names columns known to hold numbers, and
+    `as_is` those whose text is not to be taken for numbers, such as the target.
     """
     import pyarrow as pa
 
     form = file_format(path)
     check_readable(path)
     readers: dict[str, Callable[[Path], Any]] = {
-        "CSV": lambda file: _read_csv(file, text),
+        "CSV": lambda file: _read_csv(file, text, numbers, as_is),
         "Parquet": _read_parquet,
         "Arrow": _read_ipc,
     }
@@ -116,12 +112,12 @@ def _read_ipc(path: Path) -> Any:
             return pa.ipc.open_stream(source).read_all()
 
 
-def _read_csv(path: Path, text: Sequence[str]) -> Any:
+def _read_csv(path: Path, text: Sequence[str], numbers: Sequence[str], as_is: Sequence[str]) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    encoding = _encoding(path)
-    separator = _separator(path, encoding)
+    encoding = find_encoding(path)
+    separator = find_separator(path, encoding)
     try:
         table = arrow_csv.read_csv(
             path,
@@ -146,89 +142,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> Any:
             raise FileProblem.encoding(path, f"in column {name!r}")
     if _ends_in_line_break(table):
         _explain_csv(path, separator, encoding)
-    return table if separator == "," else _decimal_commas(table, path, text)
-
-
-def _open_text(path: Path, encoding: str) -> IO[str]:
-    """Open a possibly compressed file as text, marking bytes that do not decode."""
-    import pyarrow as pa
-
-    encoding = "utf-8-sig" if encoding == "utf8" else encoding
-    return io.TextIOWrapper(pa.input_stream(str(path)), encoding=encoding, errors="replace", newline="")
-
-
-def _encoding(path: Path) -> str:
-    """Return how the text of a CSV is encoded: UTF-8, or what Windows programs write, which is remarked."""
-    import pyarrow as pa
-
-    with pa.input_stream(str(path)) as file:
-        mark = file.read(2)
-    if mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        _remark(f"{path.name} is UTF-16 text, and was read as that.")
-        return "utf-16"
-    if _decodes(path, "utf8") or not _decodes(path, "cp1252"):
-        return "utf8"
-    _remark(
-        f"{path.name} is not UTF-8, and was read as Windows-1252 (Latin-1); if letters look wrong, save it as UTF-8."
-    )
-    return "cp1252"
-
-
-def _decodes(path: Path, encoding: str) -> bool:
-    """Say whether every byte of a file is text in this encoding; binary files hold NUL bytes, which text does not."""
-    import pyarrow as pa
-
-    decoder = codecs.getincrementaldecoder(encoding)()
-    with pa.input_stream(str(path)) as file:
-        while block := file.read(READ_CHUNK):
-            try:
-                decoder.decode(block)
-            except UnicodeDecodeError:
-                return False
-            if b"\0" in block:
-                return False
-    return True
-
-
-def _remark(text: str) -> None:
-    """Warn of how a file was read; the command line prints it as a note, unless quiet."""
-    warnings.warn(text, Remark, stacklevel=2)
-
-
-def _separator(path: Path, encoding: str) -> str:
-    """Return the separator of a CSV: tab for .tsv, else the mark that parts both first lines into the most cells."""
-    with _open_text(path, encoding) as file:
-        names, row = file.readline(), file.readline()
-    if "\0" in names:
-        raise FileProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
-    if not names.strip():
-        raise FileProblem.unreadable(path, "CSV", "the first line is blank, and should hold the column names")
-    if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()):
-        return "\t"
-    parted = {mark: [len(cells) for cells in csv.reader([names, row], delimiter=mark)] for mark in ",;\t|"}
-    even = [mark for mark, cells in parted.items() if cells[0] > 1 and len(set(cells)) == 1]
-    if not row or not even:  # a table without rows, or a line that is wrong: the names alone decide
-        even = [mark for mark, cells in parted.items() if cells[0] > 1]
-    return max(even, key=lambda mark: parted[mark][0], default=",")
-
-
-def _decimal_commas(table: Any, path: Path, text: Sequence[str]) -> Any:
-    """Return the table with columns of text that is numbers with decimal commas, 3,14, as the numbers they are."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    changed = []
-    for place, field in enumerate(table.schema):
-        column = table.column(place)
-        if not pa.types.is_string(field.type) or field.name in text or column.null_count == len(column):
-            continue
-        if pc.all(pc.match_substring_regex(column, DECIMAL_COMMA)).as_py():
-            numbers = pc.replace_substring(column, ",", ".").cast(pa.float64())
-            table = table.set_column(place, field.name, numbers)
-            changed.append(field.name)
-    if changed:
-        _remark(f"{path.name}: commas in {quoted(changed)} were read as decimal points.")
-    return table
+    return read_numbers(table, path, separator, (*text, *as_is), numbers)
 
 
 def _explain_csv(path: Path, separator: str, encoding: str) -> None:
@@ -237,7 +151,7 @@ def _explain_csv(path: Path, separator: str, encoding: str) -> None:
     Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
     """
     csv.field_size_limit(sys.maxsize)
-    with _open_text(path, encoding) as file:
+    with open_text(path, encoding) as file:
         rows = csv.reader(file, delimiter=separator, strict=True)
         start = 1
         expected = 0

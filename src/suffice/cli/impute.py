@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_writable, file_format
 from .output import Common, progress
 from .problems import ColumnProblem, count, one_line
 
@@ -58,10 +58,7 @@ def impute(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    text = [str(column.name) for column in schema.columns if column.kind.is_label]
-    if target is not None and isinstance(estimator.classes_.tolist()[0], str):
-        text.append(target)
-    table = read_table(data, text=text)
+    table = read_for(schema, data, target, isinstance(estimator.classes_.tolist()[0], str))
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, data, "for --target")
     labels = None if target is None else table[target]

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_writable, file_format
 from .output import Common, progress
 from .problems import count
 
@@ -52,7 +52,7 @@ def outliers(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     with progress(common, f"Judging {data.name}"):
         found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}

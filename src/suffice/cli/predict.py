@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_readable, check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_readable, check_writable, file_format
 from .output import Common, print_json, progress, rows_progress
 from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, count, one_line
@@ -73,7 +73,7 @@ def predict(
     if output is not None and not whole and schema.named and comes_in_parts(data):
         _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
         return
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     wanted = _priors(priors, estimator, rows)
     if priors == ("adapt",):

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import DataError, SchemaError, quoted
-from .answers import model_columns
+from .answers import model_columns, read_for
 from .files import read_table
 from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
 
 ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
 FEW_ROWS = 20
+DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def read_training(
     path: Path, target: str, *, drop: Sequence[str] = (), weight: str | None = None, common: Common
 ) -> Training:
     """Return the rows of a file that have a label, saying on stderr what was left out."""
-    table = read_table(path)
+    table = read_table(path, as_is=(target, *drop))
     names = table.column_names
     for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
         if wanted not in names:
@@ -71,9 +72,7 @@ def read_training(
 
 def read_batch(path: Path, estimator: Any, schema: Any, target: str, weight: str | None, common: Common) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
-    text = [str(column.name) for column in schema.columns if column.kind.is_label]
-    classes = estimator.classes_.tolist()
-    table = read_table(path, text=[*text, target] if isinstance(classes[0], str) else text)
+    table = read_for(schema, path, target, isinstance(estimator.classes_.tolist()[0], str))
     for wanted, role in ((target, "for --target"), *([] if weight is None else [(weight, "for --weight")])):
         if wanted not in table.column_names:
             raise ColumnProblem.absent([wanted], table.column_names, path, role)
@@ -197,6 +196,11 @@ def _remark_names(columns: Any, common: Common) -> None:
                 f"Column {field.name!r} counts from one row to the next. If it only numbers the rows: "
                 f"{drop_flags([field.name])}"
             )
+        elif pa.types.is_string(field.type) and _holds_dates(column):
+            common.remark(
+                f"Column {field.name!r} holds dates, and each one is used as a text of its own. If they only date the "
+                f"rows: {drop_flags([field.name])}"
+            )
         elif pa.types.is_string(field.type) and columns.num_rows > FEW_ROWS:
             distinct = len(column.unique())
             if distinct > ALMOST_ALL * columns.num_rows:
@@ -211,3 +215,10 @@ def _numbers_rows(column: Any) -> bool:
     from .._arrays import np
 
     return not column.null_count and bool((np.diff(column.to_numpy()) == 1).all())
+
+
+def _holds_dates(column: Any) -> bool:
+    """Say whether every text is a date such as 31.12.2020 or 12/31/20."""
+    import pyarrow.compute as pc
+
+    return column.null_count < len(column) and bool(pc.all(pc.match_substring_regex(column, DATE)).as_py())
