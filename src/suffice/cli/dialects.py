@@ -138,6 +138,7 @@ def _read_column(column: Any, notation: Notation, known: bool) -> tuple[Any, str
     other = column.filter(pc.invert(fits))
     odd = other.unique().to_pylist()
     column = pc.if_else(fits, column, pa.scalar(None, pa.string()))
+    known = known and (column.null_count < len(column) or not (odd and odd[0].isalpha()))  # words alone are no numbers
     if len(odd) > 1 or (odd and (any(map(str.isdigit, odd[0])) or not (known or _are_measured(column)))):
         return None
     if notation.thousands:
