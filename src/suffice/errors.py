@@ -102,6 +102,14 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def elsewhere(cls, kind: str, device: str) -> DataError:
+        """Refuse an array on a device that may not be computed on."""
+        return cls(
+            f"X is a {kind} on the device {device}, which the CPU cannot read. Next: set SCIPY_ARRAY_API=1 in the "
+            "environment and call sklearn.set_config(array_api_dispatch=True) to compute there, or move X to the CPU."
+        )
+
+    @classmethod
     def vanishing(cls, columns: Sequence[object]) -> DataError:
         """Refuse columns whose numbers are so small that their squares are 0 in floating point."""
         return cls(

@@ -39,7 +39,8 @@ class GaussianFamily:
     fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return table.numeric(positions)
+        there = getattr(table, "resident", None)  # numbers on another device stay there
+        return table.numeric(positions) if there is None else there(positions)  # type: ignore[no-any-return]
 
     def recode(self, rows: Array, stats: Any) -> Array:
         return rows
