@@ -302,6 +302,15 @@ class MergeError(SufficeError):
         )
 
     @classmethod
+    def moments_added_up(cls, k: int) -> MergeError:
+        """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
+        return cls(
+            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: fourth moments of each class would not fit '
+            "in memory, so that a class cannot take in or lose rows exactly once it was learned. Next: give every class "
+            'whole, in one batch, or all rows to fit; or use shrinkage="oas", which has no such limit.'
+        )
+
+    @classmethod
     def completed(cls) -> MergeError:
         """Refuse to add rows to statistics whose missing cells were filled in by passes over all rows."""
         return cls(

@@ -3,20 +3,27 @@
 Ledoit & Wolf (2004), doi:10.1016/S0047-259X(03)00096-4, need Σ |z|⁴ of the standardised rows z. Standard deviations are
 only known at the end, so what is kept is Σ z_j² z_l² for each pair of columns; moving it to another mean takes
 Σ z_j² z_l, the scatter and the weight. All of them merge.
+
+Under a covariance that all classes share only the sum of Σ z_j² z_l² over the classes is asked for. Moving the mean of
+one class still takes that class's own d × d moments, so that k classes whose rows come in any order need k d² numbers,
+or the rows. Where that is too much, classes keep none: what is left is (d, d), exact while each class comes whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .._arrays import Array, Codes, np, row_chunks
-from ..errors import DataError
+from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays_api import is_device_array
+from ..errors import DataError, MergeError
+from ._device import moments_on_device
 from .gaussian import GaussianStats
-from .scatter import FullScatter, ThinScatter, gather, spread
+from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 
 CHUNK_CELLS = 1 << 18
+MOST_CELLS = 1 << 24  # 128 MiB for each of three arrays: moments of the classes of a shared covariance beyond are added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,61 +31,94 @@ class FourthMomentStats:
     """Per class, over complete rows: Gaussian statistics, `third` Σ w z_j² z_l and `fourth` Σ w z_j² z_l² (k, d, d).
 
     z are rows minus their class mean. A table wider than long keeps its rows, which hold all moments; the two arrays
-    are then (k, 0, 0).
+    are then (k, 0, 0). With `shared`, for one covariance of all classes, k d² above `MOST_CELLS` makes the scatter and
+    `fourth` sums over classes, (d, d), and `third` (0, 0).
     """
 
     gaussian: GaussianStats
     third: Array
     fourth: Array
+    shared: bool = False
 
     @classmethod
-    def zero(cls, k: int, d: int) -> Self:
+    def zero(cls, k: int, d: int, shared: bool = False) -> Self:
         """Return the statistics of no rows."""
-        gaussian = GaussianStats.zero(k, d, FullScatter)
-        side = 0 if isinstance(gaussian.scatter, ThinScatter) else d
-        return cls(gaussian, np.zeros((k, side, side)), np.zeros((k, side, side)))
+        pooled = shared and k * d * d > MOST_CELLS
+        gaussian = GaussianStats.zero(k, d, PooledScatter if pooled else FullScatter)
+        if isinstance(gaussian.scatter, ThinScatter):
+            return cls._of_rows(gaussian, shared)
+        if pooled:
+            return cls(gaussian, np.zeros((0, 0)), np.zeros((d, d)), shared)
+        return cls(gaussian, np.zeros((k, d, d)), np.zeros((k, d, d)), shared)
 
     @classmethod
-    def summarize(cls, rows: Array, codes: Codes | None = None, k: int = 1, weight: Array | None = None) -> Self:
+    def summarize(
+        cls, rows: Array, codes: Codes | None = None, k: int = 1, weight: Array | None = None, shared: bool = False
+    ) -> Self:
         """Return the statistics of a batch (n, d); DataError if a cell is missing."""
-        codes = np.zeros(len(rows), dtype=np.int8) if codes is None else codes
-        gaussian = GaussianStats.summarize(rows, codes, k, weight, FullScatter)
+        n, d = rows.shape
+        codes = np.zeros(n, dtype=np.int8) if codes is None else codes
+        pooled = shared and k * d * d > MOST_CELLS
+        gaussian = GaussianStats.summarize(rows, codes, k, weight, PooledScatter if pooled else FullScatter)
         if not np.isfinite(gaussian.mean).all():
             raise DataError(
                 "Ledoit-Wolf shrinkage is computed from fourth moments, which need complete rows, and cells are "
                 'missing. Next: use shrinkage="oas", which does not, or drop the incomplete rows.'
             )
         if isinstance(gaussian.scatter, ThinScatter):
-            return cls(gaussian, np.zeros((k, 0, 0)), np.zeros((k, 0, 0)))
-        third, fourth = np.zeros((2, k, rows.shape[1], rows.shape[1]))
-        for c in range(k):
-            members = np.flatnonzero(codes == c)
-            for part in row_chunks(len(members), max(1, CHUNK_CELLS // rows.shape[1])):
-                own = members[part]
-                add = _moments(rows[own] - gaussian.mean[c], None if weight is None else weight[own])
-                third[c] += add[0]
-                fourth[c] += add[1]
-        return cls(gaussian, third, fourth)
+            return cls._of_rows(gaussian, shared)
+        if is_device_array(rows):
+            third, fourth = moments_on_device(rows, codes, gaussian.mean, weight, pooled)
+        elif pooled:
+            third, fourth = np.zeros((0, 0)), _pooled_fourth(rows, codes, gaussian.mean, weight)
+        else:
+            third, fourth = _class_moments(rows, codes, gaussian.mean, weight)
+        return cls(gaussian, third, fourth, shared)
+
+    @classmethod
+    def _of_rows(cls, gaussian: GaussianStats, shared: bool) -> Self:
+        """Return the statistics of a thin scatter, which holds the moments of every class."""
+        empty = np.zeros((len(gaussian.weight), 0, 0))
+        return cls(replace(gaussian, form=FullScatter), empty, empty, shared)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the classes keep no moments of their own."""
+        return self.gaussian.form is PooledScatter
 
     def merge(self, other: Self) -> Self:
-        """Return the statistics of the rows of both."""
+        """Return the statistics of the rows of both.
+
+        MergeError where the classes of a shared covariance keep no moments of their own and one is in both.
+        """
         if not other.gaussian.weight.any():
             return self
         if not self.gaussian.weight.any():
             return other
-        gaussian = self.gaussian.merge(other.gaussian)
-        if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, self.third, self.fourth)
-        sides = [part.dense()._moved(gaussian.mean) for part in (self, other)]
-        return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
+        a, b = self.gaussian, other.gaussian
+        if self.is_pooled or other.is_pooled:
+            a, b = a.pooled(), b.pooled()
+        gaussian = a.joined(b)
+        if isinstance(gaussian.scatter, ThinScatter):  # the rows of both are there
+            whole = self._of_rows(gaussian, self.shared)
+            return whole if len(gaussian.scatter.owner) <= gaussian.mean.shape[1] else whole.dense()
+        pooled = gaussian.form is PooledScatter
+        sides = [side._about(gaussian.mean, pooled) for side in (self, other)]
+        third, fourth = (x + y for x, y in zip(*sides, strict=True))
+        return type(self)(gaussian, third, fourth, self.shared)
 
     def subtract(self, other: Self) -> Self:
-        """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`."""
+        """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`.
+
+        MergeError where the classes keep no moments of their own.
+        """
         if not other.gaussian.weight.any():
             return self
+        if self.is_pooled or other.is_pooled:
+            raise MergeError.moments_added_up(len(self.gaussian.weight))
         gaussian = self.gaussian.subtract(other.gaussian)
         if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, self.third, self.fourth)
+            return type(self)(gaussian, self.third, self.fourth, self.shared)
         whole, part = self, other.dense()
         kept, touched = gaussian.weight > 0, part.gaussian.weight > 0
         mean = np.where(touched[:, None] & kept[:, None], gaussian.mean, self.gaussian.mean)
@@ -87,22 +127,51 @@ class FourthMomentStats:
         nothing = flat[:, :, None] | flat[:, None, :]
         third, fourth = np.where(nothing, 0.0, third), np.where(nothing, 0.0, np.maximum(fourth, 0.0))
         changed = touched[:, None, None]
-        return type(self)(gaussian, np.where(changed, third, self.third), np.where(changed, fourth, self.fourth))
+        third, fourth = np.where(changed, third, self.third), np.where(changed, fourth, self.fourth)
+        return type(self)(gaussian, third, fourth, self.shared)
+
+    def _pooled(self) -> Self:
+        """Return the same statistics as matrices, with the moments of all classes added up."""
+        if self.is_pooled:
+            return self
+        third, fourth = self._about(self.gaussian.mean, pooled=True)
+        return type(self)(self.gaussian.pooled().dense(), third, fourth, self.shared)
+
+    def _about(self, mean: Array, pooled: bool) -> tuple[Array, Array]:
+        """Return third and fourth moments about other class means (k, d), by class or added up."""
+        if not pooled:
+            return self.dense()._moved(mean)
+        thin, weight, empty = self.gaussian.scatter, self.gaussian.weight, np.zeros((0, 0))
+        shift = np.where((weight > 0)[:, None], self.gaussian.mean - mean, 0.0)
+        if isinstance(thin, ThinScatter):
+            values = thin.values / thin.root_weight[:, None] + shift[thin.owner]
+            return empty, _moments(values, thin.root_weight**2)[1]
+        if not self.is_pooled:
+            return empty, self._moved(mean)[1].sum(axis=0)
+        if shift.any():
+            raise MergeError.moments_added_up(len(weight))
+        return empty, self.fourth
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.gaussian.scale(factor), self.third * factor, self.fourth * factor)
+        return type(self)(self.gaussian.scale(factor), self.third * factor, self.fourth * factor, self.shared)
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        if self.is_pooled:
+            present = index[self.gaussian.weight > 0]
+            if (present < 0).any() or len(np.unique(present)) < len(present):
+                raise MergeError.moments_added_up(len(index))
         gaussian = self.gaussian.regroup(index, k)
         if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, np.zeros((k, 0, 0)), np.zeros((k, 0, 0)))
+            return self._of_rows(gaussian, self.shared)
+        if self.is_pooled:
+            return type(self)(gaussian, self.third, self.fourth, self.shared)
         if k == 0:
-            return type(self)(gaussian, self.third[:0], self.fourth[:0])
+            return type(self)(gaussian, self.third[:0], self.fourth[:0], self.shared)
         mean = np.where((index >= 0)[:, None], gaussian.mean[index], self.gaussian.mean)
         third, fourth = self._moved(mean)
-        return type(self)(gaussian, gather(third, index, k), gather(fourth, index, k))
+        return type(self)(gaussian, gather(third, index, k), gather(fourth, index, k), self.shared)
 
     def _moved(self, mean: Array) -> tuple[Array, Array]:
         """Return third and fourth moments about other class means (k, d); first moments about the own ones are 0."""
@@ -126,12 +195,14 @@ class FourthMomentStats:
         if not isinstance(thin, ThinScatter):
             return self
         k, d = self.gaussian.mean.shape
+        if self.shared and k * d * d > MOST_CELLS:
+            return self._pooled()
         third, fourth = np.zeros((2, k, d, d))
         for c in range(k):
             own = thin.owner == c
             root = thin.root_weight[own]
             third[c], fourth[c] = _moments(thin.values[own] / root[:, None], root**2)
-        return type(self)(self.gaussian.dense(), third, fourth)
+        return type(self)(self.gaussian.dense(), third, fourth, self.shared)
 
     def norms(self, scale: Array, members: Sequence[int]) -> float:
         """Return Σ w |z / scale|⁴ over the rows of some classes, for standard deviations `scale` (d,)."""
@@ -141,11 +212,19 @@ class FourthMomentStats:
             lengths = ((thin.values[own] / scale) ** 2).sum(axis=1)
             return float((lengths**2 / thin.root_weight[own] ** 2).sum())
         inverse = 1.0 / scale**2
+        if self.is_pooled:
+            return float(inverse @ self.fourth @ inverse)
         return float(sum(inverse @ self.fourth[c] @ inverse for c in members))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
-        return type(self)(self.gaussian.place(index, k), spread(self.third, index, k), spread(self.fourth, index, k))
+        if isinstance(self.gaussian.scatter, ThinScatter):
+            return self._of_rows(self.gaussian.place(index, k), self.shared)
+        if self.is_pooled or (self.shared and k * self.gaussian.mean.shape[1] ** 2 > MOST_CELLS):
+            small = self._pooled()
+            return type(self)(small.gaussian.place(index, k), small.third, small.fourth, self.shared)
+        third, fourth = spread(self.third, index, k), spread(self.fourth, index, k)
+        return type(self)(self.gaussian.place(index, k), third, fourth, self.shared)
 
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
@@ -154,7 +233,7 @@ class FourthMomentStats:
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.gaussian.arrays()
-        return {**fields, "third": self.third, "fourth": self.fourth}, plain
+        return {**fields, "third": self.third, "fourth": self.fourth}, {**plain, "shared": self.shared}
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
@@ -162,9 +241,41 @@ class FourthMomentStats:
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape
         side = 0 if isinstance(gaussian.scatter, ThinScatter) else d
-        if fields["third"].shape != (k, side, side) or fields["fourth"].shape != (k, side, side):
+        pooled = gaussian.form is PooledScatter
+        shapes = ((0, 0), (side, side)) if pooled else ((k, side, side), (k, side, side))
+        if (fields["third"].shape, fields["fourth"].shape) != shapes:
             raise ValueError("shapes of third and fourth moments")
-        return cls(gaussian, fields["third"], fields["fourth"])
+        return cls(gaussian, fields["third"], fields["fourth"], bool(plain.get("shared", False)))
+
+
+def _class_moments(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Return third and fourth moments of each class (k, d, d)."""
+    k, d = mean.shape
+    third, fourth = np.zeros((2, k, d, d))
+    for c in range(k):
+        members = np.flatnonzero(codes == c)
+        for part in row_chunks(len(members), max(1, CHUNK_CELLS // d)):
+            own = members[part]
+            add = _moments(rows[own] - mean[c], None if weight is None else weight[own])
+            third[c] += add[0]
+            fourth[c] += add[1]
+    return third, fourth
+
+
+def _pooled_fourth(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> Array:
+    """Return the fourth moments of all classes together (d, d)."""
+    d = mean.shape[1]
+
+    def work(part: slice) -> Array:
+        square = rows[part] - mean[codes[part]]
+        square *= square
+        return (square if weight is None else square * weight[part, None]).T @ square
+
+    total = np.zeros((d, d))
+    chunks = row_chunks(len(rows), max(4 * d, CHUNK_CELLS // d))
+    for found in parallel_map(work, chunks, cost=2.0 * rows.size * d):
+        total += found
+    return total
 
 
 def _moments(z: Array, weight: Array | None) -> tuple[Array, Array]:

@@ -90,14 +90,18 @@ class GaussianStats:
             return self
         if not self.weight.any():
             return other
+        merged = self.joined(other)
+        return merged if len(getattr(merged.scatter, "owner", ())) <= merged.mean.shape[1] else merged.dense()
+
+    def joined(self, other: Self) -> Self:
+        """Return the statistics of the rows of both, neither empty; rows that are kept stay rows, however many."""
         a, b = self._comparable(other), other._comparable(self)
         weight = a.weight + b.weight
         share = b.weight / np.where(weight > 0, weight, 1.0)
         shift = b.mean - a.mean
         step = share if share.ndim == 2 else share[:, None]
         scatter = a.scatter.add(b.scatter, a.weight, share, shift)
-        merged = type(self)(weight, a.mean + step * shift, scatter, a.form)
-        return merged if len(getattr(scatter, "owner", ())) <= shift.shape[1] else merged.dense()
+        return type(self)(weight, a.mean + step * shift, scatter, a.form)
 
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; nothing left is exactly zero.
@@ -154,6 +158,8 @@ class GaussianStats:
 
     def pooled(self) -> Self:
         """Return the same statistics with the scatters of all classes added up."""
+        if self.form is PooledScatter:
+            return self
         if isinstance(self.scatter, ThinScatter):
             return type(self)(self.weight, self.mean, self.scatter, PooledScatter)
         return type(self)(self.weight, self.mean, PooledScatter(self.scatter.values.sum(axis=0)), PooledScatter)

@@ -59,11 +59,13 @@ class GaussianFamily:
         return PatternStats if self.structure is Full else GaussianStats
 
     def zero(self, k: int, columns: int) -> Any:
-        return FourthMomentStats.zero(k, columns) if self.fourth else self._type.zero(k, columns, self._form)
+        if self.fourth:
+            return FourthMomentStats.zero(k, columns, self.shared)
+        return self._type.zero(k, columns, self._form)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
         if self.fourth:
-            return FourthMomentStats.summarize(rows, codes, k, weight)
+            return FourthMomentStats.summarize(rows, codes, k, weight, self.shared)
         try:
             return self._type.summarize(rows, codes, k, weight, self._form)
         except TooManyPatternsError:
