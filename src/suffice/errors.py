@@ -305,9 +305,10 @@ class MergeError(SufficeError):
     def moments_added_up(cls, k: int) -> MergeError:
         """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
         return cls(
-            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: fourth moments of each class would not fit '
-            "in memory, so that a class cannot take in or lose rows exactly once it was learned. Next: give every class "
-            'whole, in one batch, or all rows to fit; or use shrinkage="oas", which has no such limit.'
+            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
+            "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
+            "Next: give the rows of a class one after another (sorted by class), or all rows to fit; or use "
+            'shrinkage="oas", which has no such limit.'
         )
 
     @classmethod

@@ -6,17 +6,18 @@ only known at the end, so what is kept is Σ z_j² z_l² for each pair of column
 
 Under a covariance that all classes share only the sum of Σ z_j² z_l² over the classes is asked for. Moving the mean of
 one class still takes that class's own d × d moments, so that k classes whose rows come in any order need k d² numbers,
-or the rows. Where that is too much, classes keep none: what is left is (d, d), exact while each class comes whole.
+or the rows. Where that is too much, only the classes that came last keep theirs and are open to more rows; of the others
+what is left is their share of one (d, d) sum, exact as long as no more of their rows come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
-from .._arrays_api import is_device_array
+from .._arrays_api import fetch, is_device_array, take
 from ..errors import DataError, MergeError
 from ._device import moments_on_device
 from .gaussian import GaussianStats
@@ -25,6 +26,8 @@ from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 CHUNK_CELLS = 1 << 18
 MOST_CELLS = 1 << 24  # 128 MiB for each of three arrays: moments of the classes of a shared covariance beyond are added up
 
+Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third moments (d, d)
+
 
 @dataclass(frozen=True, slots=True)
 class FourthMomentStats:
@@ -32,13 +35,15 @@ class FourthMomentStats:
 
     z are rows minus their class mean. A table wider than long keeps its rows, which hold all moments; the two arrays
     are then (k, 0, 0). With `shared`, for one covariance of all classes, k d² above `MOST_CELLS` makes the scatter and
-    `fourth` sums over classes, (d, d), and `third` (0, 0).
+    `fourth` sums over classes, (d, d); `third` and the scatters `own` (m, d, d) are those of the m classes `open`.
     """
 
     gaussian: GaussianStats
     third: Array
     fourth: Array
     shared: bool = False
+    own: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    open: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
     def zero(cls, k: int, d: int, shared: bool = False) -> Self:
@@ -48,7 +53,7 @@ class FourthMomentStats:
         if isinstance(gaussian.scatter, ThinScatter):
             return cls._of_rows(gaussian, shared)
         if pooled:
-            return cls(gaussian, np.zeros((0, 0)), np.zeros((d, d)), shared)
+            return cls._summed(gaussian, np.zeros((d, d)), {})
         return cls(gaussian, np.zeros((k, d, d)), np.zeros((k, d, d)), shared)
 
     @classmethod
@@ -67,13 +72,24 @@ class FourthMomentStats:
             )
         if isinstance(gaussian.scatter, ThinScatter):
             return cls._of_rows(gaussian, shared)
+        if pooled:
+            fourth = (moments_on_device if is_device_array(rows) else _moments_here)(
+                rows, codes, gaussian.mean, weight, pooled=True
+            )[1]
+            return cls._summed(gaussian, fourth, _last_classes(rows, codes, gaussian.mean, weight))
         if is_device_array(rows):
-            third, fourth = moments_on_device(rows, codes, gaussian.mean, weight, pooled)
-        elif pooled:
-            third, fourth = np.zeros((0, 0)), _pooled_fourth(rows, codes, gaussian.mean, weight)
-        else:
-            third, fourth = _class_moments(rows, codes, gaussian.mean, weight)
-        return cls(gaussian, third, fourth, shared)
+            return cls(gaussian, *moments_on_device(rows, codes, gaussian.mean, weight, pooled=False), shared)
+        return cls(gaussian, *_moments_here(rows, codes, gaussian.mean, weight, pooled=False), shared)
+
+    @classmethod
+    def _summed(cls, gaussian: GaussianStats, fourth: Array, own: Own) -> Self:
+        """Return the statistics of a pooled scatter, with the moments of the last of the classes `own`."""
+        d = gaussian.mean.shape[1]
+        kept = list(own)[-max(1, _most_open(d)) :]
+        shape = (len(kept), d, d)
+        scatter = np.array([own[c][0] for c in kept]).reshape(shape)
+        third = np.array([own[c][1] for c in kept]).reshape(shape)
+        return cls(gaussian, third, fourth, True, scatter, np.array(kept, dtype=np.int64))
 
     @classmethod
     def _of_rows(cls, gaussian: GaussianStats, shared: bool) -> Self:
@@ -89,7 +105,7 @@ class FourthMomentStats:
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both.
 
-        MergeError where the classes of a shared covariance keep no moments of their own and one is in both.
+        MergeError where a class of a shared covariance that is no longer open is in both.
         """
         if not other.gaussian.weight.any():
             return self
@@ -102,10 +118,12 @@ class FourthMomentStats:
         if isinstance(gaussian.scatter, ThinScatter):  # the rows of both are there
             whole = self._of_rows(gaussian, self.shared)
             return whole if len(gaussian.scatter.owner) <= gaussian.mean.shape[1] else whole.dense()
-        pooled = gaussian.form is PooledScatter
-        sides = [side._about(gaussian.mean, pooled) for side in (self, other)]
-        third, fourth = (x + y for x, y in zip(*sides, strict=True))
-        return type(self)(gaussian, third, fourth, self.shared)
+        if gaussian.form is not PooledScatter:
+            sides = [side.dense()._moved(gaussian.mean) for side in (self, other)]
+            return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1], self.shared)
+        (first, mine), (second, theirs) = self._about(gaussian.mean), other._about(gaussian.mean)
+        both = _join_own(mine, self.gaussian.weight, theirs, other.gaussian.weight)
+        return self._summed(gaussian, first + second, both)
 
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`.
@@ -134,27 +152,37 @@ class FourthMomentStats:
         """Return the same statistics as matrices, with the moments of all classes added up."""
         if self.is_pooled:
             return self
-        third, fourth = self._about(self.gaussian.mean, pooled=True)
-        return type(self)(self.gaussian.pooled().dense(), third, fourth, self.shared)
+        return self._summed(self.gaussian.pooled().dense(), *self._about(self.gaussian.mean))
 
-    def _about(self, mean: Array, pooled: bool) -> tuple[Array, Array]:
-        """Return third and fourth moments about other class means (k, d), by class or added up."""
-        if not pooled:
-            return self.dense()._moved(mean)
-        thin, weight, empty = self.gaussian.scatter, self.gaussian.weight, np.zeros((0, 0))
-        shift = np.where((weight > 0)[:, None], self.gaussian.mean - mean, 0.0)
+    def _about(self, mean: Array) -> tuple[Array, Own]:
+        """Return the fourth moments of all classes (d, d), and the own moments of open ones, about other means (k, d).
+
+        MergeError for a class that is not open and has another mean.
+        """
+        thin, weight = self.gaussian.scatter, self.gaussian.weight
+        shift = np.where((weight > 0)[:, None], mean - self.gaussian.mean, 0.0)
         if isinstance(thin, ThinScatter):
-            values = thin.values / thin.root_weight[:, None] + shift[thin.owner]
-            return empty, _moments(values, thin.root_weight**2)[1]
+            z = thin.values / thin.root_weight[:, None] - shift[thin.owner]
+            return _moments(z, thin.root_weight**2)[1], _own_moments(z, thin.owner, thin.root_weight**2)
+        own: Own = {}
         if not self.is_pooled:
-            return empty, self._moved(mean)[1].sum(axis=0)
-        if shift.any():
+            third, fourth = self._moved(mean)
+            for c in np.flatnonzero(weight).tolist()[-_most_open(mean.shape[1]) :]:
+                own[c] = thin.values[c] + weight[c] * np.outer(shift[c], shift[c]), third[c]
+            return fourth.sum(axis=0), own
+        if shift[np.setdiff1d(np.arange(len(weight)), self.open)].any():
             raise MergeError.moments_added_up(len(weight))
-        return empty, self.fourth
+        total = self.fourth.copy()
+        for c, scatter, third in zip(self.open.tolist(), self.own, self.third, strict=True):
+            more = _steps(weight[c], scatter, third, shift[c])
+            total += more[1]
+            own[c] = scatter + weight[c] * np.outer(shift[c], shift[c]), third + more[0]
+        return total, own
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.gaussian.scale(factor), self.third * factor, self.fourth * factor, self.shared)
+        third, fourth, own = self.third * factor, self.fourth * factor, self.own * factor
+        return type(self)(self.gaussian.scale(factor), third, fourth, self.shared, own, self.open)
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
@@ -166,7 +194,7 @@ class FourthMomentStats:
         if isinstance(gaussian.scatter, ThinScatter):
             return self._of_rows(gaussian, self.shared)
         if self.is_pooled:
-            return type(self)(gaussian, self.third, self.fourth, self.shared)
+            return replace(self, gaussian=gaussian, open=index[self.open])
         if k == 0:
             return type(self)(gaussian, self.third[:0], self.fourth[:0], self.shared)
         mean = np.where((index >= 0)[:, None], gaussian.mean[index], self.gaussian.mean)
@@ -180,13 +208,9 @@ class FourthMomentStats:
         for c, delta in enumerate(mean - self.gaussian.mean):
             if weight[c] == 0 or not delta.any():
                 continue
-            square = delta**2
-            variances = np.diagonal(scatter[c])
-            cross = self.third[c] * delta
-            third[c] -= variances[:, None] * delta + 2.0 * delta[:, None] * scatter[c]
-            third[c] -= weight[c] * square[:, None] * delta
-            fourth[c] += 4.0 * np.outer(delta, delta) * scatter[c] + weight[c] * np.outer(square, square)
-            fourth[c] += np.outer(variances, square) + np.outer(square, variances) - 2.0 * (cross + cross.T)
+            more = _steps(weight[c], scatter[c], self.third[c], delta)
+            third[c] += more[0]
+            fourth[c] += more[1]
         return third, fourth
 
     def dense(self) -> Self:
@@ -222,7 +246,8 @@ class FourthMomentStats:
             return self._of_rows(self.gaussian.place(index, k), self.shared)
         if self.is_pooled or (self.shared and k * self.gaussian.mean.shape[1] ** 2 > MOST_CELLS):
             small = self._pooled()
-            return type(self)(small.gaussian.place(index, k), small.third, small.fourth, self.shared)
+            opened = np.asarray(index, dtype=np.int64)[small.open]
+            return replace(small, gaussian=small.gaussian.place(index, k), open=opened)
         third, fourth = spread(self.third, index, k), spread(self.fourth, index, k)
         return type(self)(self.gaussian.place(index, k), third, fourth, self.shared)
 
@@ -233,7 +258,10 @@ class FourthMomentStats:
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.gaussian.arrays()
-        return {**fields, "third": self.third, "fourth": self.fourth}, {**plain, "shared": self.shared}
+        fields = {**fields, "third": self.third, "fourth": self.fourth}
+        if self.is_pooled:
+            fields |= {"own_scatter": self.own, "open": self.open.astype(np.float64)}
+        return fields, {**plain, "shared": self.shared}
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
@@ -241,11 +269,81 @@ class FourthMomentStats:
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape
         side = 0 if isinstance(gaussian.scatter, ThinScatter) else d
-        pooled = gaussian.form is PooledScatter
-        shapes = ((0, 0), (side, side)) if pooled else ((k, side, side), (k, side, side))
-        if (fields["third"].shape, fields["fourth"].shape) != shapes:
+        third, fourth, shared = fields["third"], fields["fourth"], bool(plain.get("shared", False))
+        if gaussian.form is not PooledScatter:
+            if third.shape != (k, side, side) or fourth.shape != (k, side, side):
+                raise ValueError("shapes of third and fourth moments")
+            return cls(gaussian, third, fourth, shared)
+        own, opened = fields["own_scatter"], fields["open"].astype(np.int64)
+        shape = (len(opened), d, d)
+        if own.shape != shape or third.shape != shape or fourth.shape != (d, d) or opened.ndim != 1:
             raise ValueError("shapes of third and fourth moments")
-        return cls(gaussian, fields["third"], fields["fourth"], bool(plain.get("shared", False)))
+        if len(opened) and (opened.min() < 0 or opened.max() >= k or len(np.unique(opened)) < len(opened)):
+            raise ValueError("classes with moments of their own")
+        return cls(gaussian, third, fourth, shared, own, opened)
+
+
+def _most_open(d: int) -> int:
+    """Return how many classes keep moments of their own where they cannot all."""
+    return max(1, MOST_CELLS // (2 * d * d))
+
+
+def _steps(weight: Any, scatter: Array, third: Array, delta: Array) -> tuple[Array, Array]:
+    """Return what third and fourth moments (d, d) of a class gain when they are taken about mean + δ."""
+    square = delta**2
+    variances = np.diagonal(scatter)
+    cross = third * delta
+    more = -variances[:, None] * delta - 2.0 * delta[:, None] * scatter - weight * square[:, None] * delta
+    most = 4.0 * np.outer(delta, delta) * scatter + weight * np.outer(square, square)
+    most += np.outer(variances, square) + np.outer(square, variances) - 2.0 * (cross + cross.T)
+    return more, most
+
+
+def _own_moments(z: Array, codes: Codes, weight: Array | None) -> Own:
+    """Return the scatter and third moments of classes from their centred rows, those that come last at the end."""
+    last = np.full(int(codes.max(initial=-1)) + 1, -1)
+    np.maximum.at(last, codes, np.arange(len(codes)))
+    found: Own = {}
+    for c in np.argsort(last, kind="stable")[np.sort(last) >= 0][-_most_open(z.shape[1]) :].tolist():
+        members = codes == c
+        own, w = z[members], None if weight is None else weight[members]
+        weighted = own if w is None else own * w[:, None]
+        found[c] = weighted.T @ own, _moments(own, w)[0]
+    return found
+
+
+def _last_classes(rows: Any, codes: Codes, mean: Array, weight: Array | None) -> Own:
+    """Return the own moments of the classes whose rows come last in a batch."""
+    last = np.full(len(mean), -1)
+    np.maximum.at(last, codes, np.arange(len(codes)))
+    chosen = np.argsort(last, kind="stable")[-_most_open(mean.shape[1]) :]
+    members = np.flatnonzero(np.isin(codes, chosen[last[chosen] >= 0]))
+    own = codes[members]
+    cells = fetch(take(rows, members)) if is_device_array(rows) else rows[members]
+    return _own_moments(cells - mean[own], own, None if weight is None else weight[members])
+
+
+def _join_own(first: Own, weight: Array, second: Own, other_weight: Array) -> Own:
+    """Return the own moments of the classes that are open on every side they have rows on, the second side's last."""
+    both: Own = {}
+    for c, (scatter, third) in first.items():
+        if other_weight[c] == 0:
+            both[c] = scatter, third
+    for c, (scatter, third) in second.items():
+        if c in first:
+            both[c] = scatter + first[c][0], third + first[c][1]
+        elif weight[c] == 0:
+            both[c] = scatter, third
+    return both
+
+
+def _moments_here(
+    rows: Array, codes: Codes, mean: Array, weight: Array | None, pooled: bool
+) -> tuple[Array, Array]:
+    """Return third and fourth moments of rows about class means, by class (k, d, d) or fourth ones added up (d, d)."""
+    if pooled:
+        return np.zeros((0, 0)), _pooled_fourth(rows, codes, mean, weight)
+    return _class_moments(rows, codes, mean, weight)
 
 
 def _class_moments(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> tuple[Array, Array]:
