@@ -1,4 +1,4 @@
-"""The door to arrays of other libraries (PyTorch, CuPy, anything of the array API standard), on whatever device they live.
+"""The door to arrays of other libraries (PyTorch, CuPy, any of the array API standard) on whatever device they live.
 
 The rest of the library asks here which namespace an array belongs to, and for the few steps the standard has no name
 for: fetching to the CPU, sending there, bits of numbers. What it does with a namespace keeps to operations that NumPy,
@@ -69,7 +69,8 @@ def _compat() -> Any:
         import array_api_compat
     except ModuleNotFoundError as error:
         raise ImportError(
-            "Arrays of other libraries need array-api-compat, which is not installed. Next: pip install 'suffice[array]'"
+            "Arrays of other libraries need array-api-compat, which is not installed. "
+            "Next: pip install 'suffice[array]'"
         ) from error
     return array_api_compat
 
@@ -188,22 +189,25 @@ def answer_by_chunks(rows: Any, width: int, answer: Callable[[Any], Any], inner:
     return out
 
 
-def device_log_softmax(scores: Any, otherwise: Any) -> Any:
+def device_log_softmax(scores: Any, otherwise: Any) -> Array:
     """Return scores − log Σ exp(scores) per row (n, k), in nats, in their place; `otherwise` (k,) for rows of −∞."""
     xp = namespace(scores)
     for part in blocks(scores):
         block = scores[part, ...]
-        block = block - xp.max(block, axis=1, keepdims=True)
-        block = block - xp.log(xp.sum(xp.exp(block), axis=1, keepdims=True))
+        with np.errstate(divide="ignore", invalid="ignore"):  # for libraries that are NumPy within
+            block = block - xp.max(block, axis=1, keepdims=True)
+            block = block - xp.log(xp.sum(xp.exp(block), axis=1, keepdims=True))
         scores[part, ...] = xp.where(xp.isnan(block), otherwise, block)
-    return scores
+    answered: Array = scores
+    return answered
 
 
-def device_logsumexp(scores: Any) -> Any:
+def device_logsumexp(scores: Any) -> Array:
     """Return log Σ exp(scores) per row (n,), in nats."""
     xp = namespace(scores)
     top = xp.max(scores, axis=1, keepdims=True)
-    return xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
+    total: Array = xp.log(xp.sum(xp.exp(scores - top), axis=1)) + top[:, 0]
+    return total
 
 
 def row_bits(rows: Any, scale: float, factors: NDArray[np.uint64]) -> NDArray[np.uint64] | None:

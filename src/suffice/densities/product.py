@@ -30,7 +30,7 @@ class Product:
 
         Rows on another device get their answer there.
         """
-        total = _log_density(self.blocks[0], rows[0])
+        total: Array = _log_density(self.blocks[0], rows[0])
         for block, part in zip(self.blocks[1:], rows[1:], strict=True):
             total += _log_density(block, part)
         return total

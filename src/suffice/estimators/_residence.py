@@ -1,4 +1,4 @@
-"""Which rows stay on the device they live on: those of arrays of other libraries, where scikit-learn dispatches on them."""
+"""Which rows stay on the device they live on: arrays of other libraries, where scikit-learn dispatches on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def dispatches() -> bool:
 def take_in(X: Any, resident: bool) -> Any:
     """Return X as it is to be read: as it is, or on the CPU as NumPy's.
 
-    An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If that
-    is off, DataError for one that the CPU cannot read.
+    An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If
+    that is off, DataError for one that the CPU cannot read.
     """
     if not is_device_array(X):
         return X

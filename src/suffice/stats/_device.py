@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, np
 from .._arrays_api import blocks, fetch, has_float64, namespace, plain, put, take, wide_float
 from ._kernels import in_class_order, join
 
@@ -92,7 +92,7 @@ def summarize_on_device(
     total, mean, apart = join(owner, np.concatenate(weights), np.concatenate(means), k)
     if form == "pooled":
         scatter += apart.T @ apart
-    for c in () if form == "pooled" else np.flatnonzero(np.bincount(owner, minlength=k) > 1):
+    for c in () if form == "pooled" else np.flatnonzero(np.bincount(owner, minlength=k) > 1).tolist():
         between = apart[owner == c]
         scatter[c] += between.T @ between
     return total, mean, scatter

@@ -6,8 +6,8 @@ only known at the end, so what is kept is Σ z_j² z_l² for each pair of column
 
 Under a covariance that all classes share only the sum of Σ z_j² z_l² over the classes is asked for. Moving the mean of
 one class still takes that class's own d × d moments, so that k classes whose rows come in any order need k d² numbers,
-or the rows. Where that is too much, only the classes that came last keep theirs and are open to more rows; of the others
-what is left is their share of one (d, d) sum, exact as long as no more of their rows come.
+or the rows. Where that is too much, only the classes that came last keep theirs and are open to more rows; of the
+others what is left is their share of one (d, d) sum, exact as long as no more of their rows come.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 
 CHUNK_CELLS = 1 << 18
-MOST_CELLS = 1 << 24  # 128 MiB for each of three arrays: moments of the classes of a shared covariance beyond are added up
+MOST_CELLS = 1 << 23  # 64 MiB for each of three arrays: of more, moments of classes with one covariance are added up
 
 Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third moments (d, d)
 
@@ -285,7 +285,7 @@ class FourthMomentStats:
 
 def _most_open(d: int) -> int:
     """Return how many classes keep moments of their own where they cannot all."""
-    return max(1, MOST_CELLS // (2 * d * d))
+    return max(1, MOST_CELLS // (d * d))
 
 
 def _steps(weight: Any, scatter: Array, third: Array, delta: Array) -> tuple[Array, Array]:
@@ -317,10 +317,18 @@ def _last_classes(rows: Any, codes: Codes, mean: Array, weight: Array | None) ->
     last = np.full(len(mean), -1)
     np.maximum.at(last, codes, np.arange(len(codes)))
     chosen = np.argsort(last, kind="stable")[-_most_open(mean.shape[1]) :]
-    members = np.flatnonzero(np.isin(codes, chosen[last[chosen] >= 0]))
-    own = codes[members]
-    cells = fetch(take(rows, members)) if is_device_array(rows) else rows[members]
-    return _own_moments(cells - mean[own], own, None if weight is None else weight[members])
+    found: Own = {}
+    for c in chosen[last[chosen] >= 0].tolist():
+        members = np.flatnonzero(codes == c)
+        scatter, third = np.zeros((2, mean.shape[1], mean.shape[1]))
+        for part in row_chunks(len(members), max(1, CHUNK_CELLS // mean.shape[1])):
+            own = members[part]
+            z = (fetch(take(rows, own)) if is_device_array(rows) else rows[own]) - mean[c]
+            w = None if weight is None else weight[own]
+            scatter += (z if w is None else z * w[:, None]).T @ z
+            third += _moments(z, w)[0]
+        found[c] = scatter, third
+    return found
 
 
 def _join_own(first: Own, weight: Array, second: Own, other_weight: Array) -> Own:
@@ -337,9 +345,7 @@ def _join_own(first: Own, weight: Array, second: Own, other_weight: Array) -> Ow
     return both
 
 
-def _moments_here(
-    rows: Array, codes: Codes, mean: Array, weight: Array | None, pooled: bool
-) -> tuple[Array, Array]:
+def _moments_here(rows: Array, codes: Codes, mean: Array, weight: Array | None, pooled: bool) -> tuple[Array, Array]:
     """Return third and fourth moments of rows about class means, by class (k, d, d) or fourth ones added up (d, d)."""
     if pooled:
         return np.zeros((0, 0)), _pooled_fourth(rows, codes, mean, weight)

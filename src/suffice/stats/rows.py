@@ -136,7 +136,7 @@ def priorities(part: Any, seed: int) -> Keys:
     cells = np.empty((min(step, len(part)), d))  # once for all: new memory is slow to touch
     for start in range(0, len(part), step):
         own = cells[: len(part) - start]
-        np.multiply(part[start : start + step], SPREAD, out=own)
+        np.multiply(part[start : start + step], np.float64(SPREAD), out=own)  # in float64 whatever the rows are
         own += 0.0  # no −0
         np.einsum("ij,j->i", own.view(np.uint64), factors, out=total[start : start + step])
     return total

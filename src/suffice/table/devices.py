@@ -57,8 +57,9 @@ class DeviceTable:
         xp = namespace(values)
         for part in blocks(values):
             cells = xp.astype(values[part, ...], wide_float(values))
-            if bool(xp.isfinite(xp.sum(cells * cells))):  # one cheap pass settles the common case
-                continue
+            with np.errstate(over="ignore", invalid="ignore"):  # for libraries that are NumPy within
+                if bool(xp.isfinite(xp.sum(cells * cells))):  # one cheap pass settles the common case
+                    continue
             sizes = xp.where(xp.isnan(cells), 0.0, xp.abs(cells))
             largest = fetch(xp.max(sizes, axis=0))
             infinite = np.flatnonzero(np.isinf(largest))

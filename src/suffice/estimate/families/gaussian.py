@@ -40,7 +40,7 @@ class GaussianFamily:
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         there = getattr(table, "resident", None)  # numbers on another device stay there
-        return table.numeric(positions) if there is None else there(positions)  # type: ignore[no-any-return]
+        return table.numeric(positions) if there is None else there(positions)
 
     def recode(self, rows: Array, stats: Any) -> Array:
         return rows
