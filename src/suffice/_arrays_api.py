@@ -141,10 +141,11 @@ def take(array: Any, index: Any) -> Any:
     return namespace(array).take(array, put(index.astype(np.int64), array), axis=0)
 
 
-def blocks(array: Any) -> Iterator[slice]:
-    """Yield slices over the rows of an array, of at most `BLOCK_CELLS` cells."""
+def blocks(array: Any, most: int | None = None) -> Iterator[slice]:
+    """Yield slices over the rows of an array, of at most `BLOCK_CELLS` cells and `most` rows."""
     n, d = array.shape
-    yield from row_chunks(n, max(1, BLOCK_CELLS // max(d, 1)))
+    size = max(1, BLOCK_CELLS // max(d, 1))
+    yield from row_chunks(n, size if most is None else min(size, most))
 
 
 def complete_rows(rows: Any) -> NDArray[np.bool_]:

@@ -16,6 +16,9 @@ from .._arrays_api import blocks, fetch, has_float64, namespace, plain, put, tak
 from ._kernels import in_class_order, join
 
 
+MOST_CLASSES = 64  # in a block, or so
+
+
 class _Block(NamedTuple):
     """A block of rows in class order, (r, d) on the device: their classes, how they are cut, and their weights."""
 
@@ -54,7 +57,9 @@ def _in_blocks(values: Any, codes: Codes, k: int, weight: Array | None) -> Itera
     """Yield the rows in class order, in wide numbers."""
     order = in_class_order(codes, k)
     xp, kind = namespace(values), wide_float(values)
-    for part in blocks(values):
+    n, d = values.shape
+    few = max(2 * d, MOST_CLASSES * n // k)  # rows, so that sums by class cost little beside products of columns
+    for part in blocks(values, few):
         index: Any = part if order is None else order[part]
         present, local = np.unique(codes[index], return_inverse=True)
         rows = xp.astype(plain(take(values, index)), kind)
