@@ -15,7 +15,6 @@ from .._arrays import Array, Codes, np
 from .._arrays_api import blocks, fetch, has_float64, namespace, plain, put, take, wide_float
 from ._kernels import in_class_order, join
 
-
 MOST_CLASSES = 64  # in a block, or so
 
 
