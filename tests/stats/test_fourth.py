@@ -72,6 +72,17 @@ def test_sorted_rows_in_batches_that_cut_classes(table, rng, size, tmp_path):
     assert amount(parts) == pytest.approx(oracle(X, y, w / w), rel=0.5)  # weights enter as they are
 
 
+def test_batches_of_more_classes_than_stay_open(table, monkeypatch):
+    """Of each batch the classes at both ends stay open: where it goes on from the last one, and where it stops."""
+    X, y, w = table
+    monkeypatch.setattr(fourth, "MOST_CELLS", 3 * X.shape[1] ** 2)
+    order, parts = np.argsort(y, kind="stable"), GaussianDiscriminant(**RULE)
+    for i in range(0, len(y), 400):
+        own = order[i : i + 400]
+        parts.partial_fit(X[own], y[own], sample_weight=w[own])
+    assert amount(parts) == pytest.approx(oracle(X, y, w), rel=1e-10)
+
+
 def test_what_cannot_be_exact_is_refused(table, rng):
     X, y, _ = table
     model = GaussianDiscriminant(**RULE).fit(X, y)

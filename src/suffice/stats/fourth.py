@@ -76,7 +76,7 @@ class FourthMomentStats:
             fourth = (moments_on_device if is_device_array(rows) else _moments_here)(
                 rows, codes, gaussian.mean, weight, pooled=True
             )[1]
-            return cls._summed(gaussian, fourth, _last_classes(rows, codes, gaussian.mean, weight))
+            return cls._summed(gaussian, fourth, _own_of_ends(rows, codes, gaussian.mean, weight))
         if is_device_array(rows):
             return cls(gaussian, *moments_on_device(rows, codes, gaussian.mean, weight, pooled=False), shared)
         return cls(gaussian, *_moments_here(rows, codes, gaussian.mean, weight, pooled=False), shared)
@@ -85,7 +85,7 @@ class FourthMomentStats:
     def _summed(cls, gaussian: GaussianStats, fourth: Array, own: Own) -> Self:
         """Return the statistics of a pooled scatter, with the moments of the last of the classes `own`."""
         d = gaussian.mean.shape[1]
-        kept = list(own)[-max(1, _most_open(d)) :]
+        kept = list(own)[-_most_open(d) :]
         shape = (len(kept), d, d)
         scatter = np.array([own[c][0] for c in kept]).reshape(shape)
         third = np.array([own[c][1] for c in kept]).reshape(shape)
@@ -285,7 +285,19 @@ class FourthMomentStats:
 
 def _most_open(d: int) -> int:
     """Return how many classes keep moments of their own where they cannot all."""
-    return max(1, MOST_CELLS // (d * d))
+    return max(2, MOST_CELLS // (d * d))
+
+
+def _end_classes(codes: Codes, most: int) -> list[int]:
+    """Return the classes whose rows come first in a batch and those whose rows come last, which are at the end.
+
+    Rows of the former may have come in the batch before, and those of the latter may go on in the next one.
+    """
+    present, first = np.unique(codes, return_index=True)
+    last = len(codes) - 1 - np.unique(codes[::-1], return_index=True)[1]
+    ending = present[np.argsort(last, kind="stable")][-((most + 1) // 2) :].tolist()
+    starting = present[np.argsort(first, kind="stable")][: most // 2].tolist()
+    return [*(c for c in starting if c not in ending), *ending]
 
 
 def _steps(weight: Any, scatter: Array, third: Array, delta: Array) -> tuple[Array, Array]:
@@ -301,10 +313,8 @@ def _steps(weight: Any, scatter: Array, third: Array, delta: Array) -> tuple[Arr
 
 def _own_moments(z: Array, codes: Codes, weight: Array | None) -> Own:
     """Return the scatter and third moments of classes from their centred rows, those that come last at the end."""
-    last = np.full(int(codes.max(initial=-1)) + 1, -1)
-    np.maximum.at(last, codes, np.arange(len(codes)))
     found: Own = {}
-    for c in np.argsort(last, kind="stable")[np.sort(last) >= 0][-_most_open(z.shape[1]) :].tolist():
+    for c in _end_classes(codes, _most_open(z.shape[1])):
         members = codes == c
         own, w = z[members], None if weight is None else weight[members]
         weighted = own if w is None else own * w[:, None]
@@ -312,13 +322,10 @@ def _own_moments(z: Array, codes: Codes, weight: Array | None) -> Own:
     return found
 
 
-def _last_classes(rows: Any, codes: Codes, mean: Array, weight: Array | None) -> Own:
-    """Return the own moments of the classes whose rows come last in a batch."""
-    last = np.full(len(mean), -1)
-    np.maximum.at(last, codes, np.arange(len(codes)))
-    chosen = np.argsort(last, kind="stable")[-_most_open(mean.shape[1]) :]
+def _own_of_ends(rows: Any, codes: Codes, mean: Array, weight: Array | None) -> Own:
+    """Return the own moments of the classes at both ends of a batch."""
     found: Own = {}
-    for c in chosen[last[chosen] >= 0].tolist():
+    for c in _end_classes(codes, _most_open(mean.shape[1])):
         members = np.flatnonzero(codes == c)
         scatter, third = np.zeros((2, mean.shape[1], mean.shape[1]))
         for part in row_chunks(len(members), max(1, CHUNK_CELLS // mean.shape[1])):
