@@ -116,7 +116,7 @@ class Checkpoint:
 
     def _level(self, archive: zipfile.ZipFile, number: int, own: dict[str, Any]) -> tuple[int, Any]:
         from ._loading import PIECES
-        from ._tables import Learned
+        from ._summary import Learned
 
         if not own["state"]:
             return int(own["count"]), None
