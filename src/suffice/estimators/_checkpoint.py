@@ -81,6 +81,7 @@ class Checkpoint:
                 own = {"count": count, "state": state is not None, "statistics": False}
                 if state is not None:
                     own |= {"rows": state.rows, "unlabelled": state.unlabelled}
+                    own |= {"unlabelled_weight": state.unlabelled_weight, "holed": list(state.holed)}
                     if state.statistics is not None:
                         own["statistics"] = True
                         saved = Path(folder) / f"{number}.suffice"
@@ -124,4 +125,5 @@ class Checkpoint:
         if own["statistics"]:
             with tempfile.TemporaryDirectory() as folder:
                 statistics = read_model(archive.extract(f"{number}.suffice", folder), PIECES)[2]
-        return int(own["count"]), Learned(statistics, int(own["rows"]), int(own["unlabelled"]))
+        counts = int(own["rows"]), int(own["unlabelled"]), float(own["unlabelled_weight"])
+        return int(own["count"]), Learned(statistics, *counts, tuple(map(bool, own["holed"])))

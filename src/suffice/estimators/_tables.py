@@ -133,6 +133,8 @@ class Tables:
         passes = Passes(kernel, plan, opened, read, run, progress)
         if self._is_climbing:
             passes.check(type(self).__name__)
+            if checkpoint is not None:
+                raise SettingError("checkpoint is for models that read the rows once or twice. Next: leave it out.")
         if isinstance(plan[-1].family, MemberFamily):
             kernel = replace(kernel, unlabelled="error" if unlabelled == "em" else unlabelled)
             kernel = freeze_columns(kernel, opened, read, run, int(self.keep_rows), progress)
