@@ -45,7 +45,9 @@ class Counted:
     def __call__(self, work):
         self.count += 1
         found = [sweep(self.X[own], self.codes[own], self.weight[own], work) for own in self.parts]
-        return [reduce(lambda a, b: a.merge(b), (v for v in values if v is not None)) for values in zip(*found, strict=True)]
+        return [
+            reduce(lambda a, b: a.merge(b), (v for v in values if v is not None)) for values in zip(*found, strict=True)
+        ]
 
 
 def converse(run, ascent, first):

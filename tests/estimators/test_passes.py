@@ -110,7 +110,7 @@ def test_a_sample_that_holds_every_row_gives_the_mixture_of_fit(told, table, tmp
 
 @pytest.mark.parametrize("shared", [False, "class", True])
 def test_mixtures_from_a_small_sample_are_those_of_fit(shared, clusters, tmp_path, few, passes):
-    """The clusters are far apart, so that every start arrives at the one maximum; 1e-4 is how near `tol` stops to it."""
+    """The clusters are far apart, so that every start arrives at one maximum; 1e-4 is how near `tol` stops to it."""
 
     def make():
         return MixtureDiscriminant(2, shared=shared, random_state=0, tol=1e-8, keep_rows=100)
@@ -146,7 +146,7 @@ def test_many_sources_give_one_mixture(clusters, tmp_path, few):
             found.score_samples(own.select(NAMES)), expected.score_samples(own.select(NAMES)), atol=EM
         )
     stream = pa.RecordBatchReader.from_batches(own.schema, own.to_batches())
-    with pytest.raises(SourceError, match="MixtureDiscriminant reads the rows once for every EM step.*Parquet file"):
+    with pytest.raises(SourceError, match=r"MixtureDiscriminant reads the rows once for every EM step.*Parquet file"):
         make().fit_table(stream, "kind")
 
 

@@ -36,6 +36,7 @@ class Source:
     once: bool = False
     identity: str = ""
     native: Any = None  # a table of the engine that is to read it
+    relation: Any = None  # of DuckDB, which can add up by itself
 
     def parts(self, columns: Sequence[str], rows: int) -> Iterator[Part]:
         """Yield the parts in order; those of a stream are regular batches of these columns."""
@@ -167,7 +168,7 @@ def _open_relation(relation: Any, name: str) -> Source:
     schema = empty.schema
     for _ in empty:  # an open result would block the connection
         pass
-    return Source(name, schema, None, batches=read)
+    return Source(name, schema, None, batches=read, relation=relation)
 
 
 def _open_stream(source: Any) -> Source:

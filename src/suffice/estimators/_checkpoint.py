@@ -78,7 +78,7 @@ class Checkpoint:
             zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
         ):
             for number, (count, state) in enumerate(fold.levels):
-                own = {"count": count, "state": state is not None, "statistics": False}
+                own: dict[str, Any] = {"count": count, "state": state is not None, "statistics": False}
                 if state is not None:
                     own |= {"rows": state.rows, "unlabelled": state.unlabelled}
                     own |= {"unlabelled_weight": state.unlabelled_weight, "holed": list(state.holed)}
