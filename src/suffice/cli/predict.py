@@ -64,9 +64,10 @@ def predict(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    whole = priors == ("adapt",) or sets is not None  # what is asked of all rows at once
-    if output is not None and not whole and schema.named and comes_in_parts(data):
-        _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
+    if output is not None and schema.named and comes_in_parts(data):
+        wanted = "adapt" if priors == ("adapt",) else _priors(priors, estimator, None)
+        told = {"priors": wanted, "reject": reject, "alpha": sets}
+        _predict_parts(estimator, data, output, keep, told, common)
         return
     table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
@@ -80,9 +81,7 @@ def predict(
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
-def _predict_parts(
-    estimator: Any, data: Path, output: Path, keep: bool, priors: Any, reject: float | None, common: Common
-) -> None:
+def _predict_parts(estimator: Any, data: Path, output: Path, keep: bool, told: dict[str, Any], common: Common) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import open_source
 
@@ -94,11 +93,13 @@ def _predict_parts(
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ColumnProblem.absent(missing, names, data, "which the model needs")
-    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in _names(estimator, False))]
-    told = {"priors": priors, "reject": reject, "keep": kept}
+    columns = [
+        *kept,
+        *(free_name(name, "predicted_", kept, common) for name in _names(estimator, told["alpha"] is not None)),
+    ]
     with warnings.catch_warnings(record=True) as caught, rows_progress(common, "Labelling") as watch:
         warnings.simplefilter("once")
-        rows = estimator.predict_table(data, output, progress=watch, **told)
+        rows = estimator.predict_table(data, output, keep=kept, progress=watch, **told)
     for message in dict.fromkeys(one_line(warning.message) for warning in caught):
         common.remark(f"Note: {message}")
     common.remark(f"Wrote {output}: {count(rows, 'row')}.")

@@ -19,37 +19,10 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from .._files import COMPRESSED, FORMATS, MISSING_TOKENS, format_of
 from ..errors import SourceError
 from .parts import FilePart, arrow_batches
 
-# What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
-MISSING_TOKENS = (
-    "",
-    "?",
-    "#N/A",
-    "#NA",
-    "<NA>",
-    "N/A",
-    "n/a",
-    "NA",
-    "-NaN",
-    "-nan",
-    "NaN",
-    "nan",
-    "None",
-    "NULL",
-    "null",
-)
-COMPRESSED = {".gz", ".bz2", ".zst"}
-FORMATS = {
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
-}
 BLOCK = 1 << 24  # bytes of a CSV read at a time
 # What a column of a CSV becomes when a cell does not fit its type: the order in which Arrow itself tries types.
 WIDER: dict[Any, Any] = {
@@ -74,13 +47,10 @@ class Files:
 
 def file_kind(path: Path) -> str:
     """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"; SourceError if it promises nothing."""
-    ending = path.suffix.lower()
-    if ending in COMPRESSED:
-        ending = path.with_suffix("").suffix.lower()
-        ending = ending if ending in (".csv", ".tsv") else ""
-    if ending not in FORMATS:
+    kind = format_of(path)
+    if kind is None:
         raise SourceError.unknown_format(path, [known for known in FORMATS if known != ".pq"])
-    return FORMATS[ending]
+    return kind
 
 
 def find_files(source: Any) -> tuple[list[Path], Path | None]:
@@ -93,7 +63,7 @@ def find_files(source: Any) -> tuple[list[Path], Path | None]:
     path = Path(source)
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if file.is_file() and not _is_mark(file, path))
-        known = [file for file in below if _has_format(file)]
+        known = [file for file in below if format_of(file)]
         if not known:
             raise SourceError(
                 f"{str(path)!r} is a folder that holds no Parquet, Arrow or CSV file. Next: check the name."
@@ -109,13 +79,6 @@ def find_files(source: Any) -> tuple[list[Path], Path | None]:
 
 def _is_mark(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
-def _has_format(file: Path) -> bool:
-    try:
-        return bool(file_kind(file))
-    except SourceError:
-        return False
 
 
 def open_files(source: Any) -> Files:

@@ -68,13 +68,13 @@ class Checkpoint:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _write(self, fold: Fold) -> None:
-        from ..engines import whole_file
+        from ..engines import written_whole
 
         levels = []
         estimator, schema, plan = self.kernel.estimator, self.kernel.schema, self.kernel.plan
         with (
             tempfile.TemporaryDirectory() as folder,
-            whole_file(self.path) as file,
+            written_whole(self.path) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
         ):
             for number, (count, state) in enumerate(fold.levels):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._arrays import np
+from .._arrays import Array, np
 from ..errors import DataError
 from ..estimate import Block
 from ..schema import Schema
@@ -123,6 +123,19 @@ class Summary:
 def _joint(block: Block) -> bool:
     inner = getattr(block.family, "inner", block.family)
     return bool(getattr(inner, "fills", False))
+
+
+@dataclass(frozen=True)
+class Posteriors:
+    """The kernel of a first pass over rows to be answered for: their posteriors under equal priors."""
+
+    estimator: Any
+    columns: tuple[str, ...]
+
+    def __call__(self, table: Any) -> Array:
+        """Return log posteriors (n, k) of the rows of a pyarrow table."""
+        found: Array = self.estimator.predict_log_proba(table.select(list(self.columns)), priors="uniform")
+        return found
 
 
 @dataclass(frozen=True)

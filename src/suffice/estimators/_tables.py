@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import DataError, SettingError, quoted
+from .._arrays import Array, np
+from ..errors import DataError, SettingError, SourceError, quoted
 from ..estimate import Block, Note
 from ..joint import JointModel
 from ..schema import Schema
@@ -25,7 +26,7 @@ from ._checkpoint import Checkpoint
 from ._observed import check_observed
 from ._passes import Passes
 from ._pushdown import push_down
-from ._summary import Answers, Learned, Summary
+from ._summary import Answers, Learned, Posteriors, Summary
 from ._two_passes import freeze_columns
 from ._unlabelled import Joined, joined_notes
 
@@ -41,6 +42,7 @@ class Tables:
     keep_rows: int
     _schema: Schema
     _model: JointModel | None
+    model_: JointModel
     _notes: list[Note]
     _holds_unlabelled: bool
     classes_: Any
@@ -50,6 +52,8 @@ class Tables:
     _estimate: Callable[..., tuple[JointModel, list[Note]]]
     _set_steps: Callable[[Any], None]
     _align: Callable[[Table], Sequence[int]]
+    _adapt: Callable[[Array], Array]
+    _left_out_posterior: Callable[[JointModel], Array]
 
     def fit_table(
         self,
@@ -135,35 +139,9 @@ class Tables:
         first = self._first_plan(plan)
         kernel = Summary(fresh, schema, first, target, weight, unlabelled, samples=self._is_climbing)
         passes = Passes(kernel, plan, opened, read, run, progress)
-        if self._is_climbing:
-            passes.check(type(self).__name__)
-            if checkpoint is not None:
-                raise SettingError("checkpoint is for models that read the rows once or twice. Next: leave it out.")
-        if isinstance(plan[-1].family, MemberFamily):
-            kernel = replace(kernel, unlabelled="error" if unlabelled == "em" else unlabelled)
-            kernel = freeze_columns(kernel, opened, read, run, int(self.keep_rows), progress)
-        learned = None
-        if engine == "duckdb":
-            if opened.relation is None:
-                raise SettingError(
-                    f"engine='duckdb' adds up inside DuckDB, and {opened.name} is no relation of it. Next: give a "
-                    "relation, or (connection, query); or leave out engine."
-                )
-            learned = push_down(kernel, opened, read, run, progress)
-        try:
-            if learned is not None:
-                pass
-            elif checkpoint is None:
-                learned = run(opened, read, kernel, progress=progress)
-            else:
-                if engine not in ("auto", "local"):
-                    raise SettingError(
-                        f"checkpoint is for engine='local', not {engine!r}. Next: leave one of them out."
-                    )
-                learned = Checkpoint(Path(checkpoint), kernel, opened, read).run(progress)
-        except TooManyPatternsError:
-            learned = passes.observe()
-        statistics = _checked(learned, opened, target)
+        learned = self._learn(passes, engine, checkpoint)
+        statistics = learned.statistics
+        assert statistics is not None
         check_observed(statistics, plan, schema)
         statistics, joined = self._climb(passes.complete(statistics), learned, passes)
         model, notes = self._estimate(statistics, plan, schema)
@@ -173,6 +151,35 @@ class Tables:
         self._unlabelled_rows = learned.unlabelled
         self._set_steps(joined)
         return self
+
+    def _learn(self, passes: Passes, engine: Any, checkpoint: str | os.PathLike[str] | None) -> Learned:
+        """Return what the passes before any EM find."""
+        kernel, source, read = passes.summary, passes.source, passes.read
+        if self._is_climbing:
+            passes.check(type(self).__name__)
+        if checkpoint is not None and (self._is_climbing or engine not in ("auto", "local")):
+            why = "models that read the rows once or twice" if self._is_climbing else f"engine='local', not {engine!r}"
+            raise SettingError(f"checkpoint is for {why}. Next: leave one of them out.")
+        if isinstance(kernel.plan[-1].family, MemberFamily):
+            kernel = replace(kernel, unlabelled="error" if kernel.unlabelled == "em" else kernel.unlabelled)
+            kernel = freeze_columns(kernel, source, read, passes.run, int(self.keep_rows), passes.progress)
+        if engine == "duckdb":
+            if source.relation is None:
+                raise SettingError(
+                    f"engine='duckdb' adds up inside DuckDB, and {source.name} is no relation of it. Next: give a "
+                    "relation, or (connection, query); or leave out engine."
+                )
+            summed = push_down(kernel, source, read, passes.run, passes.progress)
+            if summed is not None:
+                return summed
+        try:
+            if checkpoint is not None:
+                found = Checkpoint(Path(checkpoint), kernel, source, read).run(passes.progress)
+            else:
+                found = passes.run(source, read, kernel, progress=passes.progress)
+        except TooManyPatternsError:
+            found = passes.observe()
+        return _checked(found, source, kernel.target)
 
     @property
     def _is_climbing(self) -> bool:
@@ -204,6 +211,7 @@ class Tables:
         priors: Any = None,
         reject: float | None = None,
         keep: Sequence[str] = (),
+        alpha: float | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> int:
         """Write the label, the posteriors and the log density of every row of a table to a file; return their number.
@@ -220,9 +228,12 @@ class Tables:
         output : path
             File to write.
         priors : optional
-            Class priors in place of those learned, as for `predict`.
+            Class priors in place of those learned, as for `predict`; or "adapt", those of `adapt_priors` for these
+            rows, which are then read twice (k numbers a row are held in memory).
         reject : float, optional
             Leave `label` empty where the most probable class is wrong with a probability above this.
+        alpha : float, optional
+            Add a column `in_CLASS` per class: whether it is in the set of `predict_set(rows, alpha)`.
         keep : sequence of str
             Columns of the source to copy in front of the answers; an answer of the same name is then `predicted_…`.
         progress : callable, optional
@@ -240,10 +251,26 @@ class Tables:
         names = [str(name) for name in self._schema.names] if self._schema.named else list(opened.schema.names)
         opened.check_columns(names, "which the model needs")
         opened.check_columns(list(keep), "to keep")
-        kernel = Answers(self, priors, reject, tuple(keep), tuple(names))
+        if isinstance(priors, str) and priors == "adapt":
+            priors = self._adapted(opened, names, progress)
+        if alpha is not None:
+            self._left_out_posterior(self.model_)  # once for all parts
+        kernel = Answers(self, priors, reject, tuple(keep), tuple(names), alpha)
         read = list(dict.fromkeys([*names, *keep]))
-        width = len(self.classes_) + 2
+        width = len(self.classes_) * (1 if alpha is None else 2) + 2
         return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
+
+    def _adapted(self, source: Source, names: Sequence[str], progress: Any) -> Any:
+        """Return the class priors under which the rows of a source are most likely."""
+        from ..engines import answer
+
+        if source.once:
+            raise SourceError.read_once('predict_table with priors="adapt"', "twice")
+        kernel = Posteriors(self, tuple(names))
+        parts = list(answer(source, names, kernel, width=len(self.classes_), progress=progress))
+        if not parts:
+            raise SourceError.no_rows(source.name)
+        return self._adapt(np.concatenate(parts))
 
 
 def _check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
@@ -325,14 +352,12 @@ def _notes(learned: Learned, joined: Joined | None, target: str) -> list[Note]:
     return [Note(left_out, f"{target!r} is empty there")]
 
 
-def _checked(learned: Learned | None, source: Source, target: str) -> ByClass:
-    """Return the statistics of all rows; DataError where there are none."""
-    from ..errors import SourceError
-
+def _checked(learned: Learned | None, source: Source, target: str) -> Learned:
+    """Return what is learned from all rows; DataError where that is nothing."""
     if learned is None or learned.rows == 0:
         raise SourceError.no_rows(source.name)
     if learned.statistics is None:
         raise DataError(
             f"No row of {source.name} has a label in {target!r} and a weight above 0. Next: check the column."
         )
-    return learned.statistics
+    return learned
