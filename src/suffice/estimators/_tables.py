@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
@@ -42,7 +42,6 @@ class Tables:
     keep_rows: int
     _schema: Schema
     _model: JointModel | None
-    model_: JointModel
     _notes: list[Note]
     _holds_unlabelled: bool
     classes_: Any
@@ -247,23 +246,29 @@ class Tables:
         check_is_fitted(self, "statistics_")
         from ..engines import answer, write_tables
 
-        opened = _open(source, [str(column.name) for column in self._schema.columns if column.kind.is_label])
-        names = [str(name) for name in self._schema.names] if self._schema.named else list(opened.schema.names)
-        opened.check_columns(names, "which the model needs")
+        opened, names = self._opened(source)
         opened.check_columns(list(keep), "to keep")
         if isinstance(priors, str) and priors == "adapt":
-            priors = self._adapted(opened, names, progress)
+            priors = self._adapted(source, progress)
         if alpha is not None:
-            self._left_out_posterior(self.model_)  # once for all parts
+            self._left_out_posterior(cast(Any, self).model_)  # once for all parts
         kernel = Answers(self, priors, reject, tuple(keep), tuple(names), alpha)
         read = list(dict.fromkeys([*names, *keep]))
         width = len(self.classes_) * (1 if alpha is None else 2) + 2
         return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
 
-    def _adapted(self, source: Source, names: Sequence[str], progress: Any) -> Any:
+    def _opened(self, given: Any) -> tuple[Source, list[str]]:
+        """Return a source of rows to be answered for, and the model's columns in it."""
+        opened = _open(given, [str(column.name) for column in self._schema.columns if column.kind.is_label])
+        names = [str(name) for name in self._schema.names] if self._schema.named else list(opened.schema.names)
+        opened.check_columns(names, "which the model needs")
+        return opened, names
+
+    def _adapted(self, given: Any, progress: Any) -> Array:
         """Return the class priors under which the rows of a source are most likely."""
         from ..engines import answer
 
+        source, names = self._opened(given)
         if source.once:
             raise SourceError.read_once('predict_table with priors="adapt"', "twice")
         kernel = Posteriors(self, tuple(names))
