@@ -44,11 +44,11 @@ def small(monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 100)
 
 
-def assert_same(model, other, rows, atol=1e-11):
+def assert_same(model, other, rows, atol=1e-12):
     assert model.classes_.tolist() == other.classes_.tolist()
     assert model.statistics_.rows == other.statistics_.rows
     np.testing.assert_allclose(model.statistics_.weight, other.statistics_.weight, rtol=1e-13)
-    np.testing.assert_allclose(model.predict_log_proba(rows), other.predict_log_proba(rows), atol=atol)
+    np.testing.assert_allclose(model.predict_log_proba(rows), other.predict_log_proba(rows), atol=atol, rtol=1e-12)
 
 
 def bits(model):
@@ -74,7 +74,7 @@ def test_equals_fit_on_the_whole_table(model, columns, table, path, small):
     weight = whole["copies"].to_numpy()
     fitted = type(model)(**model.get_params()).fit(whole.select(columns), whole["kind"], sample_weight=weight)
     model.fit_table(path, "kind", weight="copies", columns=columns)
-    assert_same(model, fitted, table.select(columns), atol=1e-8 if len(columns) == 5 else 1e-11)
+    assert_same(model, fitted, table.select(columns), atol=1e-8 if len(columns) == 5 else 1e-12)
     assert model._schema == fitted._schema
     assert [str(note) for note in model.notes_] == [str(note) for note in fitted.notes_]
 

@@ -31,7 +31,7 @@ def learn(
 ) -> Any:
     """Return the state of all rows of a source, as the local engine would; `engine` is a client or an address."""
     rows = rows_at_a_time(len(columns))
-    clock = Clock(progress, source.rows)
+    clock = Clock(progress, source)
     with _client(engine) as client:
         shared = client.scatter(kernel, broadcast=True, hash=False)
         if source.native is not None:

@@ -207,8 +207,24 @@ def _joined(one: Any, other: Any, path: str, name: str) -> Any:
 # --- CSV -------------------------------------------------------------------------------------------------------------
 
 
-def open_csv(paths: Sequence[Path], text: Sequence[str] = ()) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]]]:
-    """Return the schema of CSV files and what reads columns of them.
+@dataclass
+class Meter:
+    """How much of some files is read: the bytes of those done, and the one being read."""
+
+    size: int
+    done: int = 0
+    file: Any = None
+
+    def share(self) -> float:
+        """Return the share of the bytes that is read, which is some blocks ahead of the rows."""
+        here = 0 if self.file is None or self.file.closed else int(self.file.tell())
+        return min((self.done + here) / max(self.size, 1), 1.0)
+
+
+def open_csv(
+    paths: Sequence[Path], text: Sequence[str] = ()
+) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]], Meter]:
+    """Return the schema of CSV files, what reads columns of them, and how far that is.
 
     `text` names columns that are text whatever they look like. A file of more than one block is read once more before:
     Arrow settles a type by the first block, and a later cell may not fit it.
@@ -228,21 +244,30 @@ def open_csv(paths: Sequence[Path], text: Sequence[str] = ()) -> tuple[Any, Call
     for path in paths:
         types = _settle(path, types, len(paths) > 1)
 
+    meter = Meter(sum(path.stat().st_size for path in paths))
+
     def read(columns: Sequence[str]) -> Iterator[Any]:
+        meter.done = 0
         for path in paths:
-            for batch in _csv_reader(path, types, columns):
-                yield batch.select(list(columns))
+            with pa.OSFile(str(path)) as meter.file:
+                for batch in _csv_reader(path, types, columns, meter.file):
+                    yield batch.select(list(columns))
+            meter.done += path.stat().st_size
 
-    return pa.schema([pa.field(name, types[name]) for name in names]), read
+    return pa.schema([pa.field(name, types[name]) for name in names]), read, meter
 
 
-def _csv_reader(path: Path, types: dict[str, Any] | None, columns: Sequence[str] | None = None) -> Any:
+def _csv_reader(
+    path: Path, types: dict[str, Any] | None, columns: Sequence[str] | None = None, file: Any = None
+) -> Any:
     options = arrow_csv.ConvertOptions(
         null_values=list(MISSING_TOKENS), strings_can_be_null=True, column_types=types, include_columns=columns
     )
     try:
+        if file is not None and path.suffix.lower() in COMPRESSED:
+            file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
         return arrow_csv.open_csv(
-            path,
+            path if file is None else file,
             read_options=arrow_csv.ReadOptions(block_size=BLOCK),
             # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
             parse_options=arrow_csv.ParseOptions(delimiter=csv_separator(path), newlines_in_values=True),

@@ -62,7 +62,7 @@ def learn(
                 raise
             name, message = refusals[-1]
             raise REFUSALS.get(name, DataError)(message) from error
-    fold, clock = Fold(), Clock(progress, source.rows)
+    fold, clock = Fold(), Clock(progress, source)
     for row in found:
         state = pickle.loads(row["state"])  # noqa: S301
         fold.push(state)

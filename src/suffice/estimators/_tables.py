@@ -99,7 +99,8 @@ class Tables:
             What to do with rows without a label: let them join by EM, as `fit` does, leave them out, or refuse them.
             `GenerativeClassifier` cannot use them and refuses them.
         progress : callable, optional
-            Called after each part with an object that has `rows`, `total` and `seconds_left` (None where unknown).
+            Called after each part, in every pass, with an object that has `rows`, `total` (from the files' own
+            metadata), `share` (how much of a CSV is read) and `seconds_left`; None where unknown.
         checkpoint : path, optional
             File that keeps what is learned so far, every half minute and when interrupted; the same call resumes from
             it, and removes it at the end. For files and the local engine, and for the passes that are not EM.
