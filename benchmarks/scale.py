@@ -23,8 +23,8 @@ START, END = "<!-- scale -->", "<!-- end of scale -->"
 TEMPLATE = """## Tables of any size
 
 Made by `benchmarks/scale.py`: one Gaussian per class from Parquet files ({classes} classes, {columns} columns of
-float64, row groups of 62,500 rows), each run in a process of its own, one BLAS thread; the least of {repeats} runs of the
-first number of rows, of one run of the others. NumPy loads the table and merges centred moments of chunks. {cores}
+float64, row groups of 62,500 rows), each run in a process of its own, one BLAS thread; the least of {repeats} runs of
+the first number of rows, of one run of the others. NumPy loads the table and merges centred moments of chunks. {cores}
 cores, shared with other work (load {load:.0f}): processor time and memory tell more than seconds. In brackets the ratio
 to NumPy.
 
