@@ -77,7 +77,7 @@ def test_sets_adapted_priors_and_mixtures_in_parts(cli, trees, tmp_path):
         for name in ("label", "in_ash", "in_elm"):
             if name in expected.column_names:
                 assert found[name].to_pylist() == expected[name].to_pylist()
-    said = [run.complaint.split("estimated from")[1].split(":")[1].split(".\n")[0] for run in (parts, whole)]
+    said = [run.err.split("estimated from")[1].split(":")[1].split(".\n")[0] for run in (parts, whole)]
     assert said[0] == said[1]
     told = ("--target", "kind", "--model", "mixture", "--components", "2", "-o", tmp_path / "x.suffice")
     assert cli("fit", tmp_path / "parts", *told).status == 0
