@@ -30,7 +30,7 @@ class MortalMixture(MixtureDiscriminant):
     """Kills the process that reads a batch, once, in a later pass."""
 
     def __init__(self, n_components=2, *, marker="", random_state=0):
-        super().__init__(n_components, shared=True, random_state=random_state)
+        super().__init__(n_components, shared=True, max_iter=4, random_state=random_state)
         self.marker = marker
 
     def _read(self, table, *rest, **told):
