@@ -164,7 +164,9 @@ def test_a_worker_that_is_killed_changes_nothing(engine, mortal, folder, tmp_pat
     told = {"target": "kind", "columns": ["x0", "x1"]}
     model = mortal(marker=str(marker)).fit_table(folder, engine=request.getfixturevalue(engine), **told)
     assert int(marker.read_text()) != os.getpid()  # a worker died
-    plain = GaussianDiscriminant() if mortal is MortalGaussian else MixtureDiscriminant(2, shared=True, max_iter=4, random_state=0)
+    plain = GaussianDiscriminant()
+    if mortal is MortalMixture:
+        plain = MixtureDiscriminant(2, shared=True, max_iter=4, random_state=0)
     assert bits(model) == bits(plain.fit_table(folder, **told))
 
 
