@@ -110,6 +110,14 @@ def test_a_disk_that_is_full(ending, folder, tmp_path):
     assert left(tmp_path) == files
 
 
+@pytest.fixture
+def keyboard():
+    """Python's own answer to Ctrl-C, which a shell's background jobs ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt(after):
     """Ctrl-C once so many rows are done."""
 
@@ -120,7 +128,7 @@ def interrupt(after):
     return watch
 
 
-def test_ctrl_c_while_predicting(folder, tmp_path):
+def test_ctrl_c_while_predicting(folder, tmp_path, keyboard):
     model = NaiveBayes().fit_table(folder, "kind")
     files = left(tmp_path)
     with pytest.raises(KeyboardInterrupt):
@@ -129,7 +137,7 @@ def test_ctrl_c_while_predicting(folder, tmp_path):
 
 
 @pytest.mark.parametrize("who", [GaussianDiscriminant, lambda: MixtureDiscriminant(2)])
-def test_ctrl_c_while_fitting(who, folder, tmp_path):
+def test_ctrl_c_while_fitting(who, folder, tmp_path, keyboard):
     model = who().fit_table(folder, "kind", columns=["x"])
     before, files = bits(model), left(tmp_path)
     with pytest.raises(KeyboardInterrupt):
@@ -138,7 +146,7 @@ def test_ctrl_c_while_fitting(who, folder, tmp_path):
     assert left(tmp_path) == files
 
 
-def test_ctrl_c_and_a_checkpoint(folder, tmp_path):
+def test_ctrl_c_and_a_checkpoint(folder, tmp_path, keyboard):
     told = {"target": "kind", "checkpoint": tmp_path / "c"}
     with pytest.raises(KeyboardInterrupt):
         NaiveBayes().fit_table(folder, progress=interrupt(300), **told)
