@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines check types format bench accuracy examples docs dist lock clean
+.PHONY: help demo test engines arrays check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,13 @@ engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark a
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || { echo "Spark needs Java 17. Next: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/clusters
 
+arrays: export SCIPY_ARRAY_API := 1
+arrays: export SUFFICE_ARRAYS := 1
+arrays: export OMP_NUM_THREADS := 1
+arrays: $(VENV)/.test $(VENV)/.arrays ## Run the tests of PyTorch arrays, and scikit-learn's of the array API
+	$(PY) -m pytest -q -p no:randomly tests/test_arrays_api.py tests/stats/test_device.py tests/estimators/test_devices.py
+	$(PY) -m pytest -q -p no:randomly tests/estimators/test_sklearn.py -k array_api
+
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -50,6 +57,7 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 
 bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/embeddings.py
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
@@ -105,6 +113,12 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+# PyTorch comes in builds for several accelerators under one version, so that no list of hashes would fit all.
+$(VENV)/.arrays: $(VENV)/.test
+	@echo "Installing torch 2.13.0 (a minute or so)"
+	@$(PIP) install --quiet torch==2.13.0
 	@touch $@
 
 # Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.
