@@ -90,7 +90,11 @@ class Decisions:
         >>> priors.round(3).tolist(), model.predict_proba([[4.4]], priors=priors).round(2).tolist()
         ([0.75, 0.25], [[0.11, 0.89]])
         """
-        found = label_shift.adapt_priors(fetch(self._log_posterior(X, "uniform")), self.priors_)
+        return self._adapt(fetch(self._log_posterior(X, "uniform")))
+
+    def _adapt(self, log_posterior: Array) -> Array:
+        """Return the priors for rows of these log posteriors (n, k) under equal priors."""
+        found = label_shift.adapt_priors(log_posterior, self.priors_)
         if not found.finished:
             warnings.warn(
                 f"EM for the class priors had not converged after {label_shift.MOST_STEPS} steps; the classes can "

@@ -31,7 +31,7 @@ from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._residence import take_in
 from ._tables import Tables
-from ._unlabelled import Batch, Joined, join_unlabelled
+from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
 from ._validation import LeaveOneOut
 
 
@@ -83,7 +83,7 @@ class GenerativeEstimator(
         statistics = statistics if joined is None else replace(joined.statistics, sample=statistics.sample)
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
-        self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._model, self._notes = model, [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
         self._holds_unlabelled = joined is not None
         self._set_steps(joined)
         return self
@@ -97,7 +97,10 @@ class GenerativeEstimator(
         sample_weight: Any,
         missing: str = "error",
     ) -> Batch:
-        """Return the rows of positive weight as encoded, with their labels; `missing` labels: "error" or "em"."""
+        """Return the rows of positive weight as encoded, with their labels.
+
+        `missing` labels: "error", "em", or "any" where none need be there.
+        """
         classes, codes = read_labels(y, table.rows, type(self).__name__, missing=missing)
         weight = read_weights(sample_weight, table.rows)
         rows = _encode(table, order, plan, type(self).__name__)
@@ -105,7 +108,7 @@ class GenerativeEstimator(
         if len(codes) and codes.min() < 0:  # EM for labels runs on the CPU
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
         batch = Batch(classes, codes, rows, weight).without_empty_rows()
-        if not batch.classes:
+        if not batch.classes and missing != "any":
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch
 
@@ -342,15 +345,6 @@ class GenerativeEstimator(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _joined_notes(joined: Joined | None, batch: Batch) -> list[Note]:
-    if joined is None:
-        return []
-    count, why = int((batch.codes < 0).sum()), f"EM took {joined.steps} steps"
-    notes = [Note(f"joined {count} rows without a label", why)]
-    early = Note("stopped EM early", f"the likelihood still rose after {joined.steps} steps")
-    return notes if joined.finished else [*notes, early]
 
 
 def _encode(table: Table, order: Sequence[int], plan: Sequence[Block], who: str) -> list[Any]:

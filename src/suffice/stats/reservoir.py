@@ -169,6 +169,10 @@ class Reservoir:
         within = self.priority <= limit[self.codes]
         return replace(self if within.all() else self._take(np.flatnonzero(within)), limit=limit)
 
+    def bounded(self, bound: int) -> Self:
+        """Return the sample that keeps at most so many rows."""
+        return self if bound >= self.bound else replace(self, bound=bound)._bounded()
+
     def _bounded(self) -> Self:
         return self._within(_limits(self.priority, self.codes, self.limit, self.bound))
 
