@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines check types format bench accuracy docs dist lock clean
+.PHONY: help demo test engines export check types format bench accuracy docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,12 @@ engines: export SUFFICE_CLUSTERS := 1
 engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark and Java
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || { echo "Spark needs Java 17. Next: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/clusters
+
+export: export OPENBLAS_NUM_THREADS := 1
+export: export SUFFICE_POSTGRES := 1
+export: $(VENV)/.test ## Run exported queries in a PostgreSQL of their own
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || { echo "These tests need PostgreSQL. Next: install it (Debian, Ubuntu: apt-get install postgresql)" >&2; exit 1; }
+	$(PY) -m pytest -q -p no:randomly tests/export/test_postgres.py
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .

@@ -85,9 +85,9 @@ def _tiles(g: Graph, own: Value, cells_per_tile: Callable[[Value], Value]) -> tu
 def eliminate(g: Graph, augmented: Value, d: int) -> tuple[Value, Value]:
     """Return pivots (d, N) and right-hand sides eliminated (d, r, N).
 
-    `augmented` (d, d + r, N) holds N symmetric positive definite matrices with r right-hand sides each. Many columns are
-    taken a panel at a time: what a panel takes from the rest is a matrix product (Golub & Van Loan, Matrix Computations,
-    section 4.2.9).
+    `augmented` (d, d + r, N) holds N symmetric positive definite matrices with r right-hand sides each. Many columns
+    are taken a panel at a time: what a panel takes from the rest is one matrix product, as in a block Cholesky
+    factorisation.
     """
     if d <= WIDE:
         pivots, sides, _ = eliminate_panel(g, augmented, d)
@@ -128,7 +128,7 @@ def eliminate_panel(g: Graph, augmented: Value, d: int, factors: bool = False) -
 
 
 def substitute_back(g: Graph, pivots: Value, sides: Value, factor: list[Value], d: int) -> Value:
-    """Return the solutions (d, r, N) of the systems that `eliminate` has brought to triangular form; see `eliminate_panel`."""
+    """Return the solutions (d, r, N) of the systems that `eliminate_panel` has brought to triangular form."""
     solved: Value | None = None
     for j in reversed(range(d)):
         side = g.cut(sides, 0, j, j + 1)
