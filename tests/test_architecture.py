@@ -52,9 +52,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": LEAVES | {"plots"},
     # row 8
     "estimators": ROW_7 | {"report"},
+    # scikit-learn's names for what the estimators do
+    "drop_in": ROW_8,
     # row 9
     "testing": ROW_8,
-    "__init__": ROW_8 | {"testing"},
+    "__init__": ROW_8 | {"testing", "drop_in"},
     "cli": ROW_8 | {"__init__"},
     "__main__": ROW_8 | {"cli", "__init__"},
 }

@@ -7,6 +7,7 @@ by a named constructor here, never at the place that raises.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 
 class SufficeError(ValueError):
@@ -94,6 +95,11 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def in_column(cls, column: object, value: object, rule: str) -> Self:
+        """Refuse a value that the family of its column gives no probability."""
+        return cls(f"Column {column!r} has the value {value}; {rule}. Next: correct it, or give it another family.")
+
+    @classmethod
     def overflowing(cls, columns: Sequence[object]) -> DataError:
         """Refuse numbers whose squares overflow."""
         return cls(
@@ -121,8 +127,17 @@ class DataError(SufficeError):
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
         """Refuse labels outside the list the caller gave."""
         return cls(
-            f"y holds {quoted(labels)}, not in the list `classes`. Next: add to `classes` or correct the labels."
+            f"The target label(s) {quoted(labels)} in y do not exist in the initial classes, the list `classes`. "
+            "Next: add to `classes` or correct the labels."
         )
+
+
+class NegativeError(DataError):
+    """A count or a code is below 0."""
+
+    def named(self, who: str) -> NegativeError:
+        """Say also whose fit or prediction it was, first and in the words of scikit-learn."""
+        return type(self)(f"Negative values in data passed to {who} (input X). {self}")
 
 
 class SourceError(DataError):

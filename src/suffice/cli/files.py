@@ -7,7 +7,6 @@ the old file is as it was.
 from __future__ import annotations
 
 import csv
-import io
 import os
 import stat
 import sys
@@ -16,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
 
 # What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
@@ -54,18 +54,19 @@ def file_format(path: Path) -> str:
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, text: Sequence[str] = ()) -> Any:
+def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = (), as_is: Sequence[str] = ()) -> Any:
     """Return the table in a file as a pyarrow Table with at least one row and distinct column names.
 
     `text` names columns to read from a CSV as text even where every cell looks like a number: a category "7" must not
-    become the number 7 because a batch happens to hold no other.
+    become the number 7 because a batch happens to hold no other. `numbers` names columns known to hold numbers, and
+    `as_is` those whose text is not to be taken for numbers, such as the target.
     """
     import pyarrow as pa
 
     form = file_format(path)
     check_readable(path)
     readers: dict[str, Callable[[Path], Any]] = {
-        "CSV": lambda file: _read_csv(file, text),
+        "CSV": lambda file: _read_csv(file, text, numbers, as_is),
         "Parquet": _read_parquet,
         "Arrow": _read_ipc,
     }
@@ -111,14 +112,16 @@ def _read_ipc(path: Path) -> Any:
             return pa.ipc.open_stream(source).read_all()
 
 
-def _read_csv(path: Path, text: Sequence[str]) -> Any:
+def _read_csv(path: Path, text: Sequence[str], numbers: Sequence[str], as_is: Sequence[str]) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    separator = _separator(path)
+    encoding = find_encoding(path)
+    separator = find_separator(path, encoding)
     try:
         table = arrow_csv.read_csv(
             path,
+            read_options=arrow_csv.ReadOptions(encoding=encoding),
             # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
             parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
@@ -128,7 +131,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> Any:
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        _explain_csv(path, separator)
+        _explain_csv(path, separator, encoding)
         raise FileProblem.unreadable(path, "CSV", error) from error
     try:
         names = table.column_names
@@ -138,37 +141,17 @@ def _read_csv(path: Path, text: Sequence[str]) -> Any:
         if pa.types.is_binary(kind):  # what Arrow makes of text it cannot decode
             raise FileProblem.encoding(path, f"in column {name!r}")
     if _ends_in_line_break(table):
-        _explain_csv(path, separator)
-    return table
+        _explain_csv(path, separator, encoding)
+    return read_numbers(table, path, separator, (*text, *as_is), numbers)
 
 
-def _open_text(path: Path) -> IO[str]:
-    """Open a possibly compressed file as text, marking bytes that are no UTF-8."""
-    import pyarrow as pa
-
-    return io.TextIOWrapper(pa.input_stream(str(path)), encoding="utf-8-sig", errors="replace", newline="")
-
-
-def _separator(path: Path) -> str:
-    """Return the separator of a CSV: tab for .tsv, else what the line of column names uses."""
-    with _open_text(path) as file:
-        names = file.readline()
-    if "\0" in names:
-        raise FileProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
-    if not names.strip():
-        raise FileProblem.unreadable(path, "CSV", "the first line is blank, and should hold the column names")
-    if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()):
-        return "\t"
-    return next((mark for mark in ",;\t|" if mark in names), ",")
-
-
-def _explain_csv(path: Path, separator: str) -> None:
+def _explain_csv(path: Path, separator: str, encoding: str) -> None:
     """Raise FileProblem for the first line with too many or too few cells, or for a quote never closed.
 
     Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
     """
     csv.field_size_limit(sys.maxsize)
-    with _open_text(path) as file:
+    with open_text(path, encoding) as file:
         rows = csv.reader(file, delimiter=separator, strict=True)
         start = 1
         expected = 0

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_readable, check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_readable, check_writable, file_format
 from .output import Common, print_json, progress, rows_progress
 from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, count, one_line
@@ -57,6 +57,11 @@ def predict(
         Add a column in_CLASS per class: whether the row may well be of it. The true class is among these for 1 - ALPHA
         of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out). A model that
         is right more often leaves rows it is unsure of without any class: give a smaller ALPHA.
+
+    Examples
+    --------
+    $ suffice predict penguins.suffice new-penguins.csv
+    $ suffice predict penguins.suffice new-penguins.csv --keep -o answers.parquet
     """
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
@@ -68,7 +73,7 @@ def predict(
     if output is not None and not whole and schema.named and comes_in_parts(data):
         _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
         return
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     wanted = _priors(priors, estimator, rows)
     if priors == ("adapt",):

@@ -30,6 +30,10 @@ def report(
     output
         File to write; the model's name with the ending .html if not given. With --json and without this option, the
         facts are printed and no page is written.
+
+    Examples
+    --------
+    $ suffice report penguins.suffice -o penguins.html
     """
     from .. import load
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
 from ..densities import Product
-from ..errors import DataError, SettingError, quoted
+from ..errors import DataError, NegativeError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
 from ..joint import JointModel
 from ..schema import Level, Schema
@@ -98,7 +98,7 @@ class GenerativeEstimator(
         """Return the rows of positive weight as encoded, with their labels; `missing` labels: "error" or "em"."""
         classes, codes = read_labels(y, table.rows, type(self).__name__, missing=missing)
         weight = read_weights(sample_weight, table.rows)
-        rows = _encode(table, order, plan)
+        rows = _encode(table, order, plan, type(self).__name__)
         self._check_missing(rows, plan)
         batch = Batch(classes, codes, rows, weight).without_empty_rows()
         if not batch.classes:
@@ -262,7 +262,7 @@ class GenerativeEstimator(
 
     def _recode(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]:
         """Return the rows of a table by block, in the model's own categories."""
-        rows = _encode(table, order, self._blocks)
+        rows = _encode(table, order, self._blocks, type(self).__name__)
         self._check_missing(rows, self._blocks)
         pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
         return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
@@ -270,7 +270,7 @@ class GenerativeEstimator(
     def _encode(self, X: Any) -> tuple[list[Any], int]:
         """Return the rows of each block of a table with the model's columns, and their number."""
         table, order = self._aligned(X)
-        rows = _encode(table, order, self._blocks)
+        rows = _encode(table, order, self._blocks, type(self).__name__)
         self._check_missing(rows, self._blocks)
         return rows, table.rows
 
@@ -342,8 +342,11 @@ def _joined_notes(joined: Joined | None, batch: Batch) -> list[Note]:
     return notes if joined.finished else [*notes, early]
 
 
-def _encode(table: Table, order: Sequence[int], plan: Sequence[Block]) -> list[Any]:
+def _encode(table: Table, order: Sequence[int], plan: Sequence[Block], who: str) -> list[Any]:
     """Return the rows of each block; column p of the model stands at order[p] of the table."""
-    if isinstance(order, range):  # the columns stand where they did: there may be very many
-        return [block.family.encode(table, block.positions) for block in plan]
-    return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+    try:
+        if isinstance(order, range):  # the columns stand where they did: there may be very many
+            return [block.family.encode(table, block.positions) for block in plan]
+        return [block.family.encode(table, [order[p] for p in block.positions]) for block in plan]
+    except NegativeError as error:
+        raise error.named(who) from None

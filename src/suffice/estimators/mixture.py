@@ -73,21 +73,44 @@ class MixtureDiscriminant(GenerativeEstimator):
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
+    Attributes
+    ----------
+    classes_ : array (k,)
+        Class labels, in the order of every result's columns.
+    priors_ : array (k,)
+        Class priors π.
+    n_components_ : array (k,)
+        Components of each class.
+    weights_ : list of arrays (m,)
+        Weights of the components of each class, from heaviest to lightest.
+    means_ : list of arrays (m, d)
+        Their means.
+    covariances_ : list of arrays (m, d, d); of (d, d) when shared="class"; one array (d, d) when shared=True
+        Their covariances.
+    n_iter_ : int
+        Most EM steps of any class.
+    statistics_ : ByClass
+        The sufficient statistics, from which everything else is estimated.
+    model_ : JointModel
+        The joint model p(x, y).
+    notes_ : list of Note
+        What was repaired, by how much and why.
+
+    See Also
+    --------
+    GaussianDiscriminant : One Gaussian per class.
+    GenerativeClassifier : No settings.
+
+    Notes
+    -----
     A component that collapses (fewer rows than its covariance needs, or no spread in some direction) is left out and
     noted, unless another start avoids it. `partial_fit`, `merge` and `forget` are a MergeError unless `n_components=1`:
     which component a row belongs to depends on all rows. Fit on all of them instead. `drop_class`, `rename_classes` and
     `decay` work; classes renamed to one keep the components of both.
 
-    Attributes
+    References
     ----------
-    classes_ : (k,) labels; priors_ : (k,) class priors π; n_components_ : (k,) components of each class.
-    weights_, means_ : lists with one array per class, (m,) and (m, d), components from heaviest to lightest.
-    covariances_ : list of (m, d, d) per class; of (d, d) when shared="class"; one array (d, d) when shared=True.
-    n_iter_ : most EM steps of any class; statistics_, model_, notes_ : as for `GaussianDiscriminant`.
-
-    Notes
-    -----
-    Hastie & Tibshirani (1996), doi:10.1111/j.2517-6161.1996.tb02073.x; Fraley & Raftery (2002),
+    Hastie & Tibshirani (1996), doi:10.1111/j.2517-6161.1996.tb02073.x. Fraley & Raftery (2002),
     doi:10.1198/016214502760047131, for BIC.
 
     Examples

@@ -45,7 +45,7 @@ class FourthMomentStats:
         gaussian = GaussianStats.summarize(rows, codes, k, weight, FullScatter)
         if not np.isfinite(gaussian.mean).all():
             raise DataError(
-                "Ledoit-Wolf shrinkage is computed from fourth moments, which need complete rows, and cells are "
+                "Ledoit-Wolf shrinkage is computed from fourth moments, which need complete rows, and cells (NaN) are "
                 'missing. Next: use shrinkage="oas", which does not, or drop the incomplete rows.'
             )
         if isinstance(gaussian.scatter, ThinScatter):
