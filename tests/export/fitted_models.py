@@ -144,10 +144,14 @@ MIXTURE: dict[str, Callable[[], Case]] = {
 }
 
 AUTOMATIC: dict[str, Callable[[], Case]] = {
-    "numbers": lambda: _fit(GenerativeClassifier(), numbers(3, 150)),
-    "mixed": lambda: _fit(GenerativeClassifier(), mixed(150)),
+    "numbers": lambda: _fit(GenerativeClassifier(), numbers(2, 150)),
+    "mixed": lambda: _fit(
+        GenerativeClassifier(), (mixed(150)[0].drop(columns=["size 0", "size 2", "wing"]), mixed(150)[1])
+    ),
     "categories only": lambda: _fit(GenerativeClassifier(), (mixed(150)[0][["town", "smoker"]], mixed(150)[1])),
-    "priors": lambda: _fit(GenerativeClassifier(priors=[0.2, 0.3, 0.5]), mixed(150)),
+    "priors": lambda: _fit(
+        GenerativeClassifier(priors=[0.2, 0.3, 0.5]), (mixed(100)[0][["size 1", "town"]], mixed(100)[1])
+    ),
     "parts": lambda: _fit(GenerativeClassifier(), rings()),
     "penguins": lambda: _fit(GenerativeClassifier(), penguins()),
 }

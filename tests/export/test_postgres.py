@@ -9,9 +9,7 @@ import pytest
 from compare import check
 from databases import Postgres
 from fitted_models import CASES, case
-from test_sql import hostile_table
-
-from suffice import NaiveBayes
+from test_sql import hostile_model, hostile_table
 
 pytestmark = pytest.mark.skipif("SUFFICE_POSTGRES" not in os.environ, reason="needs PostgreSQL: make export")
 
@@ -33,6 +31,5 @@ def test_postgres_answers_as_the_model(name: str, postgres: Postgres) -> None:
 
 
 def test_names_that_are_sql_are_inert(postgres: Postgres) -> None:
-    X, y = hostile_table()
-    model = NaiveBayes().fit(X, y)
+    X, model = hostile_table()[0], hostile_model()
     check(model, X, postgres.run(model.to_sql("postgres", check=False), X))
