@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines export check types format bench accuracy examples docs dist lock clean
+.PHONY: help demo test engines export arrays check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,13 @@ export: $(VENV)/.test ## Run exported queries in a PostgreSQL of their own
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || { echo "These tests need PostgreSQL. Next: install it (Debian, Ubuntu: apt-get install postgresql)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/export/test_postgres.py
 
+arrays: export SCIPY_ARRAY_API := 1
+arrays: export SUFFICE_ARRAYS := 1
+arrays: export OMP_NUM_THREADS := 1
+arrays: $(VENV)/.test $(VENV)/.arrays ## Run the tests of PyTorch arrays, and scikit-learn's of the array API
+	$(PY) -m pytest -q -p no:randomly tests/test_arrays_api.py tests/stats/test_device.py tests/estimators/test_devices.py
+	$(PY) -m pytest -q -p no:randomly tests/estimators/test_sklearn.py -k array_api
+
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -56,6 +63,7 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 
 bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/embeddings.py
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
@@ -111,6 +119,12 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+# PyTorch comes in builds for several accelerators under one version, so that no list of hashes would fit all.
+$(VENV)/.arrays: $(VENV)/.test
+	@echo "Installing torch 2.13.0 (a minute or so)"
+	@$(PIP) install --quiet torch==2.13.0
 	@touch $@
 
 # Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.

@@ -108,6 +108,14 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def elsewhere(cls, kind: str, device: str) -> DataError:
+        """Refuse an array on a device that may not be computed on."""
+        return cls(
+            f"X is a {kind} on the device {device}, which the CPU cannot read. Next: set SCIPY_ARRAY_API=1 in the "
+            "environment and call sklearn.set_config(array_api_dispatch=True) to compute there, or move X to the CPU."
+        )
+
+    @classmethod
     def vanishing(cls, columns: Sequence[object]) -> DataError:
         """Refuse columns whose numbers are so small that their squares are 0 in floating point."""
         return cls(
@@ -306,6 +314,16 @@ class MergeError(SufficeError):
         return cls(
             f"The shared covariance was summed over {k} classes whose own parts would not fit in memory, so that no "
             "class can leave it exactly. Next: fit again without the class."
+        )
+
+    @classmethod
+    def moments_added_up(cls, k: int) -> MergeError:
+        """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
+        return cls(
+            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
+            "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
+            "Next: give the rows of a class one after another (sorted by class), or all rows to fit; or use "
+            'shrinkage="oas", which has no such limit.'
         )
 
     @classmethod

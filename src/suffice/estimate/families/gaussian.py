@@ -39,7 +39,8 @@ class GaussianFamily:
     fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return table.numeric(positions)
+        there = getattr(table, "resident", None)  # numbers on another device stay there
+        return table.numeric(positions) if there is None else there(positions)
 
     def recode(self, rows: Array, stats: Any) -> Array:
         return rows
@@ -58,11 +59,13 @@ class GaussianFamily:
         return PatternStats if self.structure is Full else GaussianStats
 
     def zero(self, k: int, columns: int) -> Any:
-        return FourthMomentStats.zero(k, columns) if self.fourth else self._type.zero(k, columns, self._form)
+        if self.fourth:
+            return FourthMomentStats.zero(k, columns, self.shared)
+        return self._type.zero(k, columns, self._form)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
         if self.fourth:
-            return FourthMomentStats.summarize(rows, codes, k, weight)
+            return FourthMomentStats.summarize(rows, codes, k, weight, self.shared)
         try:
             return self._type.summarize(rows, codes, k, weight, self._form)
         except TooManyPatternsError:
