@@ -12,7 +12,7 @@ from suffice import load
 
 
 def test_sql_on_stdout_runs(cli, model, penguins):
-    done = cli("export", model, "--to", "sql", "--table", "penguins", "--keep", "species")
+    done = cli("export", model, "--to", "sql", "--table", "penguins", "--key", "species")
     assert (done.status, done.err) == (0, "")
     with duckdb.connect() as connection:
         connection.register("penguins", penguins)
@@ -59,7 +59,7 @@ def test_onnx_beside_the_model(cli, model):
         (["--to", "sql", "--dialect", "postgresql"], 2, "did you mean 'postgres'"),
         (["--to", "sql", "--dtype", "float32"], 2, "--dtype is for --to onnx"),
         (["--to", "onnx", "--dialect", "duckdb"], 2, "--dialect is for --to sql"),
-        (["--to", "sql", "--keep", "island"], 1, "'island'"),
+        (["--to", "sql", "--key", "island"], 1, "'island'"),
         (["--to", "csv"], 2, "csv"),
     ],
 )

@@ -21,7 +21,7 @@ def export(
     to: Literal["sql", "onnx"],
     dialect: Annotated[str | None, Parameter(metavar="DIALECT")] = None,
     table: Annotated[str | None, Parameter(metavar="TABLE")] = None,
-    keep: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
+    key: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     missing: Literal["exact", "null"] | None = None,
     dtype: Literal["float64", "float32"] | None = None,
     check: Annotated[bool, Parameter(show_default=False)] = False,
@@ -43,8 +43,8 @@ def export(
         For sql: the database, such as duckdb, postgres, sqlite, snowflake or bigquery; duckdb if not given.
     table
         For sql: the table with the rows, with its schema in front if it needs one, `lab.rows`; rows if not given.
-    keep
-        For sql: a further column of the table to pass on, such as a key. May be repeated.
+    key
+        For sql: a further column of the table to pass on, such as one that names the rows. May be repeated.
     missing
         For sql: `exact` scores rows whatever cells they miss. `null`, much shorter for models of many columns, gives no
         answer to rows that miss a cell of a full covariance. exact if not given.
@@ -58,12 +58,10 @@ def export(
 
     Examples
     --------
-    $ suffice export penguins.suffice --to sql --dialect postgres --table penguins -o penguins.sql
+    $ suffice export penguins.suffice --to sql --dialect postgres -o penguins.sql
     $ suffice export penguins.suffice --to onnx --check
     """
-    _check_options(
-        to, {"--dialect": dialect, "--table": table, "--keep": keep, "--missing": missing}, {"--dtype": dtype}
-    )
+    _check_options(to, {"--dialect": dialect, "--table": table, "--key": key, "--missing": missing}, {"--dtype": dtype})
     target = model.with_suffix(".onnx") if output is None and to == "onnx" else output
     if target is not None:
         check_writable(target, [(model, "model")])
@@ -77,9 +75,7 @@ def export(
             _tell(common, {"format": "onnx", "output": str(target)}, target)
             return
         source = (table or "rows").split(".")
-        query = estimator.to_sql(
-            dialect or "duckdb", source, keep=keep, missing=missing or "exact", check=check or None
-        )
+        query = estimator.to_sql(dialect or "duckdb", source, keep=key, missing=missing or "exact", check=check or None)
     if target is not None:
         _write(target, query)
         _tell(common, {"format": "sql", "output": str(target)}, target)
