@@ -14,11 +14,10 @@ import onnx
 import onnxruntime
 import pandas as pd
 import pytest
-from fitted_models import CASES, case, mixed, numbers, unseen
+from fitted_models import CASES, case, mixed, numbers
 from sklearn.datasets import load_breast_cancer, load_iris
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
-from suffice.datasets import penguins_path
 from suffice.errors import ExportError, SettingError
 from suffice.export import onnx_graph
 from suffice.export.lower import lower
@@ -97,15 +96,6 @@ def some_missing(X: Any, share: float = 0.2, seed: int = 0) -> Any:
     else:
         out[rng.random(out.shape) < share] = np.nan
     return out
-
-
-def test_automatic_classifier_on_penguins() -> None:
-    X = pd.read_csv(penguins_path())
-    y = X.pop("species").to_numpy(dtype=object)
-    model = GenerativeClassifier().fit(X, y)
-    rows = pd.concat([X, some_missing(X)], ignore_index=True)
-    agree(model, rows)
-    agree(model, rows, "float32")
 
 
 def test_automatic_classifier_on_iris() -> None:
@@ -344,6 +334,6 @@ def test_trial_rows_are_hard() -> None:
         assert rows.iloc[0].isna().all()
         assert 0.1 < rows.isna().to_numpy().mean() < 0.3
         assert "never met" in set(rows["town"])
-        assert abs(rows["size 0"]).max() > 1e5
+    size = trial_rows(case("naive: all families")[0])["size 1"].abs()
+    assert size[7::16].mean() > 1.5 * size.mean()
     assert not np.isnan(np.asarray(trial_rows(case("naive: words")[0]), dtype=float)).any()
-    assert len(unseen(mixed()[0])) == 40

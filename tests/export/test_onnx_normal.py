@@ -74,15 +74,17 @@ def rows_with_holes(rng: Any, n: int, term_location: Any, sigma: Any, share: flo
     return x
 
 
-@pytest.mark.parametrize("chunk", [1, 1 << 19])
+@pytest.mark.parametrize(("chunk", "wide"), [(1, 40), (1 << 19, 40), (1 << 19, 1)])
 @pytest.mark.parametrize("df", ["gaussian", "both"])
 @pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("d", [1, 4])
+@pytest.mark.parametrize("d", [1, 5])
 def test_any_pattern_of_missing_cells(
-    d: int, shared: bool, df: str, chunk: int, rng: Any, monkeypatch: pytest.MonkeyPatch
+    d: int, shared: bool, df: str, chunk: int, wide: int, rng: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Full covariances, one per component or one for all; in chunks of a single tile, and all at once."""
+    """Full covariances, one per component or one for all; in chunks of a single tile, all at once, in panels."""
     monkeypatch.setattr(onnx_elimination, "CHUNK_CELLS", chunk)
+    monkeypatch.setattr(onnx_elimination, "WIDE", wide)
+    monkeypatch.setattr(onnx_elimination, "PANEL", 3)
     m = 3
     sigma = covariances(rng, 1 if shared else m, d)
     free = {"gaussian": np.full(m, np.inf), "both": np.array([5.0, np.inf, 400.0])}

@@ -18,6 +18,8 @@ from typing import NamedTuple
 from .onnx_graph import Graph, Value
 
 TILE = 64  # rows of one pattern that share an elimination
+WIDE = 40  # columns beyond which they are eliminated in panels
+PANEL = 20
 CHUNK_CELLS = 1 << 19  # numbers eliminated at a time
 
 
@@ -80,11 +82,34 @@ def _tiles(g: Graph, own: Value, cells_per_tile: Callable[[Value], Value]) -> tu
     return g.reshape(index, chunks, together, size), order, place
 
 
-def eliminate(g: Graph, augmented: Value, d: int) -> tuple[Value, Value, list[Value]]:
-    """Return pivots (d, N), right-hand sides eliminated (d, r, N) and the rows of the triangular factor.
+def eliminate(g: Graph, augmented: Value, d: int) -> tuple[Value, Value]:
+    """Return pivots (d, N) and right-hand sides eliminated (d, r, N).
 
-    `augmented` (d, d + r, N) holds N symmetric positive definite matrices with r right-hand sides each. Row j of the
-    factor, (1, d − j − 1, N), has what is right of its pivot.
+    `augmented` (d, d + r, N) holds N symmetric positive definite matrices with r right-hand sides each. Many columns
+    are taken a panel at a time: what a panel takes from the rest is one matrix product, as in a block Cholesky
+    factorisation.
+    """
+    if d <= WIDE:
+        pivots, sides, _ = eliminate_panel(g, augmented, d)
+        return pivots, sides
+    found = []
+    rest = g.op("Transpose", augmented, perm=[2, 0, 1])  # (N, m, m + r)
+    for left in range(d, 0, -PANEL):
+        own = min(PANEL, left)
+        top = g.op("Transpose", g.cut(rest, 1, 0, own), perm=[1, 2, 0])
+        pivots, sides, _ = eliminate_panel(g, top, own)
+        found.append((pivots, g.cut(sides, 1, left - own)))
+        if left > own:
+            flat = g.op("Transpose", sides, perm=[2, 0, 1])  # (N, panel, m − panel + r)
+            share = g.op("Transpose", g.cut(sides, 1, 0, left - own) / g.unsqueeze(pivots, 1), perm=[2, 1, 0])
+            rest = g.cut(g.cut(rest, 1, own), 2, own) - share @ flat
+    return g.join([own for own, _ in found], 0), g.join([own for _, own in found], 0)
+
+
+def eliminate_panel(g: Graph, augmented: Value, d: int, factors: bool = False) -> tuple[Value, Value, list[Value]]:
+    """Return pivots (d, N), what is right of the first d columns eliminated (d, r, N), and rows of the factor.
+
+    Row j of the triangular factor, (1, d − j − 1, N), has what is right of its pivot; none are kept without `factors`.
     """
     pivots, sides, factor = [], [], []
     rest = augmented
@@ -95,14 +120,15 @@ def eliminate(g: Graph, augmented: Value, d: int) -> tuple[Value, Value, list[Va
         last = j == d - 1
         sides.append(tail if last else g.cut(tail, 1, d - 1 - j))
         if not last:
-            factor.append(g.cut(tail, 1, 0, d - 1 - j))
+            if factors:
+                factor.append(g.cut(tail, 1, 0, d - 1 - j))
             below = g.cut(rest, 0, 1)
             rest = g.cut(below, 1, 1) - g.cut(below, 1, 0, 1) / pivot * tail
     return g.squeeze(g.join(pivots, 0), 1), g.join(sides, 0), factor
 
 
 def substitute_back(g: Graph, pivots: Value, sides: Value, factor: list[Value], d: int) -> Value:
-    """Return the solutions (d, r, N) of the systems that `eliminate` has brought to triangular form."""
+    """Return the solutions (d, r, N) of the systems that `eliminate_panel` has brought to triangular form."""
     solved: Value | None = None
     for j in reversed(range(d)):
         side = g.cut(sides, 0, j, j + 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._arrays import Array, np
-from .onnx_elimination import Tiles, eliminate, patch_incomplete, substitute_back
+from .onnx_elimination import Tiles, eliminate, eliminate_panel, patch_incomplete, substitute_back
 from .onnx_graph import Graph, Value
 from .program import Dense, Factors, Independent, Mixture, Normal
 
@@ -186,7 +186,7 @@ def _marginal_dense(g: Graph, term: Normal, spread: Dense, tiles: Tiles) -> Meas
         z = (g.unsqueeze(x, 3) - term.location.T[:, None, None]) / scale.T[:, None, None]
         side = _observed_only(g, z, g.unsqueeze(seen, 1, 3))  # (d, t, b, m)
     augmented = g.join([_batch_last(g, matrix, d, count), _flat_sides(g, side, count, m)], 1)
-    pivots, solved, _ = eliminate(g, augmented, d)
+    pivots, solved = eliminate(g, augmented, d)
     squares = g.sum(solved * solved / g.unsqueeze(pivots, 1), 0)
     log_det = g.reshape(g.sum(g.op("Log", pivots), 0), -1, count) + tiles.observed @ (2.0 * np.log(sd)).T
     return _measured(g, squares, log_det, tiles, count, m)
@@ -231,7 +231,8 @@ def _marginal_factors(g: Graph, term: Normal, spread: Factors, tiles: Tiles) -> 
             own = g.unsqueeze(tiles.observed, 1) * loadings.T  # (b, r, d)
             matrix = own @ loadings + floor * np.eye(r)
             side = g.op("Transpose", z @ loadings, perm=[2, 1, 0])  # (r, t, b)
-            pivots, sides, factor = eliminate(g, g.join([g.op("Transpose", matrix, perm=[1, 2, 0]), side], 1), r)
+            augmented = g.join([g.op("Transpose", matrix, perm=[1, 2, 0]), side], 1)
+            pivots, sides, factor = eliminate_panel(g, augmented, r, factors=True)
             y = g.op("Transpose", substitute_back(g, pivots, sides, factor, r), perm=[2, 1, 0])  # (b, t, r)
             rest = (z - y @ loadings.T) * g.unsqueeze(tiles.observed, 1)
             distance = g.squares(rest, 2) / floor + g.squares(y, 2)
