@@ -128,8 +128,8 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     """Code a boolean, categorical or string column without passing through object arrays.
 
     Dictionary columns are cast to strings first: reading a chunked pyarrow dictionary with nulls through
-    `to_numpy` turns the nulls into a real category. Missing cells leave before the cast: pandas 2 would make them
-    the text "nan".
+    `to_numpy` turns the nulls into a real category. Missing cells of pandas leave before the cast, which in
+    pandas 2 makes them the text "nan".
     """
     declared: list[Any] = []
     if series.dtype in (nw.Categorical, nw.Enum):
@@ -143,9 +143,9 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
             declared = categories.to_list()
     if any(not isinstance(level, str) for level in declared):  # pandas categories may be any objects
         return _declared_objects(series, declared)
-    codes = np.full(len(series), -1, dtype=np.int32)
-    present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
-    if not present.all():
+    codes, present = np.full(len(series), -1, dtype=np.int32), np.ones(len(series), dtype=bool)
+    if series.implementation.is_pandas_like():
+        present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
         series = series.drop_nulls()
     if kind is Kind.BOOLEAN:
         series = series.cast(nw.Int8)
