@@ -148,10 +148,17 @@ def _open_lazy(frame: Any) -> Source:
         if hasattr(chosen, "collect_batches"):
             frames = chosen.collect_batches(chunk_size=1 << 16, maintain_order=True)
         else:
-            frames = [chosen.collect(engine="streaming")]
+            frames = [_collected(chosen)]
         return (batch for part in frames for batch in part.to_arrow().to_batches())
 
     return Source("The LazyFrame", frame.head(0).collect().to_arrow().schema, None, batches=read)
+
+
+def _collected(frame: Any) -> Any:
+    try:
+        return frame.collect(engine="streaming")
+    except ValueError:  # polars before 1.25.2 knows no such engine
+        return frame.collect()
 
 
 def _open_relation(relation: Any, name: str) -> Source:
