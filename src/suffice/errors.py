@@ -303,6 +303,19 @@ class MergeError(SufficeError):
         )
 
 
+class ExportError(SufficeError):
+    """A fitted model cannot be written in another language, or what was written does not answer as the model does."""
+
+    @classmethod
+    def density(cls, kind: str, columns: Sequence[object]) -> ExportError:
+        """Refuse a density that exports have no form for, such as one of a family that users wrote."""
+        where = f" of the columns {quoted(columns)}" if columns else ""
+        return cls(
+            f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
+            "that come with suffice, or score in Python with suffice predict."
+        )
+
+
 class ModelFileError(SufficeError):
     """A model file is damaged, foreign, too new, or not safe to read."""
 
