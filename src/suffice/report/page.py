@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Callable
+from hashlib import sha256
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from ..plots import (
     OutlierPValuesDisplay,
 )
 from ..plots._style import pyplot
+from .explorer import collect_explorer, script, write_json
 from .facts import collect_facts
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take simulated models, are left out
@@ -75,7 +78,7 @@ def write_page(estimator: Any, path: str | os.PathLike[str]) -> None:
 
 
 def render_page(estimator: Any) -> str:
-    """Return the page of a fitted model as HTML: self-contained, without scripts, and forbidden to load anything.
+    """Return the page of a fitted model as HTML: self-contained, its one script named by its hash, loading nothing.
 
     ImportError says what to install where Jinja2 or Matplotlib is missing.
     """
@@ -84,7 +87,16 @@ def render_page(estimator: Any) -> str:
     except ImportError as error:
         raise ImportError("A page needs Jinja2, which is not installed. Next: pip install 'suffice[report]'") from error
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
-    return environment.get_template("page.html").render(facts=collect_facts(estimator), pictures=draw(estimator))
+    facts, explorer = collect_facts(estimator), collect_explorer(estimator)
+    told = explorer if "why_not" in explorer else explorer | {"colors": [own["color"] for own in facts["classes"]]}
+    return environment.get_template("page.html").render(
+        facts=facts,
+        explorer=explorer,
+        pictures=draw(estimator),
+        parameters=write_json(told),
+        script=script(),
+        script_hash=b64encode(sha256(script().encode()).digest()).decode(),
+    )
 
 
 def draw(estimator: Any) -> list[dict[str, str]]:

@@ -39,14 +39,14 @@ class Model {
     if (!stack) return this.jointPosterior(reader);
     const known = stack.known_readings.some((i) => reader.reading(i) !== null)
       || stack.known_codes.some((i) => this.knowsCode(reader, i));
-    if (!known) return [...stack.shares];
+    if (!known) return stack.shares.map(Math.log);
     const total = [...stack.offset];
     stack.terms.forEach((i, t) => {
       const part = centred(scoresOf(this.terms[i], this.terms[i].cells(reader)).score);
       for (let c = 0; c < this.k; c++) total[c] += stack.weight[t] * part[c];
     });
-    const keep = Math.log1p(-stack.floor), mixed = Math.log(stack.floor);
-    return logSoftmax(total).map((value, c) => logAddExp(value + keep, mixed + stack.prior[c]));
+    const keep = Math.log1p(-stack.floor), mixed = Math.log(stack.floor), prior = stack.prior.map(Math.log);
+    return logSoftmax(total).map((value, c) => logAddExp(value + keep, mixed + prior[c]));
   }
 
   knowsCode(reader, i) {

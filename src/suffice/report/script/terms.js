@@ -268,15 +268,15 @@ function hatsTerm(program, term) {
 
 function pairsTerm(program, term) {
   const made = { ...codesOf(program, term.codes), kind: "pairs", k: program.classes.length, each: null };
+  const tables = pairTables(term);
   made.cells = (reader) => term.codes.map((i, j) => {
     const code = reader.code(i);
     return code < 0 || code >= term.sizes[j] ? null : term.starts[j] + code;
   });
   made.scores = (cells) => {
     const levels = cells.filter((level) => level !== null);
-    return term.alone.map((alone, c) => {
+    return tables.map(({ alone, given }) => {
       if (!levels.length) return 0;
-      const given = term.given[c];
       return logSumExp(levels.map((u) => {
         let value = 0;
         for (const v of levels) value += given[u][v];
@@ -285,6 +285,27 @@ function pairsTerm(program, term) {
     });
   };
   return made;
+}
+
+// log P(v | k) and log P(v | k, u), levels counted through all columns, from the counts of pairs of levels: with π_v the
+// share of v in all classes, P(v | k) = (n_kv + t π_v) / (n_k + t) and P(v | k, u) = (n_kuv + t P(v | k)) / (n_ku + t).
+function pairTables({ counts, starts, strength }) {
+  const size = counts[0].length, ends = [...starts.slice(1), size], t = strength;
+  const of = new Int32Array(size);
+  starts.forEach((start, j) => of.fill(j, start, ends[j]));
+  const sums = (values) => starts.map((start, j) => values.slice(start, ends[j]).reduce((a, b) => a + b, 0));
+  const one = counts.map((rows) => rows.map((row, u) => row[u]));
+  const all = one[0].map((_, v) => one.reduce((sum, own) => sum + own[v], 0)), whole = sums(all);
+  return counts.map((rows, c) => {
+    const classWhole = sums(one[c]);
+    const share = (v) => (all[v] + 0.5) / (whole[of[v]] + 0.5 * (ends[of[v]] - starts[of[v]] + 1));
+    const p = all.map((_, v) => (one[c][v] + t * share(v)) / (classWhole[of[v]] + t));
+    const given = p.map((_, u) => {
+      const held = p.map((_own, v) => (u < v ? rows[v][u] : rows[u][v])), total = sums(held);
+      return Float64Array.from(held, (n, v) => (of[u] === of[v] ? 0 : Math.log((n + t * p[v]) / (total[of[v]] + t))));
+    });
+    return { alone: p.map(Math.log), given };
+  });
 }
 
 // The log density and order of a term, whichever way it gives them.
