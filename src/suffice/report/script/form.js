@@ -1,7 +1,6 @@
 // The form: cells as they are typed, answers as they change. All text goes in as text, never as markup.
 
-const MOST_BARS = 12;
-const UNKNOWN = "unknown";
+const MOST_BARS = 12, MOST_REASONS = 8;
 
 const find = (id) => document.getElementById(id);
 
@@ -21,7 +20,7 @@ function number(x) {
 function percent(p) {
   if (p > 0 && p < 0.001) return "< 0.1 %";
   if (p > 0.999 && p < 1) return "> 99.9 %";
-  return `${(100 * p).toFixed(p > 0.1 && p < 0.9 ? 0 : 1)} %`;
+  return `${(100 * p).toFixed((p > 0.1 && p < 0.9) || p === 1 || p === 0 ? 0 : 1)} %`;
 }
 
 const signed = (x) => (x === -Infinity ? "rules it out" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`);
@@ -145,7 +144,7 @@ class Form {
       text = `${verdict}: ${percent(share)} of rows drawn from the model are as improbable as this one, or more.`;
     }
     find("unusual").textContent = text;
-    find("density").textContent = known ? `log p(x) = ${density === -Infinity ? "−∞" : density.toFixed(2)}` : "";
+    find("density").textContent = known ? `log p(x) = ${density === -Infinity ? "−∞" : density.toFixed(2).replace("-", "−")}` : "";
     const meter = find("unusual-bar");
     meter.hidden = !known || !rows;
     meter.firstElementChild.style.left = `${100 * share}%`;
@@ -157,15 +156,16 @@ class Form {
     const { score, error, sampled } = reasons(this.model, row), prior = centred(this.model.program.log_prior)[c];
     const known = row.map((_, j) => j).filter((j) => row[j] !== null);
     known.sort((a, b) => Math.abs(score[b][c]) - Math.abs(score[a][c]));
-    const shown = known.slice(0, MOST_BARS);
+    const shown = known.slice(0, MOST_REASONS);
     const finite = [prior, ...shown.map((j) => score[j][c])].map(Math.abs).filter(Number.isFinite);
     const scale = Math.max(1, ...finite);
-    const lines = [this.reason("before looking", prior, 0, scale)];
-    for (const j of shown) lines.push(this.reason(`${this.fields[j].name} = ${this.cellText(row[j], j)}`, score[j][c], error[j][c], scale));
+    const lines = [this.reason("before looking", prior, 0, scale, c)];
+    for (const j of shown) lines.push(this.reason(`${this.fields[j].name} = ${this.cellText(row[j], j)}`, score[j][c], error[j][c], scale, c));
     find("reasons").replaceChildren(...lines);
     find("reasons-of").textContent = this.model.program.classes[c];
     find("reasons-rest").textContent = known.length > shown.length ? `… and ${known.length - shown.length} smaller ones.` : "";
     find("reasons-sampled").hidden = !sampled;
+    find("reasons-table").classList.toggle("sampled", sampled);
   }
 
   cellText(cell, j) {
@@ -173,9 +173,10 @@ class Form {
     return levels ? (cell < levels.length ? levels[cell] : "any other") : number(cell);
   }
 
-  reason(name, value, error, scale) {
-    const bar = element("span", "", value < 0 ? "bar against" : "bar for"), size = Math.min(Math.abs(value) / scale, 1);
+  reason(name, value, error, scale, c) {
+    const bar = element("span", "", value < 0 ? "bar against" : "bar"), size = Math.min(Math.abs(value) / scale, 1);
     bar.style.width = `${50 * size}%`;
+    if (value >= 0) bar.style.backgroundColor = this.colors[c];
     bar.style.left = value < 0 ? `${50 - 50 * size}%` : "50%";
     const spread = error > 0.005 ? ` ± ${error.toFixed(2)}` : "";
     const line = this.line(name, bar, signed(value) + spread);
@@ -187,7 +188,7 @@ class Form {
   say(row, posterior) {
     clearTimeout(this.timer);
     const best = posterior.indexOf(Math.max(...posterior)), known = row.filter((cell) => cell !== null).length;
-    const text = `${this.model.program.classes[best]}, ${percent(posterior[best])}, with ${known} of ${row.length} cells known.`;
+    const text = `${this.model.program.classes[best]}, ${percent(posterior[best])}; ${known} of ${row.length} cells known`;
     this.timer = setTimeout(() => { find("said").textContent = text; }, 400);
   }
 }
