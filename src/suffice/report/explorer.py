@@ -1,4 +1,4 @@
-"""The parameters of a model as the page's explorer reads them: a `Program` as JSON, with what a form needs beside it."""
+"""The parameters of a model as the page's explorer reads them: a `Program` as JSON, and what a form needs beside it."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 def collect_explorer(estimator: Any) -> dict[str, Any]:
     """Return what the explorer needs of a fitted model as plain values, or {"why_not": reason}.
 
-    `program` holds the parameters, `fields` how each column is asked for. Rows in `drawn` are drawn from the model, none
-    is one that it was fitted on.
+    `program` holds the parameters, `fields` how each column is asked for. The rows in `drawn` are drawn from the
+    model: none is one that it was fitted on.
     """
     if len(estimator._schema) > MOST_COLUMNS:
-        return {"why_not": f"the model has {len(estimator._schema)} columns, more than a form of {MOST_COLUMNS} can ask"}
+        return {
+            "why_not": f"the model has {len(estimator._schema)} columns, more than a form of {MOST_COLUMNS} can ask"
+        }
     if len(estimator.classes_) > MOST_CLASSES:
-        return {"why_not": f"the model has {len(estimator.classes_)} classes, more than the {MOST_CLASSES} shown"}
+        return {"why_not": f"the model has {len(estimator.classes_)} classes, and {MOST_CLASSES} are shown at most"}
     try:
         program = lower(estimator)
     except SufficeError as error:
@@ -58,7 +60,7 @@ def script() -> str:
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
 
 
-# --- the program ---------------------------------------------------------------------------------------------------------
+# --- the program ------------------------------------------------------------------------------------------------------
 
 
 def _program(estimator: Any, program: Program) -> dict[str, Any]:
@@ -123,7 +125,7 @@ def _counted_pairs(estimator: Any) -> Iterator[dict[str, Any]]:
     """Yield the counts that one-dependence members make their tables of: a few digits in place of seventeen."""
     automatic = getattr(estimator, "_automatic", None)
     for member in () if automatic is None else automatic.members:
-        model = getattr(member.scorer, "model", None)
+        model: Any = getattr(member.scorer, "model", None)
         if hasattr(model, "pairs"):
             lower_rows = [[row[: u + 1] for u, row in enumerate(own)] for own in model.pairs]
             yield {"counts": lower_rows, "strength": model.strength}
@@ -135,7 +137,7 @@ def _constants(estimator: Any) -> dict[str, Any]:
     blocks = estimator._blocks if blocks is None else [block for block, _ in blocks]
     found = {}
     for block, density in zip(blocks, estimator.model_.density.blocks, strict=True):
-        known = density.components if isinstance(density, MixtureDensity) else density
+        known: Any = density.components if isinstance(density, MixtureDensity) else density
         if hasattr(known, "used"):
             center = known.means if hasattr(known, "means") else known.location
             rows = np.searchsorted(density.owner, range(density.k)) if known is not density else slice(None)
@@ -144,11 +146,11 @@ def _constants(estimator: Any) -> dict[str, Any]:
     return found
 
 
-# --- rows and columns ----------------------------------------------------------------------------------------------------
+# --- rows and columns -------------------------------------------------------------------------------------------------
 
 
 def page_cells(program: Program, X: Any) -> list[list[float | None]]:
-    """Return the cells of a table as the page holds them: numbers, numbers of levels (the last: none known), or None."""
+    """Return the cells of a table as the page holds them: numbers, numbers of levels (the last: not known), or None."""
     table = read_table(X)
     columns: list[Array] = []
     for position, column in enumerate(program.columns):
@@ -196,7 +198,7 @@ def _fields(program: Program, plain: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-# --- JSON ----------------------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def write_json(value: Any) -> str:

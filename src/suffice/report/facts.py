@@ -102,7 +102,7 @@ def _columns(estimator: Any, view: View, rows: Rows | None, positions: Sequence[
         entry: dict[str, Any] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
         if axis.levels is None:
             ends = _middle(axis.at, p)
-            cells = [f"{_number(low)} to {_number(high)}" for low, high in ends]
+            cells = [f"{in_words(low)} to {in_words(high)}" for low, high in ends]
         else:
             best = p.argmax(axis=0)
             cells = [f"{axis.levels[i]} ({_percent(p[i, c])})" for c, i in enumerate(best)]
@@ -147,7 +147,8 @@ def _members(estimator: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _number(value: float) -> str:
+def in_words(value: float) -> str:
+    """Return a number with four digits, as a person would write it."""
     return f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
 
 

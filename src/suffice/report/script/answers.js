@@ -60,7 +60,7 @@ class Model {
     return logSumExp(score.map((value, c) => (order[c] > 0 ? -Infinity : value)));
   }
 
-  // --- what the unknown cells may hold ---------------------------------------------------------------------------------
+  // --- what the unknown cells may hold -------------------------------------------------------------------------------
 
   // By column, null where the cell is known or cannot be expected; else {mean, low, high} with `share` of the mass
   // between, or {levels}: the probability of every level.
@@ -119,7 +119,7 @@ class Model {
     });
   }
 
-  // --- how unusual -----------------------------------------------------------------------------------------------------
+  // --- how unusual ---------------------------------------------------------------------------------------------------
 
   // The share of rows drawn from the model that are at most as likely as this one, in the cells that are known.
   unusual(row) {
@@ -136,7 +136,7 @@ class Model {
   }
 }
 
-// --- laws of single cells ------------------------------------------------------------------------------------------------
+// --- laws of single cells --------------------------------------------------------------------------------------------
 
 function mixtureSummary(laws, share) {
   const used = laws.filter((law) => law.weight > 1e-12);
