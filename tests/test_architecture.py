@@ -83,9 +83,10 @@ OWNERS: dict[str, set[str]] = {
     "dask": {"engines/dask.py"},
     "distributed": {"engines/dask.py"},
     "pyspark": {"engines/spark.py"},
-    "duckdb": {"engines/duckdb.py"},
-    "sqlglot": {"export/"},
-    "onnx": {"export/onnx.py"},
+    "duckdb": {"engines/duckdb.py", "export/sql/parity.py"},
+    "sqlglot": {"export/sql/"},
+    "onnx": {"export/onnx.py", "export/onnx_graph.py", "export/onnx_readings.py"},
+    "onnxruntime": {"export/onnx_check.py"},
     # data frames come to us, and `table` meets them all the same way
     "pandas": set(),
     "polars": set(),

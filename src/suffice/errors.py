@@ -315,6 +315,15 @@ class ExportError(SufficeError):
             "that come with suffice, or score in Python with suffice predict."
         )
 
+    @classmethod
+    def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
+        """Refuse a query with more covariances than databases can plan."""
+        step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
+        return cls(
+            f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
+            f'{most}. Next: {step}fit with fewer columns, shared=True or covariance="diagonal".'
+        )
+
 
 class ModelFileError(SufficeError):
     """A model file is damaged, foreign, too new, or not safe to read."""

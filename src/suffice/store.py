@@ -12,11 +12,11 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import IO, Any
 
 from ._arrays import Array, np
 from .errors import ModelFileError
@@ -102,13 +102,22 @@ def _npy(values: Any) -> bytes:
 
 def _write_atomically(path: Path, document: dict[str, Any], members: dict[str, bytes]) -> None:
     text = json.dumps(document, allow_nan=False, indent=1).encode()  # ASCII: a name may hold half a surrogate pair
+
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo("model.json"), text)
+            for name, data in members.items():
+                archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
+
+    write_whole(path, write)
+
+
+def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
+    """Let `write` fill a file that takes the place of `path` when it is complete and on disk, or disappears."""
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo("model.json"), text)
-                for name, data in members.items():
-                    archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
+            write(file)
             file.flush()
             os.fsync(file.fileno())
         Path(temporary).chmod(_mode(path))

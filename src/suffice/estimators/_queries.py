@@ -22,6 +22,7 @@ from ..table import Table, read_table
 from ..tasks import classify
 from ._decisions import Decisions
 from ._edits import Edits
+from ._export import Export
 from ._generation import Generation
 from ._labels import check_filled, read_labels, read_weights
 from ._observed import check_observed
@@ -34,7 +35,7 @@ from ._validation import LeaveOneOut
 
 
 class GenerativeEstimator(
-    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, ClassifierMixin, BaseEstimator
+    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, BaseEstimator
 ):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
