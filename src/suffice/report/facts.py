@@ -105,7 +105,7 @@ def _columns(estimator: Any, view: View, rows: Rows | None, positions: Sequence[
             cells = [f"{in_words(low)} to {in_words(high)}" for low, high in ends]
         else:
             best = p.argmax(axis=0)
-            cells = [f"{axis.levels[i]} ({_percent(p[i, c])})" for c, i in enumerate(best)]
+            cells = [f"{axis.levels[i]} ({percent(p[i, c])})" for c, i in enumerate(best)]
         found.append(entry | {"says": "middle 68 %" if axis.levels is None else "most probable", "cells": cells})
     return found
 
@@ -152,7 +152,7 @@ def in_words(value: float) -> str:
     return f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
 
 
-def _percent(p: float) -> str:
+def percent(p: float) -> str:
     """Return a probability in percent, never rounded to certainty."""
     if 0 < p < 0.001:
         return "< 0.1 %"

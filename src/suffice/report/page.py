@@ -24,7 +24,7 @@ from ..plots import (
 )
 from ..plots._style import pyplot
 from .explorer import collect_explorer, script, write_json
-from .facts import collect_facts
+from .facts import collect_facts, percent
 from .judged import collect_answers
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take simulated models, are left out
@@ -97,6 +97,7 @@ def render_page(estimator: Any, X: Any = None, y: Any = None, *, name: str = "th
     answers = None if X is None else collect_answers(estimator, X, y) | {"name": name}
     told = explorer if "why_not" in explorer else explorer | {"colors": [own["color"] for own in facts["classes"]]}
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
+    environment.filters["percent"] = percent
     return environment.get_template("page.html").render(
         facts=facts,
         explorer=explorer,
