@@ -1,4 +1,4 @@
-"""Tests in a real browser: `make browser` installs what they need and sets SUFFICE_BROWSER; without it they are skipped."""
+"""Tests in a real browser: `make browser` installs what they need and sets SUFFICE_BROWSER, without which they skip."""
 
 import os
 import shutil
@@ -7,10 +7,15 @@ from pathlib import Path
 
 import pytest
 
-ARGUMENTS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 def pytest_collection_modifyitems(items):
@@ -34,7 +39,7 @@ def chromium():
 
 @pytest.fixture
 def visit(chromium, tmp_path) -> Callable:
-    """Return a function that opens a page of HTML, offline; afterwards nothing may have been asked for or complained."""
+    """Return a function that opens a page of HTML, offline; none may ask for anything, or complain."""
     opened, asked, complaints = [], [], []
 
     def open_page(html, width=1280, **options):
@@ -58,5 +63,7 @@ def visit(chromium, tmp_path) -> Callable:
 
 @pytest.fixture
 def without_pictures(monkeypatch):
-    """Pages that are quick to make."""
+    """Pages that are quick to make, as quality is judged elsewhere."""
     monkeypatch.setattr("suffice.report.page.draw", lambda estimator: [])
+    monkeypatch.setattr("suffice.report.page.draw_answers", lambda *told: [])
+    monkeypatch.setattr("suffice.report.facts._quality", lambda *told: {"why_not": "it is not asked for"})

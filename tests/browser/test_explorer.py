@@ -26,11 +26,8 @@ def parameters(html):
 
 def ask(page, cells):
     """Return the page's answers; infinities come as text, since JSON has none."""
-    text = page.evaluate(
-        "rows => JSON.stringify(rows.map(row => suffice.ask(row)), (_, x) => Object.is(Math.abs(x), Infinity) ? String(x) : x)",
-        cells,
-    )
-    return json.loads(text)
+    plain = "(_, x) => Math.abs(x) === Infinity ? String(x) : x"
+    return json.loads(page.evaluate(f"rows => JSON.stringify(rows.map(row => suffice.ask(row)), {plain})", cells))
 
 
 def numbers(nested):
@@ -111,7 +108,9 @@ def test_intervals_hold_nine_tenths(visit, name):
             if cell is not None or guess is None or program.columns[j].kind != "number":
                 continue
             counts = program.columns[j].name == "visits"
-            grid = np.arange(guess["low"], guess["high"] + 1) if counts else np.linspace(guess["low"], guess["high"], 2001)
+            grid = (
+                np.arange(guess["low"], guess["high"] + 1) if counts else np.linspace(guess["low"], guess["high"], 2001)
+            )
             table = pd.concat([rows.iloc[[i]]] * len(grid), ignore_index=True).astype({rows.columns[j]: float})
             table[rows.columns[j]] = grid
             p = np.exp(model.score_samples(table) - model.score_samples(rows.iloc[[i]]))
@@ -156,7 +155,7 @@ def test_drawn_rows_are_not_those_learned():
     assert not any((np.abs(row - kept) < 1e-5 * np.abs(kept)).all(axis=1).any() for row in drawn)
 
 
-# --- the form ----------------------------------------------------------------------------------------------------------
+# --- the form --------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -168,10 +167,10 @@ def penguins():
 
 def percent(p):
     if 0 < p < 0.001:
-        return "< 0.1 %"
+        return "< 0.1\u00a0%"
     if 0.999 < p < 1:
-        return "> 99.9 %"
-    return f"{100 * p:.{0 if 0.1 < p < 0.9 or p in (0.0, 1.0) else 1}f} %"
+        return "> 99.9\u00a0%"
+    return f"{100 * p:.{0 if 0.1 < p < 0.9 or p in (0.0, 1.0) else 1}f}\u00a0%"
 
 
 def shown(page):
@@ -210,7 +209,7 @@ def test_typing_updates_and_unknown_works(visit, penguins):
     expect_posterior(page, model)
     page.get_by_label("Start from a typical").select_option("Gentoo")
     page.wait_for_timeout(500)
-    assert page.get_by_role("status").inner_text().startswith("Gentoo, > 99.9 %; 6 of 6 cells known")
+    assert page.get_by_role("status").inner_text().startswith("Gentoo, > 99.9\u00a0%; 6 of 6 cells known")
     page.get_by_label("Why", exact=True).select_option("Adelie")
     page.wait_for_timeout(60)
     lines = page.locator("#reasons tr").all_inner_texts()
@@ -245,7 +244,11 @@ def test_keyboard_alone(visit, penguins):
 
 def test_hostile_names_are_text(visit, rng):
     n = 60
-    column, level, label = "<img src=x onerror=hacked=1>", "</script><script>hacked=1</script>", "<b onclick=hacked=1>\u2028&amp;"
+    column, level, label = (
+        "<img src=x onerror=hacked=1>",
+        "</script><script>hacked=1</script>",
+        "<b onclick=hacked=1>\u2028&amp;",
+    )
     X = pd.DataFrame({column: rng.normal(size=n), "__proto__": rng.choice([level, "constructor", "'\"]]>"], n)})
     y = np.repeat([label, "</style><script>hacked=1</script>", "toString"], n // 3)
     for model in (NaiveBayes(), GenerativeClassifier()):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -60,15 +62,11 @@ def test_tables_of_every_kind(halves):
     model = NaiveBayes().fit(X.to_numpy(), y)
     expected = collect_answers(model, new.to_numpy(), truth)
     pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
-    for table in (new.to_numpy().tolist(), pa.Table.from_pandas(new), pl.DataFrame({n: new[n].to_numpy() for n in new})):
-        with pytest.warns(UserWarning, match="feature names") if not isinstance(table, list) else _nothing():
+    for table in (
+        new.to_numpy().tolist(),
+        pa.Table.from_pandas(new),
+        pl.DataFrame({n: new[n].to_numpy() for n in new}),
+    ):
+        with nullcontext() if isinstance(table, list) else pytest.warns(UserWarning, match="feature names"):
             found = collect_answers(model, table, truth)
         assert found["unusual"] == expected["unusual"]
-
-
-class _nothing:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return False

@@ -82,7 +82,9 @@ def test_page_is_well_formed_and_loads_nothing(strange):
     targets |= set(re.findall(r"url\(#([^)]+)\)", page))
     assert targets <= set(reader.ids)
     assert "@import" not in page
-    assert not re.search(r"\b(eval|Function|innerHTML|insertAdjacentHTML|document\.write|fetch|XMLHttpRequest)\b", script)
+    assert not re.search(
+        r"\b(eval|Function|innerHTML|insertAdjacentHTML|document\.write|fetch|XMLHttpRequest)\b", script
+    )
     assert not re.search(r"https?://(?!www\.w3\.org/)", page)  # name spaces of SVG only
     assert "<script>alert(1)</script>" in "".join(reader.text)
     for svg in re.findall(r"<svg.*?</svg>", page, re.DOTALL):

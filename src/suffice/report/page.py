@@ -6,6 +6,7 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Callable
+from functools import cache
 from hashlib import sha256
 from io import StringIO
 from pathlib import Path
@@ -89,25 +90,33 @@ def render_page(estimator: Any, X: Any = None, y: Any = None, *, name: str = "th
     With a table `X` and, where known, labels `y`, it also has what the model says of these rows; `name` is what the
     table is called. ImportError says what to install where Jinja2 or Matplotlib is missing.
     """
+    template = _template()  # or what to install, before any work
+    facts, explorer = collect_facts(estimator), collect_explorer(estimator)
+    answers = None if X is None else collect_answers(estimator, X, y) | {"name": name}
+    told = explorer if "why_not" in explorer else explorer | {"colors": [own["color"] for own in facts["classes"]]}
+    return str(
+        template.render(
+            facts=facts,
+            explorer=explorer,
+            answers=answers,
+            judged=[] if answers is None else draw_answers(estimator, X, y, answers),
+            pictures=draw(estimator),
+            parameters=write_json(told),
+            script=script(),
+            script_hash=b64encode(sha256(script().encode()).digest()).decode(),
+        )
+    )
+
+
+@cache
+def _template() -> Any:
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as error:
         raise ImportError("A page needs Jinja2, which is not installed. Next: pip install 'suffice[report]'") from error
-    facts, explorer = collect_facts(estimator), collect_explorer(estimator)
-    answers = None if X is None else collect_answers(estimator, X, y) | {"name": name}
-    told = explorer if "why_not" in explorer else explorer | {"colors": [own["color"] for own in facts["classes"]]}
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
     environment.filters["percent"] = percent
-    return environment.get_template("page.html").render(
-        facts=facts,
-        explorer=explorer,
-        answers=answers,
-        judged=[] if answers is None else draw_answers(estimator, X, y, answers),
-        pictures=draw(estimator),
-        parameters=write_json(told),
-        script=script(),
-        script_hash=b64encode(sha256(script().encode()).digest()).decode(),
-    )
+    return environment.get_template("page.html")
 
 
 def draw_answers(estimator: Any, X: Any, y: Any, answers: dict[str, Any]) -> list[dict[str, str]]:

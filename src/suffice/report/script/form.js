@@ -18,9 +18,9 @@ function number(x) {
 
 // A probability in percent, never rounded to certainty.
 function percent(p) {
-  if (p > 0 && p < 0.001) return "< 0.1 %";
-  if (p > 0.999 && p < 1) return "> 99.9 %";
-  return `${(100 * p).toFixed((p > 0.1 && p < 0.9) || p === 1 || p === 0 ? 0 : 1)} %`;
+  if (p > 0 && p < 0.001) return "< 0.1\u00a0%";
+  if (p > 0.999 && p < 1) return "> 99.9\u00a0%";
+  return `${(100 * p).toFixed((p > 0.1 && p < 0.9) || p === 1 || p === 0 ? 0 : 1)}\u00a0%`;
 }
 
 const signed = (x) => (x === -Infinity ? "rules it out" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`);
