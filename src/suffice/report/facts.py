@@ -156,4 +156,6 @@ def percent(p: float) -> str:
     """Return a probability in percent, never rounded to certainty."""
     if 0 < p < 0.001:
         return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < p < 1 else f"{100 * p:.0f} %"
+    if 0.999 < p < 1:
+        return "> 99.9 %"
+    return f"{100 * p:.{0 if 0.01 <= p <= 0.99 or p in (0.0, 1.0) else 1}f} %"
