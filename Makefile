@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines browser check types format bench accuracy docs lock clean
+.PHONY: help demo test engines browser check types format bench accuracy docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,15 @@ docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
+dist: $(VENV)/.test ## Build the wheel and the source archive, install the wheel alone, run README's tour with it
+	@rm -rf dist $(VENV)-wheel
+	$(PY) -m hatchling build
+	@$(PYTHON) -m venv $(VENV)-wheel
+	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/wheel.txt
+	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install --quiet --no-deps dist/*.whl
+	$(VENV)-wheel/bin/python scripts/check_wheel.py README.md
+	@rm -rf $(VENV)-wheel
+
 lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }
 	$(LOCK) --extra report --extra sql --extra onnx --extra array --group test --group lint -o requirements/test.txt
@@ -73,6 +82,8 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	$(LOCK) --constraints requirements/test.txt --group test --group engines -o requirements/engines.txt
 	$(LOCK) --constraints requirements/test.txt --extra report --group test --group browser -o requirements/browser.txt
 	$(LOCK) --constraints requirements/test.txt --extra report --group docs -o requirements/docs.txt
+	$(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --constraints requirements/test.txt --group wheel -o requirements/wheel.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }

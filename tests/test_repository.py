@@ -120,3 +120,9 @@ def test_changelog_and_version_agree() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     assert re.search(rf"^## \[(Unreleased|{re.escape(project['project']['version'])})\]", changelog, re.MULTILINE)
+
+
+def test_citation_and_version_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = dict(re.findall(r"^(version|license): (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M))
+    assert cited == {"version": project["version"], "license": project["license"]}

@@ -243,12 +243,14 @@ def _statistics(
     k = len(classes)
     if not all(isinstance(label, str | int | float) for label in classes):
         raise ValueError("classes")
-    if weight.shape != (k,) or k == 0 or len(set(classes)) != k or (weight < 0).any():
+    if weight.shape != (k,) or k == 0 or len(set(classes)) != k or (weight < 0).any() or not weight.sum() > 0:
         raise ValueError("classes and weights")
     blocks = []
     for number, saved in enumerate(document["statistics"]):
         prefix = f"block{number}_"
         fields = {name.removeprefix(prefix): v for name, v in arrays.items() if name.startswith(prefix)}
+        if saved["plain"].get("k", k) != k:
+            raise ValueError(f"block {number} has another number of classes")
         stats = kinds[saved["type"]].from_arrays(fields, saved["plain"])
         if stats.column_weight().shape[0] != k:
             raise ValueError(f"block {number} has other classes")

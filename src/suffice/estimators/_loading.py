@@ -10,7 +10,7 @@ from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
-from ..stats import CompletedStats, PatternStats
+from ..stats import CompletedStats, GaussianStats, PatternStats
 from ..store import read_model
 from ._persistence import unplain
 from ._queries import GenerativeEstimator
@@ -55,8 +55,9 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
         estimator._remember(schema, blocks, statistics, None)
         estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
-        _ = estimator.model_
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, np.linalg.LinAlgError) as error:
+        with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do
+            _ = estimator.model_
+    except Exception as error:
         why = str(error) if isinstance(error, SufficeError) else repr(error)
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error
     return estimator
@@ -70,5 +71,12 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], column
         kept = type(block.family.zero(1, 1))
         known = type(stats) is kept or (kept is PatternStats and isinstance(stats, CompletedStats))
         known |= kept is MemberRows and isinstance(stats, MemberStats)
+        if isinstance(stats, PatternStats | CompletedStats | GaussianStats):
+            known &= _form(stats) is _form(block.family.zero(1, 1))
         if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")
+
+
+def _form(stats: Any) -> Any:
+    """Return which scatter the statistics of a Gaussian block are to become; None where they do not say."""
+    return getattr(getattr(stats, "complete", stats), "form", None)

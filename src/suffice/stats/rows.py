@@ -92,6 +92,8 @@ def rows_from_arrays(fields: dict[str, Any], levels: dict[str, Any], blocks: int
 def _rows_of_block(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
     if f"c{number}" in fields:
         codes, known = fields[f"c{number}"], tuple(tuple(own) for own in levels[str(number)])
+        if not all(isinstance(level, str | int | float) for own in known for level in own):
+            raise ValueError("levels of the sample of rows")
         if codes.shape != ((m, len(known)) if known else (0, 0)) or (codes < -1).any():
             raise ValueError("codes of the sample of rows")
         if any((column >= len(own)).any() for column, own in zip(codes.T, known, strict=True)):

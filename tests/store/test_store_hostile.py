@@ -1,6 +1,5 @@
 """Model files whose parts are each well formed and have the right digests, but do not fit together."""
 
-import hashlib
 import io
 import json
 import tracemalloc
@@ -19,61 +18,30 @@ def npy(values):
     return buffer.getvalue()
 
 
-class File:
-    """The parts of a model file, to be changed and packed again with new digests."""
-
-    def __init__(self, path):
-        self.path = path
-        with zipfile.ZipFile(path) as archive:
-            self.document = json.loads(archive.read("model.json"))
-            self.members = {name: archive.read(f"{name}.npy") for name in self.document["sha256"]}
-
-    def array(self, name):
-        return np.load(io.BytesIO(self.members[name]))
-
-    def put(self, name, values):
-        self.members[name] = npy(np.asarray(values))
-
-    def pack(self, digests=True, compression=zipfile.ZIP_STORED, text=None):
-        if digests:
-            self.document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in self.members.items()}
-        with zipfile.ZipFile(self.path, "w", compression) as archive:
-            archive.writestr("model.json", json.dumps(self.document) if text is None else text)
-            for name, data in self.members.items():
-                archive.writestr(f"{name}.npy", data)
-
-
-def pack_model(model, path):
-    model.save(path)
-    return File(path)
+@pytest.fixture
+def gaussian(blobs, tmp_path, packed):
+    return packed(GaussianDiscriminant().fit(*blobs), tmp_path / "gaussian.suffice")
 
 
 @pytest.fixture
-def gaussian(blobs, tmp_path):
-    return pack_model(GaussianDiscriminant().fit(*blobs), tmp_path / "gaussian.suffice")
+def patterns(holed, tmp_path, packed):
+    return packed(GaussianDiscriminant().fit(*holed), tmp_path / "patterns.suffice")
 
 
 @pytest.fixture
-def patterns(holed, tmp_path):
-    return pack_model(GaussianDiscriminant().fit(*holed), tmp_path / "patterns.suffice")
+def diagonal(blobs, tmp_path, packed):
+    return packed(GaussianDiscriminant("diagonal").fit(*blobs), tmp_path / "diagonal.suffice")
 
 
 @pytest.fixture
-def diagonal(blobs, tmp_path):
-    return pack_model(GaussianDiscriminant("diagonal").fit(*blobs), tmp_path / "diagonal.suffice")
-
-
-@pytest.fixture
-def words(tmp_path):
+def words(tmp_path, packed):
     X = np.array([["a", "x"], ["b", "y"], ["b", None], ["c", "x"]], dtype=object)
-    return pack_model(NaiveBayes().fit(X, [0, 1, 1, 0]), tmp_path / "words.suffice")
+    return packed(NaiveBayes().fit(X, [0, 1, 1, 0]), tmp_path / "words.suffice")
 
 
 @pytest.fixture
-def thin(rng, tmp_path):
-    return pack_model(
-        GaussianDiscriminant().fit(rng.normal(size=(9, 200)), np.arange(9) % 2), tmp_path / "thin.suffice"
-    )
+def thin(rng, tmp_path, packed):
+    return packed(GaussianDiscriminant().fit(rng.normal(size=(9, 200)), np.arange(9) % 2), tmp_path / "thin.suffice")
 
 
 def refuses(file, match=None, **options):

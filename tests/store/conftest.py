@@ -1,0 +1,52 @@
+"""The parts of a model file, to be changed and packed again."""
+
+import hashlib
+import io
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+
+class File:
+    """The parts of a model file, to be changed and packed again with new digests."""
+
+    def __init__(self, path):
+        self.path = path
+        with zipfile.ZipFile(path) as archive:
+            self.document = json.loads(archive.read("model.json"))
+            self.members = {name: archive.read(f"{name}.npy") for name in self.document["sha256"]}
+
+    def array(self, name):
+        return np.load(io.BytesIO(self.members[name]))
+
+    def put(self, name, values):
+        buffer = io.BytesIO()
+        np.save(buffer, np.asarray(values), allow_pickle=False)
+        self.members[name] = buffer.getvalue()
+
+    def pack(self, digests=True, compression=zipfile.ZIP_STORED, text=None):
+        if digests:
+            self.document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in self.members.items()}
+        with zipfile.ZipFile(self.path, "w", compression) as archive:
+            archive.writestr("model.json", json.dumps(self.document) if text is None else text)
+            for name, data in self.members.items():
+                archive.writestr(f"{name}.npy", data)
+
+
+def pack_model(model, path):
+    model.save(path)
+    return File(path)
+
+
+@pytest.fixture(scope="session")
+def packed():
+    """Saves a model and returns the parts of its file."""
+    return pack_model
+
+
+@pytest.fixture(scope="session")
+def opened():
+    """Returns the parts of a file."""
+    return File

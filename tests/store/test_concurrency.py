@@ -1,0 +1,160 @@
+"""Many threads asking one model, one process saving while another loads, and processes killed while they write.
+
+`SUFFICE_KILLS=200` kills that many writers of each kind instead of a few.
+"""
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+
+KILLS = int(os.environ.get("SUFFICE_KILLS", "0")) or 6
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GaussianDiscriminant(),
+        lambda: GaussianDiscriminant("diagonal", shared=True),
+        lambda: NaiveBayes(),
+        lambda: MixtureDiscriminant(n_components=2, random_state=0),
+        lambda: GenerativeClassifier(),
+    ],
+    ids=["full", "shared diagonal", "naive bayes", "mixture", "automatic"],
+)
+def test_many_threads_get_the_answers_of_one(make):
+    """The model is estimated by whichever thread asks first: all eight ask at once, each its own rows."""
+    X, y = load_iris(return_X_y=True)
+    X = X.copy()
+    X[::11, 2] = np.nan
+    alone = make().fit(X, y)
+    parts = [X[i::8] for i in range(8)]
+    wanted = [(alone.predict_proba(part), alone.score_samples(part), alone.impute(part)) for part in parts]
+    for _ in range(3):
+        together = make().fit(X, y)
+        together._model = None  # as after an edit: the next question estimates it
+        with ThreadPoolExecutor(8) as pool:
+            found = list(pool.map(together.predict_proba, parts))
+            densities = list(pool.map(together.score_samples, parts))
+            filled = list(pool.map(together.impute, parts))
+        for answers, own in zip(zip(found, densities, filled, strict=True), wanted, strict=True):
+            for answer, other in zip(answers, own, strict=True):
+                np.testing.assert_array_equal(answer, other)
+
+
+WRITER = """
+import os, random, signal, sys, time
+import numpy as np
+from suffice import GaussianDiscriminant, NaiveBayes, load
+
+path, kind, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(400, 30)), np.arange(400) % 3
+models = [GaussianDiscriminant().fit(X, y), GaussianDiscriminant().fit(X + 1.0, y)]
+models[0].save(path)
+
+def save_for_ever():
+    while True:
+        for model in models:
+            model.save(path)
+
+def update_for_ever():
+    from suffice.cli.app import run
+    while True:
+        run(["update", path, path + ".csv", "--target", "y", "--quiet"])
+
+if kind == "update":
+    import pyarrow as pa
+    names = [f"c{j}" for j in range(30)]
+    GaussianDiscriminant().fit(pa.table(dict(zip(names, X.T))), y).save(path)
+    with open(path + ".csv", "w") as file:
+        print(*names, "y", sep=",", file=file)
+        for row, label in zip(X, y):
+            print(*row, label, sep=",", file=file)
+    import suffice.cli.app
+pick = random.Random(kind)
+saved = 0
+for number in range(kills):
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        (save_for_ever if kind == "save" else update_for_ever)()
+    before = os.stat(path).st_ino
+    deadline = time.monotonic() + 30
+    while os.stat(path).st_ino == before and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(pick.random() * 0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    saved += os.stat(path).st_ino != before
+    model = load(path)  # whole, whatever happened
+    if kind == "save":
+        assert any(np.array_equal(model.means_, other.means_) for other in models)
+    else:
+        assert model.statistics_.rows % 400 == 0, model.statistics_.rows
+print("survived", kills, "saved", saved)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.parametrize("kind", ["save", "update"])
+def test_a_killed_writer_leaves_a_whole_file(kind, tmp_path):
+    """kill -9 at random moments of `save` and of `suffice update`: the file is the old one or the new one."""
+    path = tmp_path / "model.suffice"
+    done = subprocess.run(
+        [sys.executable, "-c", WRITER, path, kind, str(KILLS)], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.split() == ["survived", str(KILLS), "saved", str(KILLS)]
+
+
+LOADER = """
+import os, signal, sys, time
+import numpy as np
+from suffice import GaussianDiscriminant, load
+
+path, loads = sys.argv[1], int(sys.argv[2])
+rng = np.random.default_rng(0)
+X, y = rng.normal(size=(400, 30)), np.arange(400) % 3
+models = [GaussianDiscriminant().fit(X, y), GaussianDiscriminant().fit(X + 1.0, y)]
+models[0].save(path)
+child = os.fork()
+if child == 0:
+    while True:
+        for model in models:
+            model.save(path)
+try:
+    seen = [0, 0]
+    for _ in range(loads):
+        means = load(path).means_
+        same = [np.array_equal(means, model.means_) for model in models]
+        assert sum(same) == 1
+        seen[same.index(True)] += 1
+        time.sleep(0.003)
+finally:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+print(*seen)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_loading_while_another_process_saves(tmp_path):
+    loads = 10 * KILLS
+    done = subprocess.run(
+        [sys.executable, "-c", LOADER, tmp_path / "model.suffice", str(loads)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    seen = [int(word) for word in done.stdout.split()]
+    assert sum(seen) == loads
+    assert min(seen) > 0  # it did change under the reader
