@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines browser check types format bench accuracy docs dist lock clean
+.PHONY: help demo test engines browser export check types format bench accuracy docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ browser: export SUFFICE_BROWSER := 1
 browser: $(VENV)/.test $(VENV)/.browser ## Try the web page of a model in Chromium
 	@command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { echo "The page is tried in Chromium. Next: install it (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/browser
+
+export: export OPENBLAS_NUM_THREADS := 1
+export: export SUFFICE_POSTGRES := 1
+export: $(VENV)/.test ## Run exported queries in a PostgreSQL of their own
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || { echo "These tests need PostgreSQL. Next: install it (Debian, Ubuntu: apt-get install postgresql)" >&2; exit 1; }
+	$(PY) -m pytest -q -p no:randomly tests/export/test_postgres.py
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .

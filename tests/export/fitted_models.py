@@ -18,6 +18,7 @@ from suffice import (
     NaiveBayes,
     NormalInverseWishart,
 )
+from suffice.datasets import penguins_path
 from suffice.estimate.families import StudentTFamily
 
 LABELS: dict[str, list[Any]] = {
@@ -148,7 +149,14 @@ AUTOMATIC: dict[str, Callable[[], Case]] = {
     "categories only": lambda: _fit(GenerativeClassifier(), (mixed(150)[0][["town", "smoker"]], mixed(150)[1])),
     "priors": lambda: _fit(GenerativeClassifier(priors=[0.2, 0.3, 0.5]), mixed(150)),
     "parts": lambda: _fit(GenerativeClassifier(), rings()),
+    "penguins": lambda: _fit(GenerativeClassifier(), penguins()),
 }
+
+
+def penguins() -> tuple[Any, Any]:
+    """Return the penguins table: numbers and categories, some cells missing."""
+    table = pd.read_csv(penguins_path()).astype({"year": float})
+    return table.drop(columns="species"), table["species"].to_numpy()
 
 
 def rings() -> tuple[Any, Any]:

@@ -13,6 +13,7 @@ from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
 from .edit import drop_class, forget, merge, rename_class, update
 from .explain import explain
+from .export import export
 from .fit import fit
 from .impute import impute
 from .outliers import outliers
@@ -43,6 +44,7 @@ COMMANDS = (
     sample,
     show,
     report,
+    export,
     compare,
     update,
     forget,

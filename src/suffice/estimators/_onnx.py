@@ -10,6 +10,7 @@ from typing import Any
 
 from ..errors import ExportError, SettingError
 from ..export.lower import lower
+from ..export.program import Program
 from ..store import write_whole
 from ..table import read_table
 from ._export_rows import trial_rows
@@ -17,7 +18,7 @@ from ._export_rows import trial_rows
 DTYPES = ("float64", "float32")
 
 
-def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, check: bool | None) -> Any:
+def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, check: Any) -> Any:
     """Return the `onnx.ModelProto` of a fitted estimator, checked, and write it to `path` if that is given."""
     if dtype not in DTYPES:
         raise SettingError.choice("dtype", dtype, DTYPES)
@@ -27,11 +28,13 @@ def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, chec
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("onnx", "google"):
             raise
-        raise ImportError("Export to ONNX needs onnx, which is not installed. Next: pip install 'suffice[onnx]'") from error
+        raise ImportError(
+            "Export to ONNX needs onnx, which is not installed. Next: pip install 'suffice[onnx]'"
+        ) from error
     made = build(program, dtype)
     data = made.SerializeToString(deterministic=True)
-    if check or (check is None and find_spec("onnxruntime") is not None):
-        _check(model, program, data, dtype)
+    if check is not False and (check is not None or find_spec("onnxruntime") is not None):
+        _check(model, program, data, dtype, trial_rows(model) if check is None or check is True else check)
     if path is not None:
         target = Path(os.path.realpath(path))  # a link keeps its place
         try:
@@ -43,11 +46,10 @@ def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, chec
     return made
 
 
-def _check(model: Any, program: Any, data: bytes, dtype: str) -> None:
+def _check(model: Any, program: Program, data: bytes, dtype: str, rows: Any) -> None:
     """Raise ExportError where the file does not answer like the model."""
     from ..export.onnx_check import check, feeds
 
-    rows = trial_rows(model)
     table = read_table(rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an array has no column names

@@ -17,7 +17,7 @@ from .._arrays import np
 from ..errors import ExportError, quoted
 from ..schema import Level
 from .onnx_graph import FLOATS, Exact, Graph, Value
-from .onnx_readings import OUTPUTS, Readings, is_text, level_texts
+from .onnx_readings import OUTPUTS, Readings, level_texts
 from .onnx_terms import Score, hats, term_score
 from .program import Hats, Program, Stack
 
@@ -68,7 +68,7 @@ def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
     return model
 
 
-# --- densities -----------------------------------------------------------------------------------------------------------
+# --- densities --------------------------------------------------------------------------------------------------------
 
 
 class _Scores:
@@ -88,11 +88,14 @@ class _Scores:
         """Return Σ weight × term (n, k), None of none; terms of weight 0 are left out."""
         terms = self.readings.program.terms
         used = [(number, float(w)) for number, w in zip(numbers, weight, strict=True) if w]
-        together = [(terms[number], w) for number, w in used if isinstance(terms[number], Hats)]
-        total: Value | None = None
-        if together:
-            lines, weights = zip(*together, strict=True)
-            total = hats(self.g, self.readings, list(lines), list(weights))  # type: ignore[arg-type]
+        lines: list[Hats] = []
+        weights: list[float] = []
+        for number, w in used:
+            term = terms[number]
+            if isinstance(term, Hats):
+                lines.append(term)
+                weights.append(w)
+        total = hats(self.g, self.readings, lines, weights) if lines else None
         for number, w in used:
             if not isinstance(terms[number], Hats):
                 part = self.of(number).log
@@ -147,7 +150,7 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
     return g.where(g.op("Greater", count, 0), posterior, stack.shares)
 
 
-# --- labels and facts ------------------------------------------------------------------------------------------------------
+# --- labels and facts -------------------------------------------------------------------------------------------------
 
 
 def _labels(classes: tuple[Level, ...]) -> tuple[Any, int]:
@@ -177,9 +180,9 @@ def _labels(classes: tuple[Level, ...]) -> tuple[Any, int]:
 def _description(program: Program) -> str:
     return (
         f"{program.estimator} of suffice, {len(program.columns)} columns, {len(program.classes)} classes. Inputs: one "
-        "row per entry of the first axis; a missing cell is NaN, in columns of text the text that the metadata `columns` "
-        "gives. Outputs: label (n,), the most probable class; probabilities (n, k) in the order of the metadata "
-        "`classes`; log_density (n,), log p(x) of the known cells in nats."
+        "row per entry of the first axis; a missing cell is NaN, in columns of text the text that the metadata "
+        "`columns` gives. Outputs: label (n,), the most probable class; probabilities (n, k) in the order of the "
+        "metadata `classes`; log_density (n,), log p(x) of the known cells in nats."
     )
 
 

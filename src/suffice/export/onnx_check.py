@@ -39,8 +39,8 @@ def _numbers(column: Column, table: Table, position: int) -> Array:
 def check(model: bytes, feed: dict[str, Any], dtype: str, expected: tuple[Any, Array, Array]) -> tuple[float, float]:
     """Return the largest differences of posteriors and of relative log densities between a file and its model.
 
-    `expected` are the model's labels (n,), posteriors (n, k) and log densities (n,). ExportError where posteriors differ
-    by more than 1e-9 (1e-4 in float32), log densities by more than that of their size, or labels where no two
+    `expected` are the model's labels (n,), posteriors (n, k) and log densities (n,). ExportError where posteriors
+    differ by more than 1e-9 (1e-4 in float32), log densities by more than that of their size, or labels where no two
     posteriors are as near; or where the file cannot be run.
     """
     label, posterior, density = _run(model, feed)
@@ -56,8 +56,8 @@ def check(model: bytes, feed: dict[str, Any], dtype: str, expected: tuple[Any, A
     wrong = int(((label != np.asarray(labels, dtype=label.dtype)) & ~tied).sum())
     if not (apart <= tolerance and off <= tolerance) or wrong:
         raise ExportError(
-            f"The ONNX file does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
-            f"{off:.1e} of their size, and {wrong} of {len(label)} labels; {tolerance:.0e} is allowed. Next: "
+            f"The ONNX file does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities "
+            f"by {off:.1e} of their size, and {wrong} of {len(label)} labels; {tolerance:.0e} is allowed. Next: "
             f"{_advice(dtype)}."
         )
     return apart, off
@@ -71,7 +71,7 @@ def _advice(dtype: str) -> str:
 
 def _run(model: bytes, feed: dict[str, Any]) -> Any:
     try:
-        import onnxruntime
+        import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:
         raise ExportError(
             "Checking an ONNX file needs onnxruntime, which is not installed. Next: pip install onnxruntime, or leave "

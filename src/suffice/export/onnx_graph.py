@@ -83,7 +83,7 @@ class Graph:
         """Keep these names for inputs and outputs."""
         self._reserved = frozenset(names)
 
-    # --- nodes ---------------------------------------------------------------------------------------------------------
+    # --- nodes --------------------------------------------------------------------------------------------------------
 
     def op(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> Value:
         """Return the output of a new node; inputs that are no values become constants, None is left out."""
@@ -117,7 +117,7 @@ class Graph:
             found = self._known[key] = self._fresh()
             if array.dtype.kind in "OU":
                 texts = [str(text).encode() for text in array.ravel().tolist()]
-                tensor = helper.make_tensor(found.name, TensorProto.STRING, array.shape, texts)
+                tensor = TensorProto(name=found.name, data_type=TensorProto.STRING, dims=array.shape, string_data=texts)
             else:
                 tensor = numpy_helper.from_array(array, found.name)
             self._initializers.append(tensor)
@@ -138,7 +138,7 @@ class Graph:
         finally:
             self.dtype = before
 
-    # --- bodies --------------------------------------------------------------------------------------------------------
+    # --- bodies -------------------------------------------------------------------------------------------------------
 
     def either(self, condition: Value, then: Callable[[], Value], other: Callable[[], Value]) -> Value:
         """Return `then()` or `other()`, only one of which is computed."""
@@ -161,7 +161,7 @@ class Graph:
             chunks = self.op("Div", n + (rows - 1), rows)
             pads = self.join([np.array([0, 0]), self.shape(chunks * rows - n), np.array([0])], 0)
             found = self.scan(body, self.reshape(self.op("Pad", x, pads), chunks, rows, columns))
-            flat = self.reshape(found, chunks * rows, self.size(found, -1))
+            flat = self.reshape(found, chunks * rows, self.size(found, 2))
             return self.op("Slice", flat, np.array([0]), self.shape(n), np.array([0]))
 
         return self.either(self.op("Greater", n, rows), chunked, lambda: body(x))
@@ -173,7 +173,7 @@ class Graph:
         infos = [_untyped(v.name) for v in inputs]
         return helper.make_graph(nodes, self._fresh().name, infos, [_untyped(result.name)])
 
-    # --- shapes and sums -------------------------------------------------------------------------------------------------
+    # --- shapes and sums ----------------------------------------------------------------------------------------------
 
     def reshape(self, x: Value, *shape: Any) -> Value:
         """Return x in another shape; entries are whole numbers (−1: what is left) or scalar values."""
@@ -184,7 +184,9 @@ class Graph:
         if not any(isinstance(size, Value) for size in sizes):
             return self.value(np.array(sizes))
         one = np.array([1])
-        return self.join([self.op("Reshape", size, one) if isinstance(size, Value) else np.array([size]) for size in sizes], 0)
+        return self.join(
+            [self.op("Reshape", size, one) if isinstance(size, Value) else np.array([size]) for size in sizes], 0
+        )
 
     def filled(self, value: Any, *sizes: Any) -> Value:
         """Return a tensor of one value."""
@@ -196,7 +198,7 @@ class Graph:
 
     def size(self, x: Value, axis: int) -> Value:
         """Return the length of an axis, (1,)."""
-        return self.op("Shape", x, start=axis, **({} if axis == -1 else {"end": axis + 1}))
+        return self.op("Shape", x, start=axis, end=axis + 1)
 
     def take(self, x: Any, index: Any, axis: int = 0) -> Value:
         """Return entries of an axis by number."""
@@ -240,7 +242,7 @@ class Graph:
         number = self.op("ReduceSum", self.op("Cast", condition, to=TensorProto.INT64), keepdims=0)
         return self.op("Greater", number, 0)
 
-    def where(self, condition: Value, x: Any, y: Any) -> Value:
+    def where(self, condition: Any, x: Any, y: Any) -> Value:
         """Return x where the condition holds, else y."""
         return self.op("Where", condition, x, y)
 
@@ -274,7 +276,7 @@ class Graph:
         self._scopes[0].append(helper.make_node("Identity", [x.name], [name]))
         return helper.make_tensor_value_info(name, kind, shape)
 
-    # --- the file ------------------------------------------------------------------------------------------------------
+    # --- the file -----------------------------------------------------------------------------------------------------
 
     def model(
         self, inputs: Sequence[onnx.ValueInfoProto], outputs: Sequence[onnx.ValueInfoProto], **facts: Any
@@ -289,4 +291,3 @@ def _untyped(name: str) -> onnx.ValueInfoProto:
     info = onnx.ValueInfoProto()
     info.name = name
     return info
-

@@ -33,17 +33,20 @@ def normal(g: Graph, term: Normal, x: Value) -> Value:
     scores = g.bounded(lambda part: _finish(g, term, _complete(g, term, part)), x, d, 2 * m * d)
     if isinstance(spread, Independent):
         return scores
-    size = d if isinstance(spread, Dense) else max(own.shape[1] for own in spread.loadings)
-    width = len(_matrices(spread)) * (size * size + (0 if isinstance(spread, Dense) else size * d))
+    if isinstance(spread, Dense):
+        width = len(spread.covariance) * d * d
+    else:
+        width = sum(own.shape[1] * (own.shape[1] + d) for own in spread.loadings)
 
     def cells_per_tile(rows: Value) -> Value:
-        return g.value(width) + rows * (2 * m * d)
+        return rows * int(2 * m * d) + int(width)
 
     def score(tiles: Tiles) -> Value:
         with g.floats("float64"):  # a singular block would cost single precision all its digits
             exact = Tiles(g.cast(tiles.cells), g.cast(tiles.observed))
-            marginal = _marginal_dense if isinstance(spread, Dense) else _marginal_factors
-            return _finish(g, term, marginal(g, term, spread, exact))  # type: ignore[arg-type]
+            if isinstance(spread, Dense):
+                return _finish(g, term, _marginal_dense(g, term, spread, exact))
+            return _finish(g, term, _marginal_factors(g, term, spread, exact))
 
     return patch_incomplete(g, x, scores, cells_per_tile, score)
 
@@ -97,7 +100,7 @@ def _center(g: Graph, location: Array) -> Array:
     return np.asarray(location.mean(axis=0).astype(g.dtype), dtype=np.float64)
 
 
-# --- complete rows -------------------------------------------------------------------------------------------------------
+# --- complete rows ----------------------------------------------------------------------------------------------------
 
 
 def _dense(g: Graph, term: Normal, spread: Dense, x: Value) -> Measured:
@@ -157,11 +160,7 @@ def _independent(g: Graph, term: Normal, spread: Independent, x: Value) -> Measu
     return Measured(squares, known @ np.log(variance).T, g.sum(g.integers(known), 1))
 
 
-# --- rows with missing cells ---------------------------------------------------------------------------------------------
-
-
-def _matrices(spread: Dense | Factors | Independent) -> Any:
-    return spread.covariance if isinstance(spread, Dense) else spread.loadings
+# --- rows with missing cells ------------------------------------------------------------------------------------------
 
 
 def _same(values: Array) -> bool:
@@ -243,4 +242,3 @@ def _marginal_factors(g: Graph, term: Normal, spread: Factors, tiles: Tiles) -> 
         squares.append(g.unsqueeze(distance / float(term.inflation[c]), 2))
     observed = g.sum(g.integers(tiles.observed), 1, keep=True)
     return Measured(g.join(squares, 2), g.unsqueeze(g.join(log_dets, 1), 1), observed)
-

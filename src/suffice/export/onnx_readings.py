@@ -109,7 +109,7 @@ class Readings:
         """Return one of the inputs, for the number of rows."""
         return self._values[self.inputs[0].name]
 
-    # --- codes ---------------------------------------------------------------------------------------------------------
+    # --- codes --------------------------------------------------------------------------------------------------------
 
     def codes(self, numbers: Sequence[int]) -> Value:
         """Return codes side by side (n, c)."""
@@ -150,7 +150,7 @@ class Readings:
         above = g.integers(g.op("GreaterOrEqual", x, own.cuts[None]))
         return g.where(g.op("IsNaN", x), -1, g.sum(above, 1, keep=True))
 
-    # --- readings ------------------------------------------------------------------------------------------------------
+    # --- readings -----------------------------------------------------------------------------------------------------
 
     def block(self, numbers: Sequence[int]) -> Value:
         """Return readings side by side (n, d), NaN where missing."""

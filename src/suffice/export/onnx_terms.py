@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .._arrays import Array, gammaln, np
+from ..errors import ExportError
 from .onnx_graph import Graph, Value
 from .onnx_normal import mixture, normal
 from .onnx_readings import Readings
@@ -33,9 +34,11 @@ def term_score(g: Graph, readings: Readings, term: Term) -> Score:
         return Score(_pairs(g, readings.codes(term.codes), term))
     if isinstance(term, Mixture):
         return Score(mixture(g, term, readings.block(term.parts.readings)))
-    x = readings.block(term.readings)
     if isinstance(term, Normal):
-        return Score(normal(g, term, x))
+        return Score(normal(g, term, readings.block(term.readings)))
+    if not isinstance(term, LocationScale):
+        raise ExportError.density(type(term).__name__, ())
+    x = readings.block(term.readings)
     k, d = term.location.shape
     return Score(g.bounded(lambda part: _location_scale(g, term, part), x, d, k * d))
 

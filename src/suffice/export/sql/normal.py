@@ -49,10 +49,14 @@ class Normals:
         return self._finished(q, h)
 
     def _can_miss(self) -> bool:
-        return any(not isinstance(self.cells.program.readings[i], Projected) for i in self.term.readings)
+        return bool(readings_that_miss(self.cells.program, self.term))
 
     def _x(self, j: int) -> str:
         return self.cells.reading(self.term.readings[j])
+
+    def _whole(self, j: int) -> str:
+        """Return a reading that is never NULL: rows for which that matters get no answer in the end."""
+        return f"COALESCE({self._x(j)}, 0.0e0)" if self._can_miss() else self._x(j)
 
     def _groups(self, components: Sequence[int], g: int) -> list[tuple[list[int], list[int]]]:
         """Return (covariances, components) to be worked on at once, so that stages are not too wide."""
@@ -92,7 +96,7 @@ class Normals:
     # --- complete rows -----------------------------------------------------------------------------------------------
 
     def _whitened(self, q: dict[int, str], spread: Dense) -> dict[int, str]:
-        """Add distances of complete rows, NULL for others, by the whole covariance's factor."""
+        """Add distances of complete rows by the whole covariance's factor; those of other rows mean nothing."""
         g, h = len(spread.covariance), dict[int, str]()
         for covariances, components in self._groups(list(q), g):
             names = {c: [self.stages.name() for _ in self.term.readings] for c in components}
@@ -104,7 +108,7 @@ class Normals:
                 m = self.term.location[i] if g > 1 else centre
                 for row, name in zip(white[i], own[i], strict=True):
                     pairs = [(j, w) for j, w in enumerate(row) if w]
-                    new[name] = total([f"{number(w)} * ({self._x(j)} - {number(m[j])})" for j, w in pairs])
+                    new[name] = total([f"{number(w)} * ({self._whole(j)} - {number(m[j])})" for j, w in pairs])
             self.stages.add(new)
             squares = {}
             for c in components:
@@ -123,7 +127,8 @@ class Normals:
         known = self.stages.name()
         d = len(self.term.readings)
         count = [f"CASE WHEN {self._x(j)} IS NULL THEN 0 ELSE 1 END" for j in range(d)]
-        self.stages.add({known: total(count) if self.exact else str(d)})
+        whole = not self.exact and not isinstance(self.term.spread, Independent)
+        self.stages.add({known: str(d) if whole else total(count)})
         out = {c: self.stages.name() for c in q}
         new = {out[c]: f"{self._constant(c, known)} - 0.5e0 * {h[c]} - {self._decay(c, q[c], known)}" for c in q}
         gone = [known, *q.values(), *(name for name in h.values() if name in self.stages.columns)]
@@ -227,6 +232,13 @@ class _Elimination:
         return new, gone
 
 
+def readings_that_miss(program: Program, term: Normal) -> list[int]:
+    """Return the readings of a full covariance that can be missing."""
+    if isinstance(term.spread, Independent):
+        return []
+    return [i for i in term.readings if not isinstance(program.readings[i], Projected)]
+
+
 def dense(spread: Dense | Factors | Independent) -> Dense:
     """Return covariances as matrices with their factors."""
     if isinstance(spread, Dense):
@@ -257,7 +269,7 @@ def entries(program: Program, exact: bool) -> int:
         if isinstance(own, Normal) and not isinstance(own.spread, Independent):
             d = len(own.readings)
             g = len(own.spread.covariance if isinstance(own.spread, Dense) else own.spread.floor)
-            misses = exact and any(not isinstance(program.readings[i], Projected) for i in own.readings)
+            misses = exact and bool(readings_that_miss(program, own))
             matrix = d * (d + 1) * (d + 2) // 6 if misses else d * (d + 1) // 2
             found += g * matrix + len(own.location) * d * (d + 1) // 2 * misses
     return found

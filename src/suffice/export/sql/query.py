@@ -11,7 +11,7 @@ from ...schema import Level
 from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Table, Term
 from .cells import Cells
 from .language import Language, case, number, total
-from .normal import Normals, entries
+from .normal import Normals, entries, readings_that_miss
 from .pools import mixture, pairs
 from .stages import Stages
 from .terms import counts, counts_order, hats, location_scale, log_factorials, table, table_order
@@ -98,7 +98,18 @@ class _Query:
                 levels = len(self.program.codes[i].levels)  # type: ignore[union-attr]
                 known.append(f"{self.cells.code(i)} BETWEEN 0 AND {levels - 1}")
             new["known"] = f"CASE WHEN {' OR '.join(known)} THEN 1 ELSE 0 END"
+        gaps = [f"{self.cells.reading(i)} IS NULL" for i in self._gaps()]
+        if gaps:
+            new["gap"] = f"CASE WHEN {' OR '.join(gaps)} THEN 1 ELSE 0 END"
         self.stages.add(new)
+
+    def _gaps(self) -> list[int]:
+        """Return the readings without which a row shall have no answer."""
+        if self.exact:
+            return []
+        terms = [term.parts if isinstance(term, Mixture) else term for term in self.program.terms]
+        full = [readings_that_miss(self.program, term) for term in terms if isinstance(term, Normal)]
+        return sorted({i for own in full for i in own})
 
     def _uses(self) -> list[tuple[int, str, float]]:
         """Return (term, score it adds to, weight) in the order in which the query works them out."""
@@ -191,7 +202,8 @@ class _Query:
             self.stages.add(new)
         double = self.language.double
         each = [posterior.get(c, double("0.0e0")) for c in range(len(self.program.classes))]
-        return [self._label(posterior), *each, log_density]
+        answers = [self._label(posterior), *each, log_density]
+        return [f"CASE WHEN gap = 1 THEN NULL ELSE {text} END" for text in answers] if self._gaps() else answers
 
     def _log_density(self, joint: Sequence[int]) -> str:
         """Add the logarithm of the sum of the joint densities: NULL where it is that of zero."""
@@ -235,7 +247,7 @@ class _Query:
         classes, order = self.program.classes, sorted(posterior)
         alike = len({type(label) for label in classes}) == 1
         literals = {c: self._literal(classes[c], alike) for c in order}
-        branches = [(f"{posterior[order[0]]} IS NULL", "NULL")]
+        branches = []
         for c, _ in pairwise(order):
             others = [posterior[b] for b in order if b > c]
             branches.append((" AND ".join(f"{posterior[c]} >= {other}" for other in others), literals[c]))
