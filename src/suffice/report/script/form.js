@@ -87,8 +87,9 @@ class Form {
     this.showPosterior(posterior);
     this.showExpected(row);
     this.showUnusual(row);
-    this.showReasons(row, posterior);
     this.say(row, posterior);
+    clearTimeout(this.reasoning);
+    this.reasoning = setTimeout(() => this.showReasons(row, posterior), this.slow ? 250 : 0);
   }
 
   showPosterior(posterior) {
@@ -150,10 +151,19 @@ class Form {
     meter.firstElementChild.style.left = `${100 * share}%`;
   }
 
+  // The only answer that may take long, so that it waits for a pause in the typing where it did.
   showReasons(row, posterior) {
+    const begun = performance.now();
+    this.fillReasons(row, posterior);
+    this.slow = performance.now() - begun > 40;
+  }
+
+  fillReasons(row, posterior) {
     const most = posterior.indexOf(Math.max(...posterior));
     const c = this.choice.value === "" ? most : Number(this.choice.value);
-    const { score, error, sampled } = reasons(this.model, row), prior = centred(this.model.program.log_prior)[c];
+    const { score, error, sampled } = reasons(this.model, row), priors = this.model.program.log_prior;
+    const possible = priors.filter(Number.isFinite), mean = possible.reduce((sum, own) => sum + own, 0) / possible.length;
+    const prior = priors[c] - mean;
     const known = row.map((_, j) => j).filter((j) => row[j] !== null);
     known.sort((a, b) => Math.abs(score[b][c]) - Math.abs(score[a][c]));
     const shown = known.slice(0, MOST_REASONS);
