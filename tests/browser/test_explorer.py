@@ -58,7 +58,7 @@ def test_answers_equal_python(visit, name):
     density = numbers([own["logDensity"] for own in answers])
     np.testing.assert_allclose(density, model.score_samples(rows), rtol=1e-9, atol=1e-9)
 
-    # exact reasons to rounding; where one side or both averaged over some orders, within six standard errors
+    # exact reasons to rounding; where one side or both averaged over some orders, within ten standard errors
     expected, spread = model.explain(rows, return_error=True)
     found = numbers([own["reasons"]["score"] for own in answers])
     error = numbers([own["reasons"]["error"] for own in answers])
@@ -68,8 +68,8 @@ def test_answers_equal_python(visit, name):
     # covariances of more columns than rows have condition numbers up to 1e8, and are factored in another way
     exact = (1e-6 if "than rows" in name else 1e-9) * np.maximum(size, 1.0)
     far = np.abs(np.where(finite, found - np.where(finite, expected, 0.0), 0.0))
-    assert (far <= exact + 6.0 * np.hypot(spread, error)).all()
-    if "more columns" not in name and "mixed" not in name and "priors" not in name:
+    assert (far <= exact + 10.0 * np.hypot(spread, error)).all()
+    if not re.search("more columns|mixed|priors|penguins", name):
         assert not error.any()
         assert not spread.any()
 
@@ -165,6 +165,12 @@ def penguins():
     return GenerativeClassifier().fit(X, y), X
 
 
+def expect(locator):
+    from playwright.sync_api import expect as told
+
+    return told(locator)
+
+
 def percent(p):
     if 0 < p < 0.001:
         return "< 0.1\u00a0%"
@@ -173,15 +179,11 @@ def percent(p):
     return f"{100 * p:.{0 if 0.1 < p < 0.9 or p in (0.0, 1.0) else 1}f}\u00a0%"
 
 
-def shown(page):
-    return page.locator("#posterior .amount").all_inner_texts()
-
-
 def expect_posterior(page, model, **cells):
     row = pd.DataFrame([{name: cells.get(name) for name in model.feature_names_in_}])
     row = row.astype({name: float for name in row if name not in ("island", "sex")})
-    page.wait_for_timeout(60)
-    assert shown(page) == [percent(p) for p in model.predict_proba(row)[0]]
+    bars = page.locator("#posterior .amount")
+    expect(bars).to_have_text([percent(p) for p in model.predict_proba(row)[0]])  # waits while the page is at it
 
 
 def test_typing_updates_and_unknown_works(visit, penguins):
@@ -196,26 +198,23 @@ def test_typing_updates_and_unknown_works(visit, penguins):
     box["island"].select_option("any other")
     expect_posterior(page, model, bill_length_mm=49.1, island="Atlantis")
     hint = page.locator(f"#hint{list(X.columns).index('flipper_length_mm')}")
-    assert re.fullmatch(r"about \d+\.?\d*; 90 %: \d+\.?\d* to \d+\.?\d*", hint.inner_text())
+    expect(hint).to_have_text(re.compile(r"^about \d+\.?\d*; 90 %: \d+\.?\d* to \d+\.?\d*$"))
     box["flipper_length_mm"].press_sequentially("1e")  # not a number yet
-    assert "taken as unknown" in hint.inner_text()
+    expect(hint).to_contain_text("taken as unknown")
     box["flipper_length_mm"].press_sequentially("3")
     expect_posterior(page, model, bill_length_mm=49.1, island="Atlantis", flipper_length_mm=1000)
-    assert page.locator("#unusual").inner_text().startswith("Very")
+    expect(page.locator("#unusual")).to_contain_text("Very")
     box["flipper_length_mm"].fill("")
     box["island"].select_option("unknown")
     expect_posterior(page, model, bill_length_mm=49.1)
     page.get_by_role("button", name="Forget all cells").click()
     expect_posterior(page, model)
     page.get_by_label("Start from a typical").select_option("Gentoo")
-    page.wait_for_timeout(500)
-    assert page.get_by_role("status").inner_text().startswith("Gentoo, > 99.9\u00a0%; 6 of 6 cells known")
+    expect(page.get_by_role("status")).to_have_text("Gentoo, > 99.9\u00a0%; 6 of 6 cells known")
     page.get_by_label("Why", exact=True).select_option("Adelie")
-    page.wait_for_timeout(60)
-    lines = page.locator("#reasons tr").all_inner_texts()
-    assert lines[0].startswith("before looking")
-    assert len(lines) == 7
-    assert page.locator("#reasons-of").inner_text() == "Adelie"
+    expect(page.locator("#reasons-of")).to_have_text("Adelie")
+    expect(page.locator("#reasons tr")).to_have_count(7)
+    expect(page.locator("#reasons tr").first).to_contain_text("before looking")
 
 
 def test_keyboard_alone(visit, penguins):
@@ -238,8 +237,7 @@ def test_keyboard_alone(visit, penguins):
     expect_posterior(page, model, bill_length_mm=49.1, island="Biscoe")
     page.keyboard.press("Tab")
     page.keyboard.type("Ch")
-    page.wait_for_timeout(60)
-    assert page.locator("#reasons-of").inner_text() == "Chinstrap"
+    expect(page.locator("#reasons-of")).to_have_text("Chinstrap")
 
 
 def test_hostile_names_are_text(visit, rng):
@@ -256,7 +254,8 @@ def test_hostile_names_are_text(visit, rng):
         page = visit(html)
         page.get_by_label(column, exact=True).fill("0.5")
         page.get_by_label("__proto__", exact=True).select_option(level)
-        page.wait_for_timeout(600)
+        expect(page.get_by_role("status")).to_contain_text("2 of 2")
+        expect(page.locator("#reasons tr")).to_have_count(3)
         assert page.evaluate("typeof hacked") == "undefined"
         assert page.locator("img, b[onclick]").count() == 0
         assert page.locator("script").count() == 2

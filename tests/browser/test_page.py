@@ -120,5 +120,5 @@ def test_sizes():
 def test_page_of_a_model_of_one_class(visit):
     page = visit(render_page(GaussianDiscriminant().fit(np.arange(12.0).reshape(6, 2) ** 1.5, ["a"] * 6)))
     page.locator("#cell0").fill("3")
-    page.wait_for_timeout(60)
+    page.wait_for_selector("#reasons tr >> nth=1")
     assert page.locator("#posterior .amount").all_inner_texts() == ["100\u00a0%"]
