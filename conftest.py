@@ -12,7 +12,7 @@ import pytest
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 
-collect_ignore = ["docs/conf.py"]
+collect_ignore_glob = ["docs/*.py"]  # Sphinx settings, and scripts that draw pictures
 
 os.environ["MPLBACKEND"] = "Agg"  # plots are drawn, and shown to nobody
 

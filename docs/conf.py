@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import io
 import os
 import re
 from importlib.metadata import version as installed
@@ -25,7 +26,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
 ]
-exclude_patterns = ["_build", "gallery.py"]
+exclude_patterns = ["_build"]
 default_role = "code"
 nitpicky = False
 
@@ -36,6 +37,7 @@ autodoc_typehints = "none"
 autodoc_member_order = "groupwise"
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False
+toc_object_entries_show_parents = "hide"
 
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -49,8 +51,11 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
 }
-html_sidebars = {"**": []}
+html_static_path = ["_static"]
+html_css_files = ["suffice.css"]
+html_sidebars = {"index": [], "start": [], "search": [], "genindex": [], "**": ["sidebar-nav-bs"]}
 
 
 def skip_inherited_from_others(app: Any, what: str, name: str, member: Any, skip: bool, options: Any) -> bool | None:
@@ -69,18 +74,28 @@ def read_as_plain_text(app: Any, what: str, name: str, member: Any, options: Any
 
 
 def draw_pictures(app: Any) -> None:
-    """Run the examples of the page on plots, which save its pictures where the page looks for them."""
-    page = Path(app.srcdir) / "plots.md"
+    """Run the examples of every page that saves pictures; they go where the pages look for them, docs/plots."""
     folder = Path(app.srcdir) / "plots"
     folder.mkdir(exist_ok=True)
-    names: dict[str, Any] = {}
-    with contextlib.chdir(folder):
-        for example in doctest.DocTestParser().get_examples(page.read_text(encoding="utf-8")):
-            exec(compile(example.source, str(page), "single"), names)
+    for page in sorted(Path(app.srcdir).rglob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if "savefig(" not in text or "_build" in page.parts:
+            continue
+        names: dict[str, Any] = {}
+        with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+            for example in doctest.DocTestParser().get_examples(text):
+                with contextlib.suppress(*([Exception] if example.exc_msg else [])):
+                    exec(compile(example.source, str(page), "single"), names)
+
+
+def close_examples(app: Any, name: str, source: list[str]) -> None:
+    """Leave out the blank line that ends an example in the files, where it ends what is expected."""
+    source[0] = re.sub(r"\n\n```(?=\n)", "\n```", source[0])
 
 
 def setup(app: Any) -> None:
     """Connect the functions above; docstrings are read after numpydoc has shaped them."""
+    app.connect("source-read", close_examples)
     app.connect("builder-inited", draw_pictures)
     app.connect("autodoc-skip-member", skip_inherited_from_others)
     app.connect("autodoc-process-docstring", read_as_plain_text, priority=900)

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = ("GaussianDiscriminant", "GenerativeClassifier", "MixtureDiscriminant", "NaiveBayes", "load")
+_ESTIMATORS = ("GaussianDiscriminant", "GenerativeClassifier", "MixtureDiscriminant", "NaiveBayes")
 _SETTINGS = ("RDA", "Dirichlet", "NormalInverseWishart")
+_MODULES = ("drop_in", "errors", "plots", "testing")
 _HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), **dict.fromkeys(_SETTINGS, ".estimate")}
+_HOMES["load"] = ".drop_in"  # the last to say which classes a file may hold
 
 __all__ = [
     "RDA",
@@ -41,10 +43,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _HOMES:
         return getattr(import_module(_HOMES[name], __name__), name)
-    if name in ("errors", "plots", "testing"):
+    if name in _MODULES:
         return import_module(f".{name}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "__version__", "errors", "plots", "testing"])
+    return sorted([*__all__, "__version__", *_MODULES])

@@ -7,6 +7,7 @@ by a named constructor here, never at the place that raises.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Self
 
 
 class SufficeError(ValueError):
@@ -94,11 +95,24 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def in_column(cls, column: object, value: object, rule: str) -> Self:
+        """Refuse a value that the family of its column gives no probability."""
+        return cls(f"Column {column!r} has the value {value}; {rule}. Next: correct it, or give it another family.")
+
+    @classmethod
     def overflowing(cls, columns: Sequence[object]) -> DataError:
         """Refuse numbers whose squares overflow."""
         return cls(
             f"The numbers in {quoted(columns)} are beyond 1e150, so that their squares overflow. "
             "Next: express them in larger units."
+        )
+
+    @classmethod
+    def elsewhere(cls, kind: str, device: str) -> DataError:
+        """Refuse an array on a device that may not be computed on."""
+        return cls(
+            f"X is a {kind} on the device {device}, which the CPU cannot read. Next: set SCIPY_ARRAY_API=1 in the "
+            "environment and call sklearn.set_config(array_api_dispatch=True) to compute there, or move X to the CPU."
         )
 
     @classmethod
@@ -121,8 +135,17 @@ class DataError(SufficeError):
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
         """Refuse labels outside the list the caller gave."""
         return cls(
-            f"y holds {quoted(labels)}, not in the list `classes`. Next: add to `classes` or correct the labels."
+            f"The target label(s) {quoted(labels)} in y do not exist in the initial classes, the list `classes`. "
+            "Next: add to `classes` or correct the labels."
         )
+
+
+class NegativeError(DataError):
+    """A count or a code is below 0."""
+
+    def named(self, who: str) -> NegativeError:
+        """Say also whose fit or prediction it was, first and in the words of scikit-learn."""
+        return type(self)(f"Negative values in data passed to {who} (input X). {self}")
 
 
 class SourceError(DataError):
@@ -291,6 +314,16 @@ class MergeError(SufficeError):
         return cls(
             f"The shared covariance was summed over {k} classes whose own parts would not fit in memory, so that no "
             "class can leave it exactly. Next: fit again without the class."
+        )
+
+    @classmethod
+    def moments_added_up(cls, k: int) -> MergeError:
+        """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
+        return cls(
+            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
+            "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
+            "Next: give the rows of a class one after another (sorted by class), or all rows to fit; or use "
+            'shrinkage="oas", which has no such limit.'
         )
 
     @classmethod

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import shlex
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import pytest
 
 from suffice import GenerativeClassifier, load
 from suffice.cli import demo
+from suffice.cli.app import COMMANDS, examples
+from suffice.cli.compare import compare
 from suffice.datasets import penguins_path
 
 
@@ -49,6 +52,15 @@ def test_every_command_works_as_shown(run_once, told, cli, monkeypatch) -> None:
         assert cli(*words[1:]).status == 0
 
 
+def test_the_examples_of_all_help_texts_run_in_its_folder(run_once, cli, monkeypatch) -> None:
+    monkeypatch.chdir(run_once[0] / "demo")
+    for command in COMMANDS:
+        for line in examples(command) if command not in (compare, demo.demo) else ():  # the tour runs these
+            done = cli(*shlex.split(line.partition(" > ")[0])[1:])
+            assert done.status == 0, (line, done.err)
+            assert done.out or done.err, line
+
+
 def test_a_step_that_fails_ends_it(tmp_path, monkeypatch) -> None:
     short = tmp_path / "short.csv"
     short.write_text("".join(penguins_path().read_text().splitlines(keepends=True)[::4]))
@@ -56,3 +68,24 @@ def test_a_step_that_fails_ends_it(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(demo, "NEW_PENGUINS", "island\nDream\n")
     monkeypatch.setattr(demo, "penguins_path", lambda: short)
     assert demo.main() == 1
+
+
+@pytest.mark.parametrize("option", ["--quiet", "--json"])
+def test_told_to_be_silent(cli, tmp_path, monkeypatch, option) -> None:
+    monkeypatch.setattr(demo, "_tour", lambda files: print("Which species is this penguin?"))
+    done = cli("demo", "-o", tmp_path / "here", option)
+    assert (done.status, done.err) == (0, "")
+    if option == "--quiet":
+        assert done.out == ""
+    else:
+        document = json.loads(done.out)
+        assert document["folder"] == str(tmp_path / "here")
+        assert set(map(str, (tmp_path / "here").iterdir())) < set(document["files"])
+
+
+@pytest.mark.parametrize("place", ["file", "no/such"])
+def test_a_folder_that_cannot_be(cli, tmp_path, place) -> None:
+    (tmp_path / "file").write_text("")
+    done = cli("demo", "-o", tmp_path / place)
+    assert done.status == 1
+    assert "Next: " in done.complaint

@@ -49,10 +49,10 @@ def test_line_breaks_and_separators_in_quotes(write) -> None:
 def test_types_found_late(write) -> None:
     """The first megabyte looks like integers, then there is a fraction, then text."""
     numbers = "".join(f"{i},{i}\n" for i in range(200_000))
-    table = read_table(write("t.csv", "x,y\n" + numbers + "0.5,word\n"))
+    table = read_table(write("t.csv", "x,y\n" + numbers + "0.5,word\n0.5,text\n"))
     assert table["x"].type == pa.float64()
     assert table["y"].type == pa.string()
-    assert table.num_rows == 200_001
+    assert table.num_rows == 200_002
 
 
 def test_compressed_csv(write) -> None:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
+import shlex
 import subprocess
 import sys
 
 import pytest
 
 from suffice import __version__
-from suffice.cli.app import COMMANDS, build
+from suffice.cli.app import COMMANDS, build, examples
 
 NAMES = {command.__name__.replace("_", "-"): command for command in COMMANDS}
+OF_ITS_OWN = ("--output", "--priors")  # what is written differs; fit knows no rows yet whose proportions to adapt to
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "narwhals", "joblib")
 
 
@@ -30,12 +32,42 @@ def test_every_option_has_help_text(cli, command) -> None:
     assert plain(inspect.getdoc(NAMES[command]).splitlines()[0]) in plain(text)
     arguments = build()[command].assemble_argument_collection(parse_docstring=True)
     arguments = [argument for argument in arguments if argument.name != "*"]  # the holder of the shared options
-    assert len(arguments) > 2
+    assert {"--json", "--quiet"} < {argument.name for argument in arguments}
     for argument in arguments:
         name = argument.name.strip("-")
         assert argument.parameter.help, f"{name} of {command} has no help text"
         assert re.search(rf"(--)?{name}\b", text)
         assert plain(argument.parameter.help.split(".")[0])[:15] in plain(text)
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_every_help_text_shows_its_examples(cli, command) -> None:
+    lines = examples(NAMES[command])
+    assert lines
+    text = cli(command, "--help").out
+    for line in lines:
+        assert shlex.split(line, comments=True)[:2] == ["suffice", command]
+        assert line in text, "shown on one line, to be pasted"
+
+
+def test_one_option_has_one_spelling_everywhere() -> None:
+    """The same name takes the same kind of value, under the same placeholder and other names."""
+    app = build()
+    spellings: dict[str, dict[tuple, str]] = {}
+    for command in NAMES:
+        for argument in app[command].assemble_argument_collection(parse_docstring=True):
+            if argument.name.startswith("--") and argument.name not in OF_ITS_OWN:
+                shape = (argument.names, argument.parameter.metavar)
+                spellings.setdefault(argument.name, {})[shape] = command
+    assert {name: found for name, found in spellings.items() if len(found) > 1} == {}
+
+
+def test_results_go_to_the_same_option_everywhere() -> None:
+    app = build()
+    for command in NAMES:
+        for argument in app[command].assemble_argument_collection(parse_docstring=True):
+            if {"--output", "-o"} & set(argument.names):
+                assert set(argument.names) == {"--output", "-o"}, command
 
 
 def plain(text: str) -> str:

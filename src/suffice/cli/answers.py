@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .files import check_readable, write_csv, write_table
+from .files import check_readable, read_table, write_csv, write_table
 from .output import Common, print_json, progress
 from .problems import ColumnProblem, count
 
@@ -20,6 +20,14 @@ def open_model(path: Path) -> tuple[Any, Any]:
 
     check_readable(path)
     return load(path), read_model(path, PIECES)[1]
+
+
+def read_for(schema: Any, path: Path, target: str | None = None, text_target: bool = False) -> Any:
+    """Return a table with the columns of a model read as they were learned: text as text, numbers as numbers."""
+    text = [str(column.name) for column in schema.columns if column.kind.is_label]
+    numbers = [str(column.name) for column in schema.columns if column.kind.is_number and schema.named]
+    text += [target] if target is not None and text_target else []
+    return read_table(path, text=text, numbers=numbers, as_is=() if target is None else (target,))
 
 
 def model_columns(table: Any, names: Sequence[str], path: Path) -> Any:

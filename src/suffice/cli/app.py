@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from .. import __version__
 from ..errors import SettingError, SufficeError, quoted
 from .compare import compare
+from .completion import completion
+from .demo import demo
 from .edit import drop_class, forget, merge, rename_class, update
 from .explain import explain
 from .export import export
@@ -18,7 +23,7 @@ from .fit import fit
 from .impute import impute
 from .outliers import outliers
 from .predict import predict
-from .problems import UsageProblem, one_line
+from .problems import Remark, UsageProblem, one_line
 from .report import report
 from .sample import sample
 from .show import show
@@ -32,6 +37,10 @@ A table is a CSV, Parquet or Arrow file with one row per case; cells may be miss
   suffice compare table.csv --target COLUMN
   suffice fit table.csv --target COLUMN --output model.suffice
   suffice predict model.suffice new.csv
+
+Or see the whole job done on a table of penguins, which stays in the folder demo:
+
+  suffice demo
 """
 
 
@@ -51,6 +60,8 @@ COMMANDS = (
     merge,
     drop_class,
     rename_class,
+    demo,
+    completion,
 )
 
 
@@ -61,20 +72,33 @@ def build() -> App:
         help=HELP,
         help_format="plaintext",
         version=f"suffice {__version__}",
-        default_parameter=Parameter(negative=()),
+        default_parameter=Parameter(negative=(), negative_iterable=()),
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
     for command in COMMANDS:
-        app.command(command, help_format="markdown")  # joins the lines of a paragraph again
+        # Markdown joins the lines of a paragraph again.
+        app.command(command, help_format="markdown", help_epilogue=_examples(command))
     return app
+
+
+def examples(command: Callable[..., None]) -> list[str]:
+    """Return the command lines under Examples in a command's docstring; they run in the folder `suffice demo` makes."""
+    section = (inspect.getdoc(command) or "").partition("Examples\n--------\n")[2]
+    return [line.strip().removeprefix("$ ") for line in section.splitlines() if line.strip().startswith("$ ")]
+
+
+def _examples(command: Callable[..., None]) -> str:
+    lines = "\n".join(examples(command))
+    return f"Examples, in the folder that `suffice demo` makes:\n\n```text\n{lines}\n```"
 
 
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
     _never_fail_to_print()
     try:
-        build()(list(argv), exit_on_error=False, print_error=False)
+        with _warnings_as_remarks("--quiet" in argv):
+            build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
         return _report(_explain_usage(error, argv), BAD_USAGE)
@@ -88,6 +112,23 @@ def run(argv: Sequence[str]) -> int:
             raise
         return _report(_explain(error), BAD_DATA)
     return OK
+
+
+@contextmanager
+def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
+    """Print warnings of the library as remarks, each once: a person at a terminal needs no file and line of ours."""
+    told: set[str] = set()
+
+    def remark(message: Warning | str, *_: object, **__: object) -> None:
+        text = f"Note: {one_line(message)}"
+        if not quiet and text not in told:
+            print(text, file=sys.stderr)
+        told.add(text)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = remark
+        warnings.simplefilter("always", Remark)
+        yield
 
 
 def _explain_usage(error: Exception, argv: Sequence[str]) -> str:

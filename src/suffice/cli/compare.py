@@ -35,7 +35,9 @@ def compare(
     target: Column,
     by: Literal["loo", "folds"] | None = None,
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
-    seed: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0, lt=2**32))] = 0,
+    seed: Annotated[
+        int, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
+    ] = 0,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     peers: bool = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
@@ -70,6 +72,10 @@ def compare(
     peers
         Add scikit-learn's random forest (300 trees, encoded as for logistic regression) and its histogram gradient
         boosting (missing cells and categories as they are), by cross-validation.
+
+    Examples
+    --------
+    $ suffice compare penguins.csv --target species
     """
     order = (*ORDER, *MORE) if peers else ORDER
     by = by or ("loo" if folds is None else "folds")

@@ -1,6 +1,6 @@
-"""`python -m suffice.cli.demo`: the whole job on the penguins table, said so that a newcomer can follow.
+"""`suffice demo`: the whole job on the penguins table, said so that a newcomer can follow.
 
-Everything is done by the commands that are shown; their files stay in the folder `demo`.
+Everything is done by the commands that are shown; their files stay in a folder.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NamedTuple
+
+from cyclopts import Parameter
 
 from ..datasets import penguins_path
-from .app import run
+from ..errors import DataError
 from .comparison import NOTE_WIDTH
+from .output import Common, print_json
+from .problems import FileProblem
 from .show import percent
-
-FOLDER = Path("demo")
-TABLE, MODEL, NEW, ANSWERS = (
-    FOLDER / f"{name}" for name in ("penguins.csv", "penguins.suffice", "new-penguins.csv", "answers.csv")
-)
 
 NEW_PENGUINS = """\
 island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year
@@ -32,6 +31,12 @@ Dream,42.5,,,,female,2009
 ,,15.1,,,,
 ,,,,,,
 Biscoe,47.2,14.8,2170,5150,male,2008
+"""
+MORE_PENGUINS = """\
+species,island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year
+Chinstrap,Dream,48.1,18.6,193,3650,female,2008
+Gentoo,Biscoe,47.2,14.8,217,5150,male,2008
+Adelie,Torgersen,38.9,18.4,,3700,,2009
 """
 TINY = 1e-9
 COMMENTS = (
@@ -52,32 +57,98 @@ WORDS = {
 }
 
 
+class Files(NamedTuple):
+    """What the demonstration leaves in its folder."""
+
+    table: Path
+    model: Path
+    new: Path
+    more: Path
+    answers: Path
+
+
+class DemoError(DataError):
+    """A command of the demonstration failed, and has said why."""
+
+
+def demo(
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="FOLDER")] = Path("demo"),
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Do the whole job on a table of 344 penguins: compare models, fit one, and ask it about new penguins.
+
+    The table comes with suffice, so nothing is downloaded, and nothing is opened. The commands that are run are shown;
+    their files stay in a folder, where the examples of every command's help can then be tried.
+
+    Parameters
+    ----------
+    output
+        Folder for the files; made if there is none.
+
+    Examples
+    --------
+    $ suffice demo -o penguins
+    """
+    files = _prepare(output)
+    heard = io.StringIO()
+    silent = common.quiet or common.json
+    with contextlib.redirect_stdout(heard) if silent else contextlib.nullcontext():
+        try:
+            _tour(files)
+        except DemoError:
+            if silent:
+                print(heard.getvalue(), file=sys.stderr)
+            raise
+    if common.json:
+        print_json({"folder": str(output), "files": [str(path) for path in files]})
+
+
 def main() -> int:
-    """Compare, fit and predict on the penguins table; return the exit status."""
-    FOLDER.mkdir(exist_ok=True)
-    shutil.copyfile(penguins_path(), TABLE)
-    NEW.write_text(NEW_PENGUINS, encoding="utf-8")
+    """Run the demonstration as a command; return the exit status."""
+    from .app import run
+
+    return run(["demo"])
+
+
+def _prepare(folder: Path) -> Files:
+    """Write the tables into the folder."""
+    try:
+        folder.mkdir(exist_ok=True)
+    except FileExistsError:
+        raise FileProblem.unwritable(folder, "there is a file of this name") from None
+    except FileNotFoundError:
+        raise FileProblem.unwritable(folder, f"there is no folder {str(folder.parent)!r}") from None
+    names = ("penguins.csv", "penguins.suffice", "new-penguins.csv", "more.csv", "answers.csv")
+    files = Files(*(folder / name for name in names))
+    shutil.copyfile(penguins_path(), files.table)
+    files.new.write_text(NEW_PENGUINS, encoding="utf-8")
+    files.more.write_text(MORE_PENGUINS, encoding="utf-8")
+    return files
+
+
+def _tour(files: Files) -> None:
+    """Compare, fit and predict, telling what is done and what came out."""
     print("Which species is this penguin?\n")
-    print(f"{TABLE} has 344 penguins: species, island, four measurements, sex and year.")
+    print(f"{files.table} has 344 penguins: species, island, four measurements, sex and year.")
     print("Eleven rows have empty cells. They are used as they are: nothing is filled in or thrown away.\n")
     print("1. Which kind of model suits? Each one is judged on penguins it has not seen.")
-    status = _command("compare", TABLE, "--target", "species")
+    _command("compare", files.table, "--target", "species")
     print("2. Fit the automatic classifier, several models pooled, on all rows, and save it.")
-    status = status or _command("fit", TABLE, "--target", "species", "-o", MODEL)
-    print(f"3. Ask it about five new penguins, most of them known in part ({NEW}).")
-    status = status or _command("predict", MODEL, NEW, "-o", ANSWERS)
-    if status:
-        return status
+    _command("fit", files.table, "--target", "species", "-o", files.model)
+    print(f"3. Ask it about five new penguins, most of them known in part ({files.new}).")
+    _command("predict", files.model, files.new, "-o", files.answers)
     print("   For each penguin, what is known, what is missing, and how probable each species is:\n")
-    _explain_answers()
+    _explain_answers(files)
     print("4. Look into the model, or try your own table.")
-    for words in (("show", MODEL), ("--help",)):
+    for words in (("show", files.model), ("--help",)):
         print(f"   $ {_shown(words)}")
-    return 0
 
 
-def _command(*words: str | Path) -> int:
-    """Print a command line, run it, and print what it says."""
+def _command(*words: str | Path) -> None:
+    """Print a command line, run it, and print what it says; DemoError if it fails."""
+    from .app import run
+
     print(f"   $ {_shown(words)}\n")
     heard = io.StringIO()
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
@@ -87,7 +158,8 @@ def _command(*words: str | Path) -> int:
         for part in textwrap.wrap(line, NOTE_WIDTH, subsequent_indent="  ") if long else [line]:
             print(f"   {part}".rstrip())
     print()
-    return status
+    if status:
+        raise DemoError(f"a step of the demonstration failed: {_shown(words)}. Next: see what it says above.")
 
 
 def _shown(words: Sequence[str | Path]) -> str:
@@ -100,14 +172,14 @@ def _shown(words: Sequence[str | Path]) -> str:
     return shlex.join([name, *map(str, words)])
 
 
-def _explain_answers() -> None:
+def _explain_answers(files: Files) -> None:
     """Print the answers file row by row in words."""
     from .. import load
     from .files import read_table
 
-    model = load(MODEL)
-    rows, answers = read_table(NEW).to_pylist(), read_table(ANSWERS).to_pylist()
-    complete = read_table(TABLE).select(model.feature_names_in_.tolist()).drop_null()
+    model = load(files.model)
+    rows, answers = read_table(files.new).to_pylist(), read_table(files.answers).to_pylist()
+    complete = read_table(files.table).select(model.feature_names_in_.tolist()).drop_null()
     seen = model.score_samples(complete)
     for number, (row, answer, comment) in enumerate(zip(rows, answers, COMMENTS, strict=True), start=1):
         known, missing = _describe(row)

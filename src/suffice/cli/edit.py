@@ -16,7 +16,7 @@ from ..errors import DataError, quoted
 from .answers import open_model
 from .files import check_writable
 from .output import Common, print_json, progress
-from .problems import UsageProblem, count
+from .problems import UsageProblem, count, did_you_mean
 from .training import read_batch
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
@@ -54,6 +54,10 @@ def update(
         Column of row weights: k means k copies of the row.
     decay
         First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
+
+    Examples
+    --------
+    $ suffice update penguins.suffice more.csv --target species -o m.suffice
     """
     to = output or model
     check_writable(to, [(data, "table")])
@@ -92,6 +96,10 @@ def forget(
         File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights, as they were when the rows were learned.
+
+    Examples
+    --------
+    $ suffice forget m.suffice more.csv --target species
     """
     to = output or model
     check_writable(to, [(data, "table")])
@@ -120,6 +128,10 @@ def merge(
         Files that `suffice fit` wrote, at least two.
     output
         File to write the model to; it may be one of the others.
+
+    Examples
+    --------
+    $ suffice merge penguins.suffice m.suffice -o both.suffice
     """
     if len(models) < 2:
         raise UsageProblem("merge takes at least two model files.")
@@ -159,6 +171,10 @@ def drop_class(
         The classes to remove, as `suffice show` names them.
     output
         File to write the new model to; the old one is replaced if not given.
+
+    Examples
+    --------
+    $ suffice drop-class penguins.suffice Gentoo -o two.suffice
     """
     if not labels:
         raise UsageProblem("drop-class takes at least one class.")
@@ -190,6 +206,10 @@ def rename_class(
         Pairs OLD=NEW: a class as `suffice show` names it, and its new label.
     output
         File to write the new model to; the old one is replaced if not given.
+
+    Examples
+    --------
+    $ suffice rename-class penguins.suffice Gentoo=gentoo -o small.suffice
     """
     if not names:
         raise UsageProblem("rename-class takes at least one pair OLD=NEW.")
@@ -209,8 +229,12 @@ def rename_class(
 
 
 def _known(estimator: Any, text: str) -> Any:
-    """Return the class that a word on the command line names, or the word itself where there is none."""
-    return next((label for label in estimator.classes_.tolist() if str(label) == text), text)
+    """Return the class that a word on the command line names."""
+    classes = {str(label): label for label in estimator.classes_.tolist()}
+    if text not in classes:
+        near = did_you_mean(text, list(classes), "the classes are")
+        raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")
+    return classes[text]
 
 
 def _save(estimator: Any, path: Path) -> None:

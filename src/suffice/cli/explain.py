@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, model_columns, open_model
-from .files import check_writable, file_format, read_table
+from .answers import deliver, model_columns, open_model, read_for
+from .files import check_writable, file_format
 from .output import Common, progress
 
 
@@ -19,7 +19,7 @@ def explain(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    top: Annotated[int, Parameter(metavar="N", validator=Between(gte=1))] = 3,
+    top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Say of each row which columns speak for its class against the next most probable one.
@@ -40,13 +40,17 @@ def explain(
         File to write, in the format of its ending; lines of text on stdout if not given.
     top
         How many columns a line of text names.
+
+    Examples
+    --------
+    $ suffice explain penguins.suffice new-penguins.csv --top 2
     """
     if output is not None:
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, names, data) if schema.named else table
     with progress(common, f"Explaining {data.name}"):
         answer = _answer(estimator, rows, names)

@@ -7,65 +7,44 @@ the old file is as it was.
 from __future__ import annotations
 
 import csv
-import io
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from .._files import COMPRESSED, MISSING_TOKENS, format_of, whole_file
+from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
 
-# What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
-MISSING_TOKENS = (
-    "",
-    "?",
-    "#N/A",
-    "#NA",
-    "<NA>",
-    "N/A",
-    "n/a",
-    "NA",
-    "-NaN",
-    "-nan",
-    "NaN",
-    "nan",
-    "None",
-    "NULL",
-    "null",
-)
-COMPRESSED = {".gz", ".bz2", ".zst"}
-FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 CSV_CHUNK = 1 << 16  # rows written to stdout at a time
 
 
 def file_format(path: Path) -> str:
     """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"."""
-    ending = path.suffix.lower()
-    if ending in COMPRESSED and path.with_suffix("").suffix.lower() in (".csv", ".tsv"):
-        return "CSV"
-    if ending not in FORMATS:
+    kind = format_of(path)
+    if kind is None:
         raise FileProblem.unknown_format(path)
-    return FORMATS[ending]
+    return kind
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, text: Sequence[str] = ()) -> Any:
+def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = (), as_is: Sequence[str] = ()) -> Any:
     """Return the table in a file as a pyarrow Table with at least one row and distinct column names.
 
     `text` names columns to read from a CSV as text even where every cell looks like a number: a category "7" must not
-    become the number 7 because a batch happens to hold no other.
+    become the number 7 because a batch happens to hold no other. `numbers` names columns known to hold numbers, and
+    `as_is` those whose text is not to be taken for numbers, such as the target.
     """
     import pyarrow as pa
 
     form = file_format(path)
     check_readable(path)
     readers: dict[str, Callable[[Path], Any]] = {
-        "CSV": lambda file: _read_csv(file, text),
+        "CSV": lambda file: _read_csv(file, text, numbers, as_is),
         "Parquet": _read_parquet,
         "Arrow": _read_ipc,
     }
@@ -111,14 +90,16 @@ def _read_ipc(path: Path) -> Any:
             return pa.ipc.open_stream(source).read_all()
 
 
-def _read_csv(path: Path, text: Sequence[str]) -> Any:
+def _read_csv(path: Path, text: Sequence[str], numbers: Sequence[str], as_is: Sequence[str]) -> Any:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
-    separator = _separator(path)
+    encoding = find_encoding(path)
+    separator = find_separator(path, encoding)
     try:
         table = arrow_csv.read_csv(
             path,
+            read_options=arrow_csv.ReadOptions(encoding=encoding),
             # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
             parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
             convert_options=arrow_csv.ConvertOptions(
@@ -128,7 +109,7 @@ def _read_csv(path: Path, text: Sequence[str]) -> Any:
             ),
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        _explain_csv(path, separator)
+        _explain_csv(path, separator, encoding)
         raise FileProblem.unreadable(path, "CSV", error) from error
     try:
         names = table.column_names
@@ -138,37 +119,17 @@ def _read_csv(path: Path, text: Sequence[str]) -> Any:
         if pa.types.is_binary(kind):  # what Arrow makes of text it cannot decode
             raise FileProblem.encoding(path, f"in column {name!r}")
     if _ends_in_line_break(table):
-        _explain_csv(path, separator)
-    return table
+        _explain_csv(path, separator, encoding)
+    return read_numbers(table, path, separator, (*text, *as_is), numbers)
 
 
-def _open_text(path: Path) -> IO[str]:
-    """Open a possibly compressed file as text, marking bytes that are no UTF-8."""
-    import pyarrow as pa
-
-    return io.TextIOWrapper(pa.input_stream(str(path)), encoding="utf-8-sig", errors="replace", newline="")
-
-
-def _separator(path: Path) -> str:
-    """Return the separator of a CSV: tab for .tsv, else what the line of column names uses."""
-    with _open_text(path) as file:
-        names = file.readline()
-    if "\0" in names:
-        raise FileProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
-    if not names.strip():
-        raise FileProblem.unreadable(path, "CSV", "the first line is blank, and should hold the column names")
-    if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()):
-        return "\t"
-    return next((mark for mark in ",;\t|" if mark in names), ",")
-
-
-def _explain_csv(path: Path, separator: str) -> None:
+def _explain_csv(path: Path, separator: str, encoding: str) -> None:
     """Raise FileProblem for the first line with too many or too few cells, or for a quote never closed.
 
     Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
     """
     csv.field_size_limit(sys.maxsize)
-    with _open_text(path) as file:
+    with open_text(path, encoding) as file:
         rows = csv.reader(file, delimiter=separator, strict=True)
         start = 1
         expected = 0
@@ -230,30 +191,10 @@ def write_table(table: Any, path: Path) -> None:
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Call `write` with a file that takes the place of `path` once it is complete and on disk."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        with whole_file(path) as file:
+            write(file)
     except OSError as error:
         raise FileProblem.unwritable(path, error.strerror or error) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(path))
-        Path(temporary).replace(path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FileProblem.unwritable(path, error.strerror or error) from error
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those a new file would get."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _write_parquet(table: Any, file: IO[bytes]) -> None:

@@ -90,6 +90,11 @@ def fit(
     checkpoint
         For long fits: file that keeps what is learned so far, every half minute and when interrupted. The same command
         resumes from it, and removes it at the end.
+
+    Examples
+    --------
+    $ suffice fit penguins.csv --target species -o penguins.suffice
+    $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
     if smoothing is not None and model != "nb":
         raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")

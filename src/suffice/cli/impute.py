@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_writable, file_format
 from .output import Common, progress
 from .problems import ColumnProblem, count, one_line
 
@@ -22,8 +22,10 @@ def impute(
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
     target: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
-    draws: Annotated[int | None, Parameter(metavar="N", validator=Between(gte=1))] = None,
-    seed: Annotated[int | None, Parameter(metavar="SEED", validator=Between(gte=0, lt=2**32))] = None,
+    draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
+    seed: Annotated[
+        int | None, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
+    ] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Fill the missing cells of a table, from what is observed in each row.
@@ -42,19 +44,21 @@ def impute(
     target
         Column of class labels, where they are known: such rows are filled from their class alone.
     draws
-        Multiple imputation: the table N times over, with cells drawn from their conditional distribution, and a
-        column `draw` from 1 to N in front.
+        Multiple imputation: the table this many times over, with cells drawn from their conditional distribution, and a
+        column `draw`, from 1, in front.
     seed
         Start of the random draws; the same seed gives the same draws.
+
+    Examples
+    --------
+    $ suffice impute penguins.suffice new-penguins.csv -o filled.csv
+    $ suffice impute penguins.suffice new-penguins.csv --draws 5 --seed 1
     """
     if output is not None:
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    text = [str(column.name) for column in schema.columns if column.kind.is_label]
-    if target is not None and isinstance(estimator.classes_.tolist()[0], str):
-        text.append(target)
-    table = read_table(data, text=text)
+    table = read_for(schema, data, target, isinstance(estimator.classes_.tolist()[0], str))
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, data, "for --target")
     labels = None if target is None else table[target]

@@ -8,8 +8,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_writable, file_format
 from .output import Common, progress
 from .problems import count
 
@@ -20,7 +20,7 @@ def outliers(
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    below: Annotated[float | None, Parameter(metavar="P", validator=Between(gt=0, lte=1))] = None,
+    below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     keep: Annotated[bool, Parameter(show_default=False)] = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
@@ -38,9 +38,13 @@ def outliers(
     output
         File to write, in the format of its ending; CSV on stdout if not given.
     below
-        Only rows with p-values up to P.
+        Only rows with p-values up to this.
     keep
         Copy the columns of DATA beside the answers.
+
+    Examples
+    --------
+    $ suffice outliers penguins.suffice new-penguins.csv --below 0.01
     """
     import pyarrow as pa
 
@@ -48,7 +52,7 @@ def outliers(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     with progress(common, f"Judging {data.name}"):
         found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model
-from .files import check_readable, check_writable, file_format, read_table
+from .answers import deliver, free_name, model_columns, open_model, read_for
+from .files import check_readable, check_writable, file_format
 from .output import Common, print_json, progress, rows_progress
 from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, count, one_line
@@ -57,6 +57,11 @@ def predict(
         Add a column in_CLASS per class: whether the row may well be of it. The true class is among these for 1 - ALPHA
         of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out). A model that
         is right more often leaves rows it is unsure of without any class: give a smaller ALPHA.
+
+    Examples
+    --------
+    $ suffice predict penguins.suffice new-penguins.csv
+    $ suffice predict penguins.suffice new-penguins.csv --keep -o answers.parquet
     """
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
@@ -64,25 +69,23 @@ def predict(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    whole = priors == ("adapt",) or sets is not None  # what is asked of all rows at once
-    if output is not None and not whole and schema.named and comes_in_parts(data):
-        _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
+    if output is not None and schema.named and comes_in_parts(data):
+        wanted = "adapt" if priors == ("adapt",) else _priors(priors, estimator, None)
+        told = {"priors": wanted, "reject": reject, "alpha": sets}
+        _predict_parts(estimator, data, output, keep, told, common)
         return
-    table = read_table(data, text=[str(column.name) for column in schema.columns if column.kind.is_label])
+    table = read_for(schema, data)
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     wanted = _priors(priors, estimator, rows)
     if priors == ("adapt",):
-        found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), wanted, strict=True))
-        common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
+        _remark_priors(estimator, wanted, data, common)
     answers = _answer(estimator, rows, wanted, reject, sets, common)
     if keep:
         answers = _beside(table, answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
-def _predict_parts(
-    estimator: Any, data: Path, output: Path, keep: bool, priors: Any, reject: float | None, common: Common
-) -> None:
+def _predict_parts(estimator: Any, data: Path, output: Path, keep: bool, told: dict[str, Any], common: Common) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import open_source
 
@@ -94,17 +97,27 @@ def _predict_parts(
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ColumnProblem.absent(missing, names, data, "which the model needs")
-    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in _names(estimator, False))]
-    told = {"priors": priors, "reject": reject, "keep": kept}
-    with warnings.catch_warnings(record=True) as caught, rows_progress(common, "Labelling") as watch:
+    answers = _names(estimator, told["alpha"] is not None)
+    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in answers)]
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("once")
-        rows = estimator.predict_table(data, output, progress=watch, **told)
+        if told["priors"] == "adapt":
+            with rows_progress(common, "Estimating class priors") as watch:
+                told["priors"] = estimator._adapted(data, watch)
+            _remark_priors(estimator, told["priors"], data, common)
+        with rows_progress(common, "Labelling") as watch:
+            rows = estimator.predict_table(data, output, keep=kept, progress=watch, **told)
     for message in dict.fromkeys(one_line(warning.message) for warning in caught):
         common.remark(f"Note: {message}")
     common.remark(f"Wrote {output}: {count(rows, 'row')}.")
     if common.json:
         facts = {"classes": estimator.classes_.tolist(), "columns": columns, "output": str(output)}
         print_json({"rows": rows, **facts})
+
+
+def _remark_priors(estimator: Any, priors: Any, data: Path, common: Common) -> None:
+    found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), priors, strict=True))
+    common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
 
 
 def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
 
 from ..errors import DataError, SchemaError, quoted
 
 FORMATS = ".csv, .tsv, .parquet, .arrow, .feather, .ipc"
 
 
+MOST_FILES = 10_000  # of a folder, looked through for a name nearly like the one given
+
+
 class UsageProblem(Exception):
     """The options do not fit together; the command ends with status 2."""
+
+
+class Remark(UserWarning):
+    """How a file was read, where that had to be guessed."""
 
 
 class FileProblem(DataError):
@@ -19,7 +28,16 @@ class FileProblem(DataError):
 
     @classmethod
     def absent(cls, path: object) -> FileProblem:
-        """Say that there is no such file."""
+        """Say that there is no such file, and which file of that folder is called nearly the same."""
+        wanted = Path(str(path))
+        if wanted.parent.is_dir():
+            known = [file.name for file in islice(wanted.parent.iterdir(), MOST_FILES) if file.is_file()]
+            near = closest(wanted.name, known)
+            if near:
+                found = str(wanted.with_name(near[0]))
+                return cls(f"There is no file {str(path)!r}. Next: check the name; did you mean {found!r}?")
+        elif wanted.parent.name:
+            return cls(f"There is no file {str(path)!r}, nor the folder {str(wanted.parent)!r}. Next: check the name.")
         return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
 
     @classmethod
@@ -99,9 +117,7 @@ class ColumnProblem(SchemaError):
     @classmethod
     def absent(cls, names: Sequence[str], columns: Sequence[str], path: object, role: str) -> ColumnProblem:
         """Name missing columns, what they were wanted for, and the closest names there are."""
-        lower = {name.lower(): name for name in columns}
-        close = [lower[m] for name in names for m in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
-        some = list(dict.fromkeys(close))
+        some = list(dict.fromkeys(near for name in names for near in closest(name, columns)))
         known = (
             f"the closest {'is' if len(some) == 1 else 'are'} {quoted(some)}" if some else f"it has {quoted(columns)}"
         )
@@ -117,12 +133,12 @@ class ColumnProblem(SchemaError):
         return cls(f"{message} On the command line: {drop_flags(names)}")
 
     @classmethod
-    def empty(cls, names: Sequence[str], rows: int) -> ColumnProblem:
-        """Refuse columns in which every cell is missing."""
+    def no_values(cls, names: Sequence[str], rows: int) -> ColumnProblem:
+        """Refuse a table in which every cell beside the target is missing."""
         one = len(names) == 1
         return cls(
             f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any of the "
-            f"{rows} rows. Next: leave {'it' if one else 'them'} out with {drop_flags(names)}"
+            f"{rows} rows, and there is no other column to learn from. Next: add columns with values."
         )
 
     @classmethod
@@ -175,6 +191,18 @@ class WeightProblem(DataError):
             f"Column {column!r} cannot be the weight of the rows: {what}. Next: weights count copies of a row, so they "
             "are finite numbers of at least 0, not all 0."
         )
+
+
+def closest(name: str, known: Iterable[str]) -> list[str]:
+    """Return up to three names written nearly like this one, in small or large letters, the nearest first."""
+    lower = {word.lower(): word for word in known}
+    return [lower[near] for near in get_close_matches(name.lower(), lower, n=3, cutoff=0.6)]
+
+
+def did_you_mean(name: str, known: Sequence[str], what: str) -> str:
+    """Return a clause that says what there is instead of a name: the nearest names, or all of them."""
+    near = closest(name, known)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else f"{what} {quoted(known)}."
 
 
 def drop_flags(names: Sequence[str]) -> str:

@@ -41,6 +41,11 @@ def report(
     target
         Column of DATA with the true classes, for how good the answers are. If not given, the only column beside the
         model's whose values are all classes of the model.
+
+    Examples
+    --------
+    $ suffice report penguins.suffice -o penguins.html
+    $ suffice report penguins.suffice new.csv --target species -o penguins.html
     """
     facts_only = common.json and output is None
     made = model.with_suffix(".html") if output is None else output

@@ -9,11 +9,10 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import quoted
 from .answers import deliver, free_name, open_model
 from .files import check_writable, file_format
 from .output import Common, progress
-from .problems import UsageProblem
+from .problems import UsageProblem, did_you_mean
 
 TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
@@ -22,10 +21,12 @@ def sample(
     model: Annotated[Path, Parameter(metavar="MODEL")],
     /,
     *,
-    rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="N", validator=Between(gte=1))],
+    rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="NUMBER", validator=Between(gte=1))],
     label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
-    seed: Annotated[int | None, Parameter(metavar="SEED", validator=Between(gte=0, lt=2**32))] = None,
+    seed: Annotated[
+        int | None, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
+    ] = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
@@ -45,6 +46,10 @@ def sample(
         Start of the random draws; the same seed gives the same rows.
     output
         File to write, in the format of its ending; CSV on stdout if not given.
+
+    Examples
+    --------
+    $ suffice sample penguins.suffice -n 5 --given island=Dream --seed 1
     """
     if output is not None:
         file_format(output)
@@ -69,7 +74,8 @@ def _find_label(label: str, classes: Sequence[Any]) -> Any:
     for known in classes:
         if str(known) == label:
             return known
-    raise UsageProblem(f"--label {label!r} is not a class of this model; its classes are {quoted(classes)}.")
+    known = did_you_mean(label, list(map(str, classes)), "its classes are")
+    raise UsageProblem(f"--label {label!r} is not a class of this model; {known}")
 
 
 def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
@@ -81,7 +87,9 @@ def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
         if not mark:
             raise UsageProblem(f"--given {text!r} has no equals sign; write COLUMN=VALUE.")
         if name not in names:
-            raise UsageProblem(f"--given {text!r}: the model has no column {name!r}; it has {quoted(list(names))}.")
+            raise UsageProblem(
+                f"--given {text!r}: the model has no column {name!r}; {did_you_mean(name, list(names), 'it has')}"
+            )
         if names[name].name in found:
             raise UsageProblem(f"--given names the column {name!r} twice.")
         found[names[name].name] = _read_value(text, value, names[name].kind)

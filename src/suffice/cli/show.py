@@ -28,6 +28,10 @@ def show(
     ----------
     model
         File that `suffice fit` wrote.
+
+    Examples
+    --------
+    $ suffice show penguins.suffice
     """
     summary = summarize(model)
     if common.json:

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import DataError, SchemaError
-from .answers import model_columns
+from ..errors import DataError, SchemaError, quoted
+from .answers import model_columns, read_for
 from .files import read_table
 from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
 
 ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
 FEW_ROWS = 20
+DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def read_training(
     path: Path, target: str, *, drop: Sequence[str] = (), weight: str | None = None, common: Common
 ) -> Training:
     """Return the rows of a file that have a label, saying on stderr what was left out."""
-    table = read_table(path)
+    table = read_table(path, as_is=(target, *drop))
     names = table.column_names
     for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
         if wanted not in names:
@@ -61,6 +62,7 @@ def read_training(
         raise TargetProblem.one_class(target, classes[0].as_py(), table.num_rows)
     weights = None if weight is None else _weights(table.column(weight), weight)
     columns = table.drop_columns(list({target, *drop, *([] if weight is None else [weight])}))
+    columns = _without_empty(columns, common)
     _check_columns(columns, target)
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
@@ -70,9 +72,7 @@ def read_training(
 
 def read_batch(path: Path, estimator: Any, schema: Any, target: str, weight: str | None, common: Common) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
-    text = [str(column.name) for column in schema.columns if column.kind.is_label]
-    classes = estimator.classes_.tolist()
-    table = read_table(path, text=[*text, target] if isinstance(classes[0], str) else text)
+    table = read_for(schema, path, target, isinstance(estimator.classes_.tolist()[0], str))
     for wanted, role in ((target, "for --target"), *([] if weight is None else [(weight, "for --weight")])):
         if wanted not in table.column_names:
             raise ColumnProblem.absent([wanted], table.column_names, path, role)
@@ -153,12 +153,19 @@ def _check_columns(columns: Any, target: str) -> None:
     if odd:
         message = SchemaError.unsupported(odd[0].name, odd[0].type)
         raise ColumnProblem.unusable(message, [field.name for field in odd])
-    empty = [field.name for field in fields if not _has_value(columns.column(field.name))]
-    if empty:
-        raise ColumnProblem.empty(empty, columns.num_rows)
     infinite = [field.name for field in fields if _has_infinity(columns.column(field.name))]
     if infinite:
         raise DataError.infinite(infinite)
+
+
+def _without_empty(columns: Any, common: Common) -> Any:
+    """Return the columns that have a value in some row, saying which have none: a model can learn nothing of them."""
+    empty = [name for name in columns.column_names if not _has_value(columns.column(name))]
+    if empty and len(empty) == columns.num_columns:
+        raise ColumnProblem.no_values(empty, columns.num_rows)
+    if empty:
+        common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
+    return columns.drop_columns(empty)
 
 
 def _has_value(column: Any) -> bool:
@@ -184,6 +191,16 @@ def _remark_names(columns: Any, common: Common) -> None:
         column = columns.column(field.name)
         if field.name == "":
             common.remark('The column without a name is used like any other. If it numbers the rows: --drop ""')
+        elif pa.types.is_integer(field.type) and columns.num_rows > FEW_ROWS and _numbers_rows(column):
+            common.remark(
+                f"Column {field.name!r} counts from one row to the next. If it only numbers the rows: "
+                f"{drop_flags([field.name])}"
+            )
+        elif pa.types.is_string(field.type) and _holds_dates(column):
+            common.remark(
+                f"Column {field.name!r} holds dates, and each one is used as a text of its own. If they only date the "
+                f"rows: {drop_flags([field.name])}"
+            )
         elif pa.types.is_string(field.type) and columns.num_rows > FEW_ROWS:
             distinct = len(column.unique())
             if distinct > ALMOST_ALL * columns.num_rows:
@@ -191,3 +208,17 @@ def _remark_names(columns: Any, common: Common) -> None:
                     f"Column {field.name!r} has {distinct} different texts in {columns.num_rows} rows. "
                     f"If it only names the rows: {drop_flags([field.name])}"
                 )
+
+
+def _numbers_rows(column: Any) -> bool:
+    """Say whether whole numbers rise by one from row to row."""
+    from .._arrays import np
+
+    return not column.null_count and bool((np.diff(column.to_numpy()) == 1).all())
+
+
+def _holds_dates(column: Any) -> bool:
+    """Say whether every text is a date such as 31.12.2020 or 12/31/20."""
+    import pyarrow.compute as pc
+
+    return column.null_count < len(column) and bool(pc.all(pc.match_substring_regex(column, DATE)).as_py())

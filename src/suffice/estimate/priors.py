@@ -45,7 +45,10 @@ class NormalInverseWishart:
     scale : array (d, d), or (d,) for a diagonal one, optional
         B itself, which the rows then have no part in; `pooled` and `target` do not matter.
 
-    SettingError where a number is out of its range or a matrix is not symmetric and positive definite.
+    Raises
+    ------
+    SettingError
+        A number is out of its range, or a matrix is not symmetric and positive definite.
 
     Notes
     -----
@@ -116,6 +119,8 @@ class NormalInverseWishart:
 class Dirichlet:
     """A Dirichlet prior on the probabilities of levels (`smoothing=`) or of classes (`priors=`).
 
+    As `priors=Dirichlet(α)` class k of K has the prior (n_k + α) / (N + α K); α = ½ is Jeffreys' rule.
+
     Parameters
     ----------
     strength : float of at least 0
@@ -124,8 +129,6 @@ class Dirichlet:
         "uniform": p(l | k) = (n_kl + α) / (n_k + α L), α the strength and L the number of levels.
         "pooled": p(l | k) = (n_kl + t π_l) / (n_k + t), t the strength and π_l = (n_l + ½) / (N + ½ L) the share of
         level l in all classes together, L counting one spare level, which is what a category never seen gets.
-
-    As `priors=Dirichlet(α)` class k of K has the prior (n_k + α) / (N + α K); α = ½ is Jeffreys' rule.
 
     Examples
     --------

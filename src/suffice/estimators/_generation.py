@@ -62,13 +62,17 @@ class Generation:
 
         Returns
         -------
-        A table of the kind that came in (a list of rows gives an array), or a list of `draws` of them. Column order,
-        names, index and types are kept, with these exceptions: a column of integers or decimals becomes floats where
-        a filled cell is no such integer; categories that a pandas or Enum column lacks are added to it; a column
-        without any value whose type cannot hold what belongs there gets one that can.
+        table of the kind that came in, or a list of `draws` of them
+            A list of rows gives an array. Column order, names, index and types are kept, with these exceptions: a
+            column of integers or decimals becomes floats where a filled cell is no such integer; categories that a
+            pandas or Enum column lacks are added to it; a column without any value whose type cannot hold what
+            belongs there gets one that can.
 
-        DataError for a label the model does not know, or for a column that cannot be filled; multinomial columns
-        refuse missing counts.
+        Raises
+        ------
+        DataError
+            A label that the model does not know, or a column that cannot be filled; multinomial columns refuse
+            missing counts.
 
         Notes
         -----
@@ -115,13 +119,22 @@ class Generation:
 
         Returns
         -------
-        X : a table of the kind that the model was fitted on, with its column names; categorical columns are
-            categorical. A loaded model remembers the kind; where that library is not installed, another one's data
-            frame, or an array. A model of a sparse matrix gives a sparse array.
-        y : labels (n,), as `predict` returns them.
+        X : table of the kind that the model was fitted on
+            With its column names; categorical columns are categorical. A loaded model remembers the kind; where that
+            library is not installed, another one's data frame, or an array. A model of a sparse matrix gives a sparse
+            array.
+        y : array (n,)
+            Labels, as `predict` returns them.
 
+        Raises
+        ------
+        SettingError
+            An unknown label, an unknown column, or a value that the column cannot have.
+
+        Notes
+        -----
         A multinomial row's total is no part of its density: it is drawn as a Poisson number about the class's mean
-        total. SettingError names an unknown label, an unknown column, or a value that the column cannot have.
+        total.
 
         Examples
         --------

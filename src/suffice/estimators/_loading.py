@@ -23,6 +23,12 @@ ESTIMATORS: dict[str, type[GenerativeEstimator]] = {
     t.__name__: t for t in (GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes)
 }
 
+
+def register(*kinds: type[GenerativeEstimator]) -> None:
+    """Let `load` bring back models of these classes, which are made of the statistics and families of this library."""
+    ESTIMATORS.update({kind.__name__: kind for kind in kinds})
+
+
 PIECES = {"MemberRows": MemberRows, "MemberStats": MemberStats}
 
 

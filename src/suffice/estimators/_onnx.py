@@ -8,10 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from .._files import whole_file
 from ..errors import ExportError, SettingError
 from ..export.lower import lower
 from ..export.program import Program
-from ..store import write_whole
 from ..table import read_table
 from ._export_rows import trial_rows
 
@@ -38,7 +38,8 @@ def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, chec
     if path is not None:
         target = Path(os.path.realpath(path))  # a link keeps its place
         try:
-            write_whole(target, lambda file: file.write(data))
+            with whole_file(target) as file:
+                file.write(data)
         except OSError as error:
             raise ExportError(
                 f"{str(path)!r} cannot be written: {error.strerror or error}. Next: choose another place or name."

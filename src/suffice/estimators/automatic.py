@@ -51,7 +51,8 @@ class GenerativeClassifier(GenerativeEstimator):
     one covariance per class to a shared one), naive Bayes with hat functions for numbers and with Dirichlet priors for
     categories, averaged one-dependence estimators and, from 800 rows on, Gaussians on parts of each class. Every
     setting is judged by exact leave-one-out on at most `keep_rows` rows, and a log-linear stack with non-negative
-    weights pools the members; nothing is held back from the densities.
+    weights pools the members; nothing is held back from the densities. Missing cells are exact in every member:
+    Gaussians integrate them out and fill them by EM at fit, in the others they contribute nothing.
 
     Parameters
     ----------
@@ -62,17 +63,36 @@ class GenerativeClassifier(GenerativeEstimator):
         once, in batches, from merged models, or are what is left after others were forgotten. Beyond, knots, bins and
         vocabularies stay as the rows kept at that time set them.
 
-    Missing cells are exact in every member: Gaussians integrate them out and fill them by EM at fit, in the others
-    they contribute nothing.
-
     Attributes
     ----------
-    members_ : list of dict, one per member: name, setting, loss and temperature (of its leave-one-out posteriors), and
-        its weight in the stack.
-    loss_ : mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats.
-    joint_ : the single joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask: a Gaussian block
+    members_ : list of dict
+        One per member: name, setting, loss and temperature (of its leave-one-out posteriors), and weight in the stack.
+    loss_ : float
+        Mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats.
+    joint_ : JointModel
+        The single joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask: a Gaussian block
         for the numbers, shrunk as much as the leave-one-out log density asks for, times smoothed categories.
-    classes_, priors_, statistics_, model_, notes_ : as for `GaussianDiscriminant`; `model_` is `joint_`.
+    classes_ : array (k,)
+        Class labels, in the order of every result's columns.
+    priors_ : array (k,)
+        Class priors π.
+    statistics_ : ByClass
+        The sufficient statistics, from which everything else is estimated.
+    model_ : JointModel
+        `joint_`.
+    notes_ : list of Note
+        What was repaired, by how much and why.
+
+    See Also
+    --------
+    GaussianDiscriminant : One Gaussian per class.
+    NaiveBayes : Columns of all kinds, independent given the class.
+    MixtureDiscriminant : Several Gaussians per class.
+
+    References
+    ----------
+    Wolpert, Stacked generalization (1992), doi:10.1016/S0893-6080(05)80023-1. Webb, Boughton & Wang, Not so naive Bayes
+    (2005), doi:10.1007/s10994-005-4258-6, for one-dependence estimators.
 
     Examples
     --------

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from .._arrays import Array, np
+from .._arrays_api import is_device_array, missing_columns, project
 from ..densities import STRUCTURES, Gaussian, MultivariateT, StudentT
 from ..errors import DataError, SchemaError, SettingError, quoted
 from ..estimate import RDA, Block, Settings, Shrinkage
@@ -66,16 +68,36 @@ class GaussianDiscriminant(
 
     Attributes
     ----------
-    classes_ : (k,) labels; priors_ : (k,) class priors π; means_ : (k, d) class means μ.
-    covariances_ : (k, d, d), or (d, d) when shared. A column that never varies has zeros.
-    statistics_ : the sufficient statistics; model_ : the joint model; notes_ : what was repaired.
-    shrinkage_ : only when shrinkage="loo": the RDA it chose.
-    coef_, intercept_ : only when shared, without a prior: (k, d) and (k,), or (1, d) and (1,) for two classes, with
-        posterior = softmax(X @ coef_.T + intercept_), or the sigmoid for two classes.
+    classes_ : array (k,)
+        Class labels, in the order of every result's columns.
+    priors_ : array (k,)
+        Class priors π.
+    means_ : array (k, d)
+        Class means μ.
+    covariances_ : array (k, d, d), or (d, d) when shared
+        Covariances Σ. A column that never varies has zeros.
+    coef_ : array (k, d), or (1, d) for two classes
+        Only when shared, without a prior: posterior = softmax(X @ coef_.T + intercept_), for two classes the sigmoid.
+    intercept_ : array (k,), or (1,) for two classes
+        As `coef_`.
+    shrinkage_ : RDA
+        Only when shrinkage="loo": the amounts it chose.
+    statistics_ : ByClass
+        The sufficient statistics, from which everything else is estimated.
+    model_ : JointModel
+        The joint model p(x, y).
+    notes_ : list of Note
+        What was repaired, by how much and why.
 
-    Notes
-    -----
-    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2nd ed.), section 4.3; Friedman (1989),
+    See Also
+    --------
+    NaiveBayes : Columns of all kinds, independent given the class.
+    MixtureDiscriminant : Several Gaussians per class.
+    GenerativeClassifier : No settings.
+
+    References
+    ----------
+    Hastie, Tibshirani & Friedman, The Elements of Statistical Learning (2nd ed.), section 4.3. Friedman (1989),
     doi:10.1080/01621459.1989.10478752, for shrinkage.
 
     Examples
@@ -145,7 +167,7 @@ class GaussianDiscriminant(
     def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
         if self.missing != "error":
             return
-        empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0))
+        empty = np.flatnonzero(missing_columns(rows[0]))
         if len(empty):
             names = [self._column_name(int(j)) for j in empty]
             raise DataError(
@@ -191,23 +213,37 @@ class GaussianDiscriminant(
         outer[np.ix_(range(len(outer)), gaussian.used, gaussian.used)] = inner[: len(outer)]
         return outer[0] if self._fitted_shared else outer
 
-    def _linear(self) -> tuple[Array, Array]:
-        """Return scores x·w_k + b_k (k, d), (k,) whose softmax is the posterior, about the mean of the class means."""
+    def _origin(self) -> Array:
+        """Return where linear scores are zero (d,), but for the prior: the mean of the class means."""
+        return np.asarray(self._gaussian.means.mean(axis=0))
+
+    def _linear(self, origin: Array | None = None) -> tuple[Array, Array]:
+        """Return w (k, d) and b (k,) of log p(x, k) − log N(x; origin, Σ) = x·w_k + b_k.
+
+        Their softmax is the posterior. About a point amid the classes the scores are small, and lose no digits.
+        """
         _is_shared(self)
         if self.prior is not None:
             raise AttributeError(
                 "Under a prior the densities are Student t, whose log odds are not linear in x, so that there is no "
                 "coef_ or intercept_. Next: fit with prior=None for linear discriminant analysis."
             )
-        gaussian = self._gaussian
+        gaussian, start = self._gaussian, self._origin() if origin is None else origin
         used = list(gaussian.used)
-        center = gaussian.means[:, used].mean(axis=0)
-        shift = gaussian.means[:, used] - center
-        inner = gaussian.covariance.solve(shift)
-        coefficients = np.zeros_like(gaussian.means)
-        coefficients[:, used] = inner
-        intercepts = self.model_.log_prior - np.einsum("kd,kd->k", inner, center + shift / 2.0)
-        return coefficients, intercepts
+        shift, coefficients = (gaussian.means - start)[:, used], np.zeros_like(gaussian.means)
+        inner = coefficients[:, used] = gaussian.covariance.solve(shift)
+        return coefficients, self.model_.log_prior - np.einsum("kd,kd->k", inner, start[used] + shift / 2.0)
+
+    def _linear_scores(self, X: Any, origin: Array) -> Array:
+        """Return x·w_k + b_k (n, k) about a point; a row's missing cells are integrated out of both densities."""
+        rows, (coefficients, intercepts) = self._rows(X)[0], self._linear(origin)
+        scores = np.asarray(rows @ coefficients.T)
+        scores += intercepts
+        holes = np.flatnonzero(np.isnan(scores).any(axis=1))
+        if len(holes):
+            common = replace(self._gaussian, means=origin[None]).log_density(rows[holes])
+            scores[holes] = self.model_.log_joint((rows[holes],)) - common
+        return scores
 
     @property
     def coef_(self) -> Array:
@@ -239,7 +275,11 @@ class GaussianDiscriminant(
         axes = axes[: self._n_features_out]
         reach = white @ axes.T
         side = np.sign(reach[np.abs(reach).argmax(axis=0), np.arange(len(axes))])
-        return gaussian.covariance.whiten(self._rows(X)[0][:, used] - center) @ (axes * side[:, None]).T
+        (rows,) = self._rows(X, resident=True)
+        if is_device_array(rows):
+            factor = gaussian.covariance.whiten(np.eye(len(used))) @ (axes * side[:, None]).T
+            return project(rows, used, center, factor)
+        return gaussian.covariance.whiten(rows[:, used] - center) @ (axes * side[:, None]).T
 
     @property
     def _n_features_out(self) -> int:
@@ -248,7 +288,8 @@ class GaussianDiscriminant(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
-        if not self.shared:
+        tags.array_api_support = True
+        if not self._fitted_shared:
             tags.transformer_tags = None
         return tags
 

@@ -14,10 +14,13 @@ from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
 from ..estimate import Block, Settings, Shrinkage, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
+from ..estimate.mixture_passes import apart, fit_by_passes, join_by_passes
 from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
 from ..schema import Level, Schema
 from ..stats import ByClass, MixtureStats
+from ._passes import Passes, class_samples
 from ._queries import GenerativeEstimator
+from ._summary import Learned
 from ._unlabelled import Batch, Joined
 
 SHARED = (False, "class", True)
@@ -73,21 +76,44 @@ class MixtureDiscriminant(GenerativeEstimator):
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
+    Attributes
+    ----------
+    classes_ : array (k,)
+        Class labels, in the order of every result's columns.
+    priors_ : array (k,)
+        Class priors π.
+    n_components_ : array (k,)
+        Components of each class.
+    weights_ : list of arrays (m,)
+        Weights of the components of each class, from heaviest to lightest.
+    means_ : list of arrays (m, d)
+        Their means.
+    covariances_ : list of arrays (m, d, d); of (d, d) when shared="class"; one array (d, d) when shared=True
+        Their covariances.
+    n_iter_ : int
+        Most EM steps of any class.
+    statistics_ : ByClass
+        The sufficient statistics, from which everything else is estimated.
+    model_ : JointModel
+        The joint model p(x, y).
+    notes_ : list of Note
+        What was repaired, by how much and why.
+
+    See Also
+    --------
+    GaussianDiscriminant : One Gaussian per class.
+    GenerativeClassifier : No settings.
+
+    Notes
+    -----
     A component that collapses (fewer rows than its covariance needs, or no spread in some direction) is left out and
     noted, unless another start avoids it. `partial_fit`, `merge` and `forget` are a MergeError unless `n_components=1`:
     which component a row belongs to depends on all rows. Fit on all of them instead. `drop_class`, `rename_classes` and
     `decay` work; classes renamed to one keep the components of both.
 
-    Attributes
+    References
     ----------
-    classes_ : (k,) labels; priors_ : (k,) class priors π; n_components_ : (k,) components of each class.
-    weights_, means_ : lists with one array per class, (m,) and (m, d), components from heaviest to lightest.
-    covariances_ : list of (m, d, d) per class; of (d, d) when shared="class"; one array (d, d) when shared=True.
-    n_iter_ : most EM steps of any class; statistics_, model_, notes_ : as for `GaussianDiscriminant`.
-
-    Notes
-    -----
-    Hastie & Tibshirani (1996), doi:10.1111/j.2517-6161.1996.tb02073.x; Fraley & Raftery (2002),
+    Hastie & Tibshirani (1996), doi:10.1111/j.2517-6161.1996.tb02073.x. Fraley & Raftery (2002),
     doi:10.1198/016214502760047131, for BIC.
 
     Examples
@@ -240,9 +266,42 @@ class MixtureDiscriminant(GenerativeEstimator):
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
         return all(number == 1 for number in wanted)
 
-    def _check_parts(self) -> None:
-        if not self._mergeable:
-            raise MergeError.mixture("be learned from a table in parts")
+    # --- tables in parts ---------------------------------------------------------------------------------------------
+
+    @property
+    def _is_climbing(self) -> bool:
+        return not self._mergeable
+
+    def _first_plan(self, plan: Sequence[Block]) -> tuple[Block, ...]:
+        if not self._is_climbing:
+            return tuple(plan)
+        return tuple(replace(block, family=apart(block.family)) for block in plan)  # type: ignore[arg-type]
+
+    def _climb(self, statistics: ByClass, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
+        classes, single = statistics.classes, statistics.blocks[0]
+        family = passes.plan[0].family
+        assert isinstance(family, MixtureFamily)
+        settings = replace(self._settings(), classes=classes, columns=tuple(passes.summary.schema.names))
+        run, search = passes.mixtures(classes), self._search(classes)
+        stats = single
+        if learned.samples is not None:
+            stats = fit_by_passes(run, single, class_samples(learned.samples, classes), family, settings, search)
+        weight = learned.unlabelled_weight
+        if not weight:
+            return replace(statistics, blocks=(stats,)), None
+        if stats.is_single:
+            both, joined = super()._climb(statistics, learned, passes)
+            assert joined is not None
+            counted = replace(both.blocks[0], steps=np.full(stats.k, joined.steps))
+            return replace(both, blocks=(counted,)), joined
+        priors = self._class_priors(self.priors, classes)
+        own_prior = None if priors is None else class_log_prior(statistics.weight, priors)
+        total = statistics.total + weight
+        found = join_by_passes(run, single, stats, total, family, settings, search, own_prior)
+        by_class = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
+        rows = statistics.rows + learned.unlabelled
+        joined = Joined(replace(statistics, weight=by_class, blocks=(found,), rows=rows), int(found.steps.max()), True)
+        return joined.statistics, joined._replace(finished=not found.unfinished.any())
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")

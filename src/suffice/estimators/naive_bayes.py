@@ -28,6 +28,9 @@ AUTOMATIC = {
 class NaiveBayes(GenerativeEstimator):
     """Classify by columns that are independent given the class: p(x, y = k) = π_k Π_j p(x_j | k).
 
+    Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.
+    Multinomial columns alone refuse them.
+
     Parameters
     ----------
     families : "auto", one family name, or a dict {column or tuple of columns: family}
@@ -54,15 +57,36 @@ class NaiveBayes(GenerativeEstimator):
         How many rows the statistics hold as they came, chosen by a hash of their contents, beside the sums of all rows:
         what is left out and scored one at a time needs rows. 0 keeps none, so that a model file shows no single row.
 
-    Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.
-    Multinomial columns alone refuse them.
-
     Attributes
     ----------
-    classes_, priors_, statistics_, model_, notes_ : as for `GaussianDiscriminant`.
-    means_, covariances_ : (k, d) and (k, d, d) over all columns; NaN for columns that are not Gaussian.
-    probabilities_ : {column: {level: (k,) probabilities}} of the categorical and Bernoulli columns.
-    parameters_ : {column: {name: (k,)}} of the Laplace, Student t, Poisson, Bernoulli and multinomial columns.
+    classes_ : array (k,)
+        Class labels, in the order of every result's columns.
+    priors_ : array (k,)
+        Class priors π.
+    means_ : array (k, d)
+        Means of the Gaussian columns; NaN for the others.
+    covariances_ : array (k, d, d)
+        Covariances of the Gaussian columns; NaN for the others.
+    probabilities_ : dict {column: {level: array (k,)}}
+        Of the categorical and Bernoulli columns.
+    parameters_ : dict {column: {name: array (k,)}}
+        Of the Laplace, Student t, Poisson, Bernoulli and multinomial columns.
+    statistics_ : ByClass
+        The sufficient statistics, from which everything else is estimated.
+    model_ : JointModel
+        The joint model p(x, y).
+    notes_ : list of Note
+        What was repaired, by how much and why.
+
+    See Also
+    --------
+    GaussianDiscriminant : One Gaussian per class over all columns together.
+    GenerativeClassifier : No settings.
+    Dirichlet : A prior for `smoothing` and `priors`.
+
+    References
+    ----------
+    Murphy, Machine Learning: A Probabilistic Perspective (2012), section 3.5.
 
     Examples
     --------
@@ -196,6 +220,8 @@ class NaiveBayes(GenerativeEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         family = FAMILIES.get(self.families) if isinstance(self.families, str) else self.families
+        named = self.families.values() if isinstance(self.families, Mapping) else [self.families]
+        tags.array_api_support = all(_stays_gaussian(name) for name in named)
         numbers = getattr(family, "support", None) in ("reals", "counts", "shares")
         tags.input_tags.categorical = tags.input_tags.string = not numbers
         tags.input_tags.sparse = getattr(family, "takes_sparse", False)
@@ -203,6 +229,11 @@ class NaiveBayes(GenerativeEstimator):
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # on tables that hold no counts
         tags.input_tags.allow_nan = getattr(family, "takes_missing", True)
         return tags
+
+
+def _stays_gaussian(named: Any) -> bool:
+    """Return whether numbers are Gaussian columns under what a user gave for a family."""
+    return isinstance(named, GaussianFamily) or (isinstance(named, str) and named in ("auto", "gaussian"))
 
 
 def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int, ...]]], dict[int, Family]]:

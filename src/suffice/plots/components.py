@@ -67,7 +67,10 @@ class MixtureComponentsDisplay:
         ax : Matplotlib axes, optional
         **options : passed to `plot`
 
-        SettingError for a model that is no mixture.
+        Raises
+        ------
+        SettingError
+            The model is no mixture.
 
         Examples
         --------

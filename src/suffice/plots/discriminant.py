@@ -51,7 +51,10 @@ class DiscriminantPlaneDisplay:
         ax : Matplotlib axes, optional
         **options : passed to `plot`
 
-        SettingError for a model without a shared covariance.
+        Raises
+        ------
+        SettingError
+            The model has no shared covariance.
 
         Examples
         --------

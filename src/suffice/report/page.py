@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
 from .._arrays import np
+from .._files import whole_file
 from ..errors import SufficeError
 from ..plots import (
     CalibrationCurveDisplay,
@@ -75,13 +75,8 @@ def write_page(
 ) -> None:
     """Write the page of a fitted model to a file, complete or not at all; see `render_page`."""
     text = render_page(estimator, X, y, name=name)
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
 def render_page(estimator: Any, X: Any = None, y: Any = None, *, name: str = "the table") -> str:

@@ -54,6 +54,8 @@ def check_statistics(
     tolerance : float
         Largest difference allowed, relative to the largest entry of each array.
 
+    Notes
+    -----
     Laws: merging with nothing changes nothing; order and grouping of merges do not matter; parts (halves, single rows,
     an empty part) merge to the whole; weight 2 is the row twice; classes can be renumbered, put together and left
     out (`regroup`); what was merged can be subtracted again, all of it leaves exactly nothing, and more than all is a
@@ -205,6 +207,8 @@ def check_family(
     tolerance : float
         Largest difference allowed between log densities, relative to 1 + their size.
 
+    Notes
+    -----
     Laws: the statistic keeps the laws of `check_statistics`; the density is that of the rows whatever their order, and
     of halves merged; weight k is k copies; no log density is NaN; a missing cell contributes nothing (or is refused,
     where `takes_missing` is False); where the family states its `support`, the density of one column adds up to 1; the

@@ -25,6 +25,8 @@ def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: in
     tolerance : float
         Largest difference allowed between log densities, relative to 1 + their size.
 
+    Notes
+    -----
     Laws: posteriors add up to one and are the joint density divided by its sum over classes (those of a
     `GenerativeClassifier` are a pool's, and only add up); a row without any cell gets the class priors and density 1;
     cells taken away leave the marginal density; the joint density of a row as a function of one of its cells integrates

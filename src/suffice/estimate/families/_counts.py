@@ -6,19 +6,37 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._arrays import is_sparse, np
-from ...errors import DataError
+from ...errors import DataError, NegativeError
 from ...table import SparseTable, Table
 
-NEGATIVE = "Negative values in data cannot be modelled: counts are at least 0"  # as scikit-learn words it
+NEGATIVE = "Negative values cannot be modelled: counts are at least 0"
 
 
 def encode_counts(table: Table, positions: Sequence[int]) -> Any:
     """Return the columns sparse (n, d), or as floats with NaN where missing; DataError names one with less than 0."""
-    rows = table.sparse(positions) if isinstance(table, SparseTable) else table.numeric(positions)
+    rows = read_columns(table, positions)
     cells: Any = rows.data if is_sparse(rows) else rows
     if np.fmin.reduce(cells, axis=None, initial=0) < 0:
         _refuse(rows, cells < 0, table, positions, NEGATIVE)
     return rows
+
+
+def read_columns(table: Table, positions: Sequence[int]) -> Any:
+    """Return the columns sparse (n, d), or as numbers with NaN where missing."""
+    return table.sparse(positions) if isinstance(table, SparseTable) else table.numeric(positions)
+
+
+def above(rows: Any, threshold: float) -> Any:
+    """Return 1 where a cell is above the threshold, at least 0, else 0; missing cells stay missing."""
+    if is_sparse(rows):
+        ones = rows.copy()
+        ones.data = (rows.data > threshold).astype(np.float64)
+        ones.eliminate_zeros()
+        return ones
+    ones = (rows > threshold).astype(np.float64)
+    if rows.dtype.kind == "f":
+        ones[np.isnan(rows)] = np.nan
+    return ones
 
 
 def check_whole(rows: Any, table: Table, positions: Sequence[int]) -> None:
@@ -49,6 +67,5 @@ def _refuse(rows: Any, wrong: Any, table: Table, positions: Sequence[int], rule:
         row, column = (int(i[0]) for i in np.nonzero(wrong))
         value = rows[row, column]
     name = table.schema.names[positions[column]]
-    raise DataError(
-        f"Column {name!r} has the value {float(value):g}; {rule}. Next: correct it, or give it another family."
-    )
+    kind = NegativeError if rule == NEGATIVE else DataError
+    raise kind.in_column(name, f"{float(value):g}", rule)

@@ -15,7 +15,7 @@ from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
-from ._counts import check_binary, encode_counts
+from ._counts import above, check_binary, encode_counts, read_columns
 from ._removal import Limit, check_counts, collapse, weight_groups, without
 
 
@@ -25,10 +25,12 @@ class BernoulliFamily:
 
     n_k is the weight of the class's observed cells of the column and α the smoothing; α = 0 is maximum likelihood,
     with ½ for a class that has no observed cell. A sparse matrix must hold 0 and 1 only (pass `X > 0` for words that
-    occur); its cells that are not stored are zeros, not missing.
+    occur); its cells that are not stored are zeros, not missing. With a `threshold` of at least 0 any numbers are
+    taken, and those above it are ones.
     """
 
     name: str = "bernoulli"
+    threshold: float | None = None
     support: ClassVar[str] = "truths"
     takes_sparse: ClassVar[bool] = True
 
@@ -40,6 +42,8 @@ class BernoulliFamily:
                     f"Column {column.name!r} holds {column.kind.value} values; a Bernoulli column holds true and "
                     "false, or 1 and 0. Next: convert it, or give it the family 'categorical'."
                 )
+        if self.threshold is not None:
+            return above(read_columns(table, positions), self.threshold)
         rows = encode_counts(table, positions)
         check_binary(rows, table, positions)
         return rows

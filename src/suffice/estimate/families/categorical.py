@@ -8,6 +8,8 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...densities import Categorical
+from ...errors import NegativeError
+from ...schema import Level, Name
 from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
@@ -19,13 +21,24 @@ from ._removal import SLACK, Limit, collapse, refuse, row_weights, without
 
 @dataclass(frozen=True, slots=True)
 class CategoricalFamily:
-    """Columns of categories, independent given the class; vocabularies grow as levels are met."""
+    """Columns of categories, independent given the class; vocabularies grow as levels are met.
+
+    With `counted`, numbers are the codes of levels (fractions are cut off), and every whole number from 0 to the
+    largest of a column is a level of it, met or not; `least` is how many levels a column has at least, one number or a
+    tuple of one per column. Columns of text stay as they are.
+    """
 
     name: str = "categorical"
     support: ClassVar[str] = "levels"
+    counted: bool = False
+    least: int | tuple[int, ...] = 0
 
     def encode(self, table: Table, positions: Sequence[int]) -> CodedColumns:
         pairs = [table.categories(p) for p in positions]
+        if self.counted:
+            least = self.least if isinstance(self.least, tuple) else (self.least,) * len(pairs)
+            names = [table.schema.names[p] for p in positions]
+            pairs = [_counted(*pair, own, name) for pair, own, name in zip(pairs, least, names, strict=True)]
         return CodedColumns(tuple(levels for levels, _ in pairs), tuple(codes for _, codes in pairs))
 
     def recode(self, rows: CodedColumns, stats: CategoricalStats) -> tuple[Codes, ...]:
@@ -80,6 +93,17 @@ class CategoricalFamily:
     ) -> Array:
         """Return the log density of every row under every class without that row, (n, k) in nats."""
         return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
+
+
+def _counted(levels: Sequence[Level], codes: Codes, least: int, name: Name) -> tuple[Sequence[Level], Codes]:
+    """Return the levels 0, 1, … of a column of whole numbers and its codes among them."""
+    if any(isinstance(level, str) for level in levels[:1]):
+        return levels, codes
+    whole = np.array([int(level) for level in levels], dtype=np.int64)
+    if len(whole) and whole.min() < 0:
+        raise NegativeError.in_column(name, whole.min(), "the codes of its levels are 0, 1, 2, …")
+    known = tuple(range(max(int(whole.max(initial=-1)) + 1, least)))
+    return known, codes if known[: len(levels)] == tuple(levels) else np.append(whole, -1)[codes]
 
 
 def _check_levels(level: Codes, counts: Array, codes: Codes, weight: Array, settings: Settings, column: int) -> None:

@@ -1,0 +1,257 @@
+"""The five naive Bayes classifiers with the parameters and attributes of scikit-learn."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .._arrays import Array, np
+from ..densities import Diagonal, Gaussian, Product
+from ..densities.counts import CountDensity, Linear
+from ..errors import SettingError
+from ..estimate import Block, Note, Settings, Shrinkage, class_log_prior
+from ..estimate.families import BernoulliFamily, CategoricalFamily
+from ..estimators import NaiveBayes
+from ..joint import JointModel
+from ..schema import Schema
+from ..stats import ByClass
+from ._common import DropIn, Estimated, attribute
+
+RAISED = "raised every variance"
+
+
+class _NaiveBayes(DropIn, NaiveBayes):
+    class_count_ = attribute("the weight of each class (k,)", lambda model: model.statistics_.weight.copy())
+
+
+class GaussianNB(_NaiveBayes):
+    """`sklearn.naive_bayes.GaussianNB`; `epsilon_` is that of all rows learned, not of the last batch.
+
+    >>> from suffice.drop_in import GaussianNB
+    >>> GaussianNB().fit([[0.0], [1.0], [4.0], [5.0]], ["low", "low", "high", "high"]).theta_.tolist()
+    [[4.5], [0.5]]
+    """
+
+    families, _strict = "gaussian", True
+    _closed_form = property(lambda self: not self.var_smoothing)  # without a row, epsilon_ is another
+
+    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
+        self._store(locals())
+
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+        model, notes = super()._estimate(statistics, plan, schema, **told)
+        gaussian: Any = model.density.blocks[0]
+        stats = statistics.blocks[0]
+        whole = stats.regroup(np.zeros(len(statistics.classes), dtype=np.int64), 1)
+        overall = whole.scatter.values / np.where(whole.weight > 0, whole.weight, 1.0)
+        epsilon = self.var_smoothing * float(overall.max())
+        if epsilon == 0:
+            return model, notes
+        seen = stats.weight > 0
+        variance = np.where(seen, stats.scatter.values / np.where(seen, stats.weight, 1.0), overall) + epsilon
+        smooth = Gaussian(gaussian.means, Diagonal(variance), tuple(range(len(schema))))
+        note = Note(RAISED, "var_smoothing × the largest variance of a column", amount=epsilon)
+        return replace(model, density=Product((smooth,))), [note]
+
+    theta_ = attribute("class means (k, d)", lambda model: model.means_)
+    var_ = attribute("class variances (k, d)", lambda model: model.model_.density.blocks[0].covariance.variance)
+    class_prior_ = attribute("class priors (k,)", lambda model: model.priors_)
+    epsilon_ = attribute(
+        "what every variance is raised by", lambda m: sum(n.amount for n in m.notes_ if n.what == RAISED)
+    )
+
+
+class _DiscreteNB(_NaiveBayes):
+    priors = property(lambda self: "uniform" if self.class_prior is None and not self.fit_prior else self.class_prior)
+    class_log_prior_ = attribute("log class priors (k,)", lambda model: model.model_.log_prior)
+    feature_count_ = attribute("sums by class (k, d)", lambda model: model.statistics_.blocks[0].total)
+    feature_log_prob_ = attribute("log probabilities (k, d)", lambda model: _log(model.model_.density.blocks[0].p))
+
+    def _check_alpha(self) -> Any:
+        """Return `alpha`, a number or (d,), raised to 1e-10 with a warning unless `force_alpha`."""
+        alpha: Any = np.asarray(self.alpha, dtype=np.float64)
+        if not ((alpha >= 0) & (alpha < np.inf)).all():
+            raise SettingError("All values in alpha must be greater than 0. Next: 1 is Laplace's rule.")
+        if (alpha < 1e-10).any() and not self.force_alpha:
+            text = "alpha too small will result in numeric errors, setting alpha = 1.0e-10."
+            warnings.warn(f"{text} Use `force_alpha=True` to keep alpha unchanged.", UserWarning, stacklevel=2)
+            alpha = np.maximum(alpha, 1e-10)
+        return alpha if alpha.ndim else float(alpha)
+
+    def _validate_settings(self) -> None:
+        self._check_alpha()
+
+    def _smoothing(self, schema: Schema) -> Any:
+        with warnings.catch_warnings():  # whoever set it has been warned
+            warnings.simplefilter("ignore", UserWarning)
+            alpha = self._check_alpha()
+        return alpha if isinstance(alpha, float) else dict(zip(schema.names, alpha.tolist(), strict=True))
+
+    def _settings(self) -> Settings:
+        smoothing = self._smoothing(self._schema) if hasattr(self, "_schema") else 1.0
+        return Settings(shrinkage=Shrinkage(None), smoothing=smoothing)
+
+    def _plan(self, schema: Schema) -> tuple[Block, ...]:
+        if np.shape(self.alpha) not in ((), (len(schema),)):
+            text = f"When alpha is an array, it should contains `n_features`. Got {np.size(self.alpha)} elements"
+            raise SettingError(f"{text} instead of {len(schema)}.")
+        return tuple(replace(block, family=self._family(block.family, len(schema))) for block in super()._plan(schema))
+
+    def _family(self, family: Any, columns: int) -> Any:
+        return family
+
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+        return super()._estimate(statistics, plan, schema, **{"smoothing": self._smoothing(schema), **told})
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = self.families == "categorical"
+        tags.input_tags.positive_only = self.families != "bernoulli"
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _log(p: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(p))
+
+
+class MultinomialNB(_DiscreteNB):
+    """`sklearn.naive_bayes.MultinomialNB`.
+
+    >>> from suffice.drop_in import MultinomialNB
+    >>> MultinomialNB().fit([[2, 0], [0, 3]], ["sport", "law"]).predict([[0, 1]]).tolist()
+    ['law']
+    """
+
+    families = "multinomial"
+
+    # fmt: off
+    def __init__(
+        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+    ) -> None:
+        self._store(locals())
+    # fmt: on
+
+
+class BernoulliNB(_DiscreteNB):
+    """`sklearn.naive_bayes.BernoulliNB`.
+
+    >>> from suffice.drop_in import BernoulliNB
+    >>> BernoulliNB().fit([[1, 0], [0, 2]], [0, 1]).predict([[0, 5], [3, None]]).tolist()
+    [1, 0]
+    """
+
+    families = "bernoulli"
+
+    # fmt: off
+    def __init__(
+        self, *, alpha: Any = 1.0, force_alpha: bool = True, binarize: float | None = 0.0, fit_prior: bool = True,
+        class_prior: Any = None,
+    ) -> None:
+        self._store(locals())
+    # fmt: on
+
+    def _family(self, family: Any, columns: int) -> Any:
+        if self.binarize is not None and not 0.0 <= self.binarize < np.inf:
+            raise SettingError(f"binarize={self.binarize!r} must be at least 0, or None. Next: 0.0 is usual.")
+        return BernoulliFamily(threshold=None if self.binarize is None else float(self.binarize))
+
+
+class CategoricalNB(_DiscreteNB):
+    """`sklearn.naive_bayes.CategoricalNB`; a code beyond those known is one more category, and text is taken.
+
+    >>> from suffice.drop_in import CategoricalNB
+    >>> CategoricalNB().fit([[0, 2], [1, 0]], ["a", "b"]).predict([[1, 7], [0, None]]).tolist()
+    ['b', 'a']
+    """
+
+    families = "categorical"
+
+    # fmt: off
+    def __init__(
+        self, *, alpha: float = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+        min_categories: Any = None,
+    ) -> None:
+        self._store(locals())
+    # fmt: on
+
+    def _family(self, family: Any, columns: int) -> Any:
+        least = np.asarray(0 if self.min_categories is None else self.min_categories)
+        if least.dtype.kind not in "iu":
+            raise SettingError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
+        if least.shape not in ((), (columns,)):
+            raise SettingError(f"'min_categories' should have shape ({columns},). Got {least.shape} instead.")
+        return CategoricalFamily(counted=True, least=tuple(least.tolist()) if least.ndim else int(least))
+
+    feature_count_ = attribute("sums by class: see category_count_", lambda model: None, lambda model: False)
+    category_count_ = attribute("weights, d of (k, levels)", lambda model: list(model.statistics_.blocks[0].counts))
+    n_categories_ = attribute("levels (d,)", lambda model: np.array([c.shape[1] for c in model.category_count_]))
+    feature_log_prob_ = attribute(
+        "log probabilities, d of (k, levels)", lambda model: [p[:, :-1] for p in model.model_.density.blocks[0].log_p]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Weights(CountDensity):
+    """Σ_j x_j w_kj: scores that rank classes and are no density."""
+
+    weights: Array
+
+    def _linear(self) -> Linear:
+        return Linear(np.ascontiguousarray(self.weights.T))
+
+
+class ComplementNB(_DiscreteNB):
+    """`sklearn.naive_bayes.ComplementNB`: its weights are no density, so that what asks for one is not there.
+
+    >>> from suffice.drop_in import ComplementNB
+    >>> ComplementNB().fit([[2, 0], [0, 3]], ["sport", "law"]).predict([[0, 1]]).tolist()
+    ['law']
+    """
+
+    families = "multinomial"
+
+    # fmt: off
+    def __init__(
+        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+        norm: bool = False,
+    ) -> None:
+        self._store(locals())
+    # fmt: on
+
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+        model, notes = super()._estimate(statistics, plan, schema, **told)
+        alpha, counts = self._smoothing(schema), statistics.blocks[0].total
+        others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
+        weights = -_log(others / others.sum(axis=1, keepdims=True))
+        weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
+        prior = (
+            model.log_prior if len(counts) == 1 else np.zeros(len(counts))
+        )  # they play no part where there are several
+        return JointModel(model.classes, prior, Product((_Weights(weights),))), notes
+
+    def _log_class_priors(self) -> Array:
+        statistics = self.statistics_
+        return class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
+
+    class_log_prior_ = attribute("log class priors (k,)", lambda model: model._log_class_priors())
+    priors_ = attribute("class priors (k,)", lambda model: np.exp(model._log_class_priors()))
+    feature_all_ = attribute("sums (d,)", lambda model: model.feature_count_.sum(axis=0))
+    feature_log_prob_ = attribute("weights (k, d)", lambda model: model.model_.density.blocks[0].weights)
+
+
+_DENSITY = (
+    "adapt_priors",
+    "explain",
+    "impute",
+    "leave_one_out",
+    "outlier_pvalues",
+    "predict_set",
+    "sample",
+    "score_samples",
+)
+for _name in _DENSITY:
+    setattr(ComplementNB, _name, attribute("a density; use MultinomialNB", lambda model: None, lambda model: False))

@@ -1,0 +1,151 @@
+"""CSV files as spreadsheets of many countries write them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from suffice.cli.files import read_table
+from suffice.cli.problems import Remark
+
+ROWS = "art;größe, cm;n\nJosé;1,5;1\nZoë;-22,25;2\nAna;;3\n"
+TABLE = {"art": ["José", "Zoë", "Ana"], "größe, cm": [1.5, -22.25, None], "n": [1, 2, 3]}
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "latin-1", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_semicolons_decimal_commas_and_encodings(write, encoding, end) -> None:
+    path = write("t.csv", ROWS.replace("\n", end).encode(encoding))
+    with pytest.warns(Remark) as told:
+        assert read_table(path).to_pydict() == TABLE
+    said = [str(message.message) for message in told]
+    assert said[-1] == "t.csv: commas in 'größe, cm' were read as decimal points."
+    assert len(said) == (1 if encoding.startswith("utf-8") else 2)
+
+
+def test_a_long_file_whose_odd_byte_comes_late(write) -> None:
+    text = "x,y\n" + "1,abc\n" * 400_000 + "2,Zoë\n"
+    with pytest.warns(Remark, match="Windows-1252"):
+        table = read_table(write("t.csv", text.encode("cp1252")))
+    assert table["y"][-1].as_py() == "Zoë"
+    assert read_table(write("u.csv", text.encode()))["y"][-1].as_py() == "Zoë"
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        ("a;b, kg;c\n1;2;3\n", ["a", "b, kg", "c"]),
+        ("a,b;c\n1,x\n", ["a", "b;c"]),
+        ("a|b\n1|2\n", ["a", "b"]),
+        ('"a;b",c\n1,2\n', ["a;b", "c"]),
+        ("a\n1,5\n", None),
+        ("a;b\n1;x, y\n", ["a", "b"]),
+    ],
+)
+def test_the_separator_is_what_parts_both_lines(write, content, names) -> None:
+    if names is None:
+        with pytest.raises(Exception, match="2 cells"):
+            read_table(write("t.csv", content))
+    else:
+        assert read_table(write("t.csv", content)).column_names == names
+
+
+@pytest.mark.parametrize("cells", [["1,5", "a", "b"], ["1.23,5", "2"], ["1,2,3", "4"], ["x,5", "1,5"], ["1", "5+"]])
+def test_what_is_no_decimal_comma_stays_text(write, cells) -> None:
+    path = write("t.csv", "v;w\n" + "".join(f"{cell};1\n" for cell in cells))
+    assert read_table(path)["v"].to_pylist() == cells
+
+
+def test_a_column_asked_for_as_text_stays_text(write) -> None:
+    path = write("t.csv", "v;w\n1,5;1\n")
+    assert read_table(path, text=["v"])["v"].type == pa.string()
+
+
+@pytest.mark.parametrize(
+    ("mark", "cells", "numbers"),
+    [
+        (";", ["1.169,00", "433,5", "-2.000.000"], [1169.0, 433.5, -2e6]),
+        (",", ['"1,169.00"', "433.5", '"-2,000,000"'], [1169.0, 433.5, -2e6]),
+        (";", ["1.5", "2,5", "3"], None),  # both cannot be decimal marks
+        (",", ['"1,16"', "4"], None),  # no thousands
+    ],
+)
+def test_thousands(write, mark, cells, numbers) -> None:
+    path = write("t.csv", f"v{mark}w\n" + "".join(f"{cell}{mark}x\n" for cell in cells))
+    if numbers is None:
+        assert read_table(path)["v"].to_pylist() == [cell.strip('"') for cell in cells]
+        return
+    with pytest.warns(Remark, match="commas in 'v'"):
+        assert read_table(path)["v"].to_pylist() == numbers
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        ([*map(str, range(12)), "k.A.", "k.A."], [*range(12), None, None]),
+        (["1,5", "2", "-"], [1.5, 2.0, None]),
+        (["1", "2", "other"], None),  # codes of categories
+        ([*map(str, range(12)), "-", "k.A."], None),  # two texts are categories
+        ([*map(str, range(12)), "12+"], None),  # a number of a kind
+    ],
+)
+def test_a_text_for_missing_cells_among_numbers(write, cells, numbers) -> None:
+    path = write("t.csv", "v;w\n" + "".join(f"{cell};x\n" for cell in cells))
+    if numbers is None:
+        assert read_table(path)["v"].to_pylist() == cells
+        return
+    with pytest.warns(Remark) as told:
+        assert read_table(path)["v"].to_pylist() == numbers
+    assert "was read as missing" in str(told[0].message)
+    assert read_table(path, as_is=["v"])["v"].to_pylist() == cells
+
+
+def test_known_numbers_in_a_table_of_one_row(write) -> None:
+    path = write("t.csv", "v;u;w\nk.A.;1.597,00;x\n")
+    with pytest.warns(Remark):
+        table = read_table(path, numbers=["v", "u"])
+    assert table.to_pydict() == {"v": [None], "u": [1597.0], "w": ["x"]}
+
+
+def test_the_target_is_never_taken_for_numbers(cli, write, tmp_path) -> None:
+    rows = "".join(f"{i % 12};{'k.A.' if i % 12 == 11 else i % 12}\n" for i in range(60))
+    path, model = write("t.csv", "x;y\n" + rows), tmp_path / "m.suffice"
+    assert cli("fit", path, "--target", "y", "--model", "full", "-o", model).status == 0
+    assert "12 classes" in cli("update", model, path, "--target", "y").err
+
+
+def test_dates_as_text_are_remarked(cli, write, tmp_path) -> None:
+    rows = "".join(f"{1 + i % 28:02d}.03.2021;{i % 7};{'ab'[i % 2]}\n" for i in range(40))
+    done = cli("fit", write("t.csv", "seen on;x;y\n" + rows), "--target", "y", "-o", tmp_path / "m.suffice")
+    assert done.status == 0
+    assert "--drop 'seen on'" in done.err
+
+
+def test_notes_are_printed_unless_quiet(cli, write, tmp_path) -> None:
+    rows = "".join(f"{i % 7},5;{'ab'[i % 2]}\n" for i in range(40))
+    path = write("t.csv", "x;y\n" + rows)
+    loud = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice")
+    assert "Note: t.csv: commas in 'x' were read as decimal points." in loud.err.splitlines()
+    quiet = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice", "--quiet")
+    assert quiet == (0, "", "")
+    assert "commas" in cli("predict", tmp_path / "m.suffice", path).err
+
+
+@pytest.mark.parametrize("model", ["auto", "nb", "full"])
+def test_a_column_without_values_is_left_out(cli, write, tmp_path, model) -> None:
+    rows = "".join(f"{i % 7},,{'ab'[i % 2]}\n" for i in range(40))
+    path = write("t.csv", "x,e,y\n" + rows)
+    done = cli("fit", path, "--target", "y", "--model", model, "-o", tmp_path / "m.suffice")
+    assert done.status == 0
+    assert "'e' has no value in any row and cannot be used." in done.err.splitlines()
+    later = write("later.csv", "x,e,y\n1,5,a\n")
+    assert cli("predict", tmp_path / "m.suffice", later).status == 0
+    assert cli("update", tmp_path / "m.suffice", later, "--target", "y").status == 0
+
+
+@pytest.mark.parametrize(("numbers", "told"), [(range(100, 140), True), ([0, *range(39)], False)])
+def test_a_column_that_counts_the_rows_is_remarked(cli, write, tmp_path, numbers, told) -> None:
+    rows = "".join(f"{n},{i % 7},{'ab'[i % 2]}\n" for i, n in enumerate(numbers))
+    path = write("t.csv", "case no,x,y\n" + rows)
+    done = cli("fit", path, "--target", "y", "--model", "full", "-o", tmp_path / "m.suffice")
+    assert ("--drop 'case no'" in done.err) is told
