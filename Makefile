@@ -17,7 +17,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines export arrays check types format bench accuracy examples docs dist lock clean
+.PHONY: help demo test oldest engines browser export arrays check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -41,6 +41,12 @@ engines: export SUFFICE_CLUSTERS := 1
 engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark and Java
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || { echo "Spark needs Java 17. Next: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/clusters
+
+browser: export OPENBLAS_NUM_THREADS := 1
+browser: export SUFFICE_BROWSER := 1
+browser: $(VENV)/.test $(VENV)/.browser ## Try the web page of a model in Chromium
+	@command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { echo "The page is tried in Chromium. Next: install it (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; }
+	$(PY) -m pytest -q -p no:randomly tests/browser
 
 export: export OPENBLAS_NUM_THREADS := 1
 export: export SUFFICE_POSTGRES := 1

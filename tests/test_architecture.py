@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
     # the page is made of pictures and of what any fitted model answers; it knows no estimator by name
-    "report": LEAVES | {"plots"},
+    "report": LEAVES | {"plots", "export"},
     # row 8
     "estimators": ROW_7 | {"report"},
     # scikit-learn's names for what the estimators do
