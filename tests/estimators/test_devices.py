@@ -319,7 +319,7 @@ def test_the_example_of_the_documents_runs(tmp_path, monkeypatch, rng):
     torch.save(y, "labels.pt")
     there = {}
     with config_context():
-        exec(code if torch.cuda.is_available() else code.replace(".cuda()", ""), there)  # noqa: S102
+        exec(code if torch.cuda.is_available() else code.replace(".cuda()", ""), there)
         found = there["model"].predict_proba(X)
     assert isinstance(found, torch.Tensor)
     want = GaussianDiscriminant(shared=True, shrinkage="oas").fit(X.numpy(), y.numpy()).predict_proba(X.numpy())
