@@ -113,7 +113,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 		--group accuracy -o requirements/accuracy.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group examples -o requirements/examples.txt
-	$(LOCK) --resolution lowest-direct --extra report --extra sql --extra onnx --extra array --group test --group oldest \
+	$(LOCK) --resolution lowest-direct --extra report --extra sql --extra onnx --group core --group oldest \
 		-o requirements/oldest.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 

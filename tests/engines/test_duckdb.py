@@ -27,8 +27,12 @@ def table(rng):
     )
 
 
+OPEN = []  # a relation of DuckDB 1.4 does not keep its connection
+
+
 def relation(table):
     connection = duckdb.connect()
+    OPEN[:] = [connection]
     connection.register("trees", table)
     return connection.sql("select * from trees")
 

@@ -211,12 +211,15 @@ def _write_ipc(table: Any, file: IO[bytes]) -> None:
 
 
 def write_csv(table: Any, file: IO[bytes], separator: str = ",") -> None:
-    """Write a table as CSV, with quotes only where some cell needs them."""
+    """Write a table as CSV, with quotes about text and names if any of them needs quotes."""
     from pyarrow import csv as arrow_csv
 
     table = _plain_columns(table)
-    style = "needed" if _needs_quotes(table, separator) else "none"
-    options = arrow_csv.WriteOptions(delimiter=separator, quoting_style=style, quoting_header=style)
+    quotes = _needs_quotes(table, separator)
+    names = [f'"{name.replace(chr(34), chr(34) * 2)}"' if quotes else name for name in table.column_names]
+    file.write((separator.join(names) + "\n").encode())  # Arrow before release 22 would always quote them
+    style = "needed" if quotes else "none"
+    options = arrow_csv.WriteOptions(delimiter=separator, quoting_style=style, include_header=False)
     with arrow_csv.CSVWriter(file, table.schema, write_options=options) as writer:
         for start in range(0, table.num_rows, CSV_CHUNK):
             writer.write_table(table.slice(start, CSV_CHUNK))

@@ -110,7 +110,10 @@ def _weight(name: str | None) -> str:
 
 def _rows(source: Source, query: str) -> list[Any]:
     name = f"suffice_{uuid4().hex}"  # a table of the connection would come before the relation
-    found: list[Any] = source.relation.query(name, query.format(rows=name)).fetchall()
+    try:
+        found: list[Any] = source.relation.query(name, query.format(rows=name)).fetchall()
+    finally:
+        source.relation.query(name, f"DROP VIEW IF EXISTS {name}")  # DuckDB 1.4 leaves it behind
     return found
 
 

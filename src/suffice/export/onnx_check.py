@@ -84,6 +84,6 @@ def _run(model: bytes, feed: dict[str, Any]) -> Any:
         return session.run(None, feed)
     except Exception as error:  # its exceptions have no common base
         raise ExportError(
-            f"onnxruntime {onnxruntime.__version__} cannot run this file: {error}. Next: upgrade onnxruntime (1.20 or "
+            f"onnxruntime {onnxruntime.__version__} cannot run this file: {error}. Next: upgrade onnxruntime (1.21 or "
             "newer is needed), or leave the check out (check=False)."
         ) from error

@@ -53,10 +53,10 @@ def _patched(
     def body(index: Value) -> Value:
         cells = g.take(own, index)
         first = g.squeeze(g.cut(cells, 1, 0, 1), 1)
-        return score(Tiles(cells, g.cast(g.op("Not", g.op("IsNaN", first)))))
+        found = score(Tiles(cells, g.cast(g.op("Not", g.op("IsNaN", first)))))
+        return g.reshape(found, -1, g.size(scores, 1))
 
-    found = g.scan(body, tiles)
-    flat = g.reshape(found, -1, g.size(scores, 1))
+    flat = g.reshape(g.scan(body, tiles), -1, g.size(scores, 1))
     sorted_scores = g.op("CastLike", g.take(flat, place), scores)
     return g.op("ScatterND", scores, g.unsqueeze(g.take(rows, order), 1), sorted_scores)
 

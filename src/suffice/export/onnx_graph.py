@@ -93,7 +93,8 @@ class Graph:
         """Return all outputs of a new node."""
         names = ["" if item is None else self.value(item).name for item in inputs]
         made = [self._fresh() for _ in range(outputs)]
-        node = helper.make_node(kind, names, [v.name for v in made], domain=domain, **attributes)
+        # onnxruntime before 1.22 names what it makes of nodes after them, and cannot tell two without names apart
+        node = helper.make_node(kind, names, [v.name for v in made], made[0].name, domain=domain, **attributes)
         self._scopes[-1].append(node)
         return made
 
@@ -145,7 +146,10 @@ class Graph:
         return self.op("If", condition, then_branch=self._body(then), else_branch=self._body(other))
 
     def scan(self, body: Callable[..., Value], *sequences: Value) -> Value:
-        """Return body(…) of each entry of the sequences' first axes, stacked along a new first axis."""
+        """Return body(…) of each entry of the sequences' first axes, stacked along a new first axis.
+
+        onnxruntime before 1.24 must see how many axes the body's value has: let it end in a `reshape`.
+        """
         entries = [self._fresh() for _ in sequences]
         graph = self._body(lambda: body(*entries), entries)
         return self.op("Scan", *sequences, body=graph, num_scan_inputs=len(sequences))
@@ -160,7 +164,8 @@ class Graph:
         def chunked() -> Value:
             chunks = self.op("Div", n + (rows - 1), rows)
             pads = self.join([np.array([0, 0]), self.shape(chunks * rows - n), np.array([0])], 0)
-            found = self.scan(body, self.reshape(self.op("Pad", x, pads), chunks, rows, columns))
+            parts = self.reshape(self.op("Pad", x, pads), chunks, rows, columns)
+            found = self.scan(lambda part: self.reshape(body(part), rows, -1), parts)
             flat = self.reshape(found, chunks * rows, self.size(found, 2))
             return self.op("Slice", flat, np.array([0]), self.shape(n), np.array([0]))
 

@@ -233,9 +233,12 @@ def _marginal_factors(g: Graph, term: Normal, spread: Factors, tiles: Tiles) -> 
             side = g.op("Transpose", z @ loadings, perm=[2, 1, 0])  # (r, t, b)
             augmented = g.join([g.op("Transpose", matrix, perm=[1, 2, 0]), side], 1)
             pivots, sides, factor = eliminate_panel(g, augmented, r, factors=True)
-            y = g.op("Transpose", substitute_back(g, pivots, sides, factor, r), perm=[2, 1, 0])  # (b, t, r)
-            rest = (z - y @ loadings.T) * g.unsqueeze(tiles.observed, 1)
-            distance = g.squares(rest, 2) / floor + g.squares(y, 2)
+            y = substitute_back(g, pivots, sides, factor, r)  # (r, t, b)
+            t, b = g.size(y, 1), g.size(y, 2)
+            # not a product of what is transposed: onnxruntime before 1.25 makes one operator of those that it cannot run
+            fitted = g.op("Transpose", g.reshape(loadings @ g.reshape(y, r, -1), len(loadings), t, b), perm=[2, 1, 0])
+            rest = (z - fitted) * g.unsqueeze(tiles.observed, 1)
+            distance = g.squares(rest, 2) / floor + g.op("Transpose", g.squares(y, 0), perm=[1, 0])
             log_det = log_det + g.unsqueeze(g.sum(g.op("Log", pivots), 0), 1)
         else:
             distance = g.squares(z, 2) / floor
