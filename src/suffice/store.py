@@ -156,7 +156,7 @@ def _member(path: Any, archive: zipfile.ZipFile, name: str, size: int) -> bytes:
         info = archive.getinfo(name)
     except KeyError:
         raise ModelFileError.unreadable(path, f"the part {name!r} is missing") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size or info.compress_size != info.file_size:
         raise ModelFileError.unreadable(path, f"the part {name!r} claims a size its file does not have")
     return archive.read(info)
 

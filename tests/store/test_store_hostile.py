@@ -187,12 +187,14 @@ def test_no_memory_is_spent_on_a_bomb(gaussian):
         tracemalloc.stop()
 
 
-def test_a_part_cannot_claim_more_than_its_file(gaussian):
+@pytest.mark.parametrize("sizes", [(20, 24), (20,), (24,)], ids=["both", "stored", "unpacked"])
+def test_a_part_cannot_claim_more_than_its_file(gaussian, sizes):
     """The directory says a gigabyte follows where there are a few bytes; none of it may be set aside."""
     gaussian.pack()
     data = bytearray(gaussian.path.read_bytes())
     entry = data.rindex(b"PK\x01\x02", 0, data.rindex(b"weight.npy"))
-    data[entry + 20 : entry + 28] = (1 << 30).to_bytes(4, "little") * 2
+    for size in sizes:
+        data[entry + size : entry + size + 4] = (1 << 30).to_bytes(4, "little")
     gaussian.path.write_bytes(bytes(data))
     tracemalloc.start()
     try:
