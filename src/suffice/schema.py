@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 
-from .errors import SchemaError
+from .errors import SchemaError, quoted, shown
 
 Name = str | int
 Level = str | int | float | bool
@@ -68,7 +68,7 @@ class Schema:
         unknown = [n for n in names if n not in index and not (isinstance(n, int) and 0 <= n < len(self))]
         if unknown:
             raise SchemaError(
-                f"There is no column {unknown[0]!r}; the table has {', '.join(map(repr, self.names))}. "
+                f"There is no column {shown(unknown[0])}; the table has {quoted(self.names)}. "
                 "Next: correct the name."
             )
         return tuple(index[n] if n in index else int(n) for n in names)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..errors import DataError, SchemaError
+from ..errors import DataError, SchemaError, shown
 from ..schema import Column, Kind, Level, Schema
 from .categories import factorize, factorize_integers
 from .cells import as_float, check_finite, object_kind
@@ -71,7 +71,8 @@ def _refuse_ragged(X: Any) -> None:
 
 def _check_array(values: Any) -> Any:
     if values.ndim == 0:
-        raise DataError(f"Expected 2D array, got scalar array instead: {values!r}. Next: pass rows and columns.")
+        what = f"{type(values.item()).__name__} {shown(values.item())}"
+        raise DataError(f"Expected 2D array, got scalar array instead: {what}. Next: pass rows and columns.")
     if values.ndim != 2:
         raise DataError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "
