@@ -1,0 +1,107 @@
+"""CSV files of any bytes: a model or one line of complaint, never a traceback, an unexpected error or a warning.
+
+`SUFFICE_TABLES=2000` tries that many files.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+TRIES = int(os.environ.get("SUFFICE_TABLES", "0"))
+LONGEST = 2000
+
+MARKS = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b'"', b'""', b"'", b",", b";", b"\t", b"|", b"\r", b"\r\n", b"\n", b"\n\n", b"\x1a", b"\xff",
+         b"\xc3", b"\xa0", b"#", b"\\", b"\x85", b"=1+1", b"1e999", b"-inf", b"nan", b"NA", b"1,5", b"1.234,5", b"\xf0\x9f\xa6\x89"]  # fmt: skip
+CELLS = ["", "0", "1", "-2.5", "1e300", "1e-320", "1e999", "inf", "NaN", "NA", "a", "b", "é", "true", "False", "0x10", "1_000", "007", "2020-01-01", "12:30", '"', '"a,b"',
+         '"a\nb"', "a" * 5000, "9" * 400, "=1+1", "@cmd", "<b>", "'; DROP TABLE t; --", "\0", "-", "+", "1,5", "1 000", "$5", "50%", "NULL"]  # fmt: skip
+NAMES = ["x", "y", "", "y", "a b", "é", '"x\ny"', "=1+1", "<script>", "a" * 3000, "0", "label", "p_a", "log_density", "'; --", "NA"]
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> bytes:
+    """Lines of odd cells, some torn, with some bytes changed."""
+    d = draw(st.integers(1, 4))
+    names = [*draw(st.lists(st.sampled_from(NAMES), min_size=d, max_size=d)), "y"]
+    mark = draw(st.sampled_from([",", ",", ",", ";", "\t", "|"]))
+    lines = [mark.join(names)]
+    pool = draw(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4)) + ["1", "2"]
+    for _ in range(draw(st.integers(0, 12))):
+        cells = [draw(st.sampled_from(pool)) for _ in range(d)]
+        lines.append(mark.join([*cells, draw(st.sampled_from(["a", "b", "b", ""]))]))
+    data = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"])).join(lines).encode(
+        draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig", "utf-16-le"])), "replace"
+    )
+    for _ in range(draw(st.sampled_from([0, 0, 1, 3]))):
+        at = draw(st.integers(0, len(data)))
+        data = data[:at] + draw(st.sampled_from(MARKS) | st.binary(max_size=3)) + data[at:]
+    return data[: draw(st.integers(0, len(data)))] if draw(st.sampled_from([False] * 5 + [True])) else data
+
+
+FILES = grids() | grids() | grids() | st.binary(max_size=200) | st.lists(st.sampled_from(MARKS), max_size=30).map(b"".join)
+
+
+def acceptable(done, wanted=(0, 1, 2)) -> None:
+    assert done.status in wanted, done.err
+    assert "Traceback" not in done.err
+    assert "unexpected error" not in done.err, done.err
+    assert "RuntimeWarning" not in done.err
+    assert "encountered in" not in done.err, done.err  # NumPy's warnings of overflow and the like
+    if done.status:
+        assert done.out == ""
+        said = [line for line in done.err.splitlines() if line.startswith("suffice: ")]
+        assert len(said) == 1, done.err
+        assert said[0] == done.err.splitlines()[-1]
+        assert len(said[0]) < LONGEST, len(said[0])
+        assert "Next: " in said[0], said[0]
+
+
+def question(cli, data: bytes, folder) -> None:
+    """Fit on the bytes and, if there is a model, ask it about the same file."""
+    table, model = folder / "t.csv", folder / "m.suffice"
+    table.write_bytes(data)
+    model.unlink(missing_ok=True)
+    done = cli("fit", table, "--target", "y", "--model", "nb", "-o", model)
+    acceptable(done)
+    assert model.exists() == (done.status == 0)
+    if not done.status:
+        for words in (["predict", model, table, "-o", folder / "o.csv"], ["show", model], ["impute", model, table, "-o", folder / "i.csv"]):
+            acceptable(cli(*words))
+
+
+def test_any_bytes(cli, tmp_path) -> None:
+    @settings(
+        max_examples=TRIES or 40,
+        deadline=None,
+        derandomize=not TRIES,
+        database=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(FILES)
+    def run(data: bytes) -> None:
+        question(cli, data, tmp_path)
+
+    run()
+
+
+@pytest.mark.parametrize("columns", [10_000])
+def test_ten_thousand_columns(cli, tmp_path, columns) -> None:
+    names = ",".join(f"c{j}" for j in range(columns))
+    rows = "\n".join(",".join([str((i * 7 + 3) % 5)] * columns) + "," + "ab"[i % 2] for i in range(4))
+    table = tmp_path / "wide.csv"
+    table.write_text(f"{names},y\n{rows}\n")
+    acceptable(cli("fit", table, "--target", "y", "--model", "diagonal", "-o", tmp_path / "m.suffice"), [0])
+    table.write_text(f"{names},y\n{rows.replace('0', 'u')}\n")
+    done = cli("fit", table, "--target", "z", "-o", tmp_path / "m.suffice")
+    acceptable(done, [1])
+
+
+def test_a_cell_of_ten_million_characters(cli, tmp_path) -> None:
+    table = tmp_path / "long.csv"
+    table.write_text("x,y\n" + "a" * 10_000_000 + ",a\nb,b\n")
+    acceptable(cli("fit", table, "--target", "y", "--model", "nb", "-o", tmp_path / "m.suffice"))
+    table.write_text("a" * 10_000_000 + ",y\n1,a\n2,b\n")
+    acceptable(cli("fit", table, "--target", "z", "--model", "nb", "-o", tmp_path / "m.suffice"), [1])
