@@ -97,20 +97,26 @@ if kind == "update":
             print(*row, label, sep=",", file=file)
     import suffice.cli.app
 pick = random.Random(kind)
+
+def stamp():
+    found = os.stat(path)  # a new file may get the number of one that is gone
+    return found.st_ino, found.st_mtime_ns
+
+
 saved = 0
 for number in range(kills):
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         {"save": save_for_ever, "update": update_for_ever, "predict": predict_for_ever}[kind]()
-    before = os.stat(path).st_ino
+    before = stamp()
     deadline = time.monotonic() + 30
-    while os.stat(path).st_ino == before and time.monotonic() < deadline:
+    while stamp() == before and time.monotonic() < deadline:
         time.sleep(0.001)
     time.sleep(pick.random() * 0.05)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    saved += os.stat(path).st_ino != before
+    saved += stamp() != before
     if kind == "predict":
         answers = pq.read_table(path)["log_density"].to_numpy()
         assert any(np.allclose(answers, model.score_samples(table), rtol=1e-9) for model in models)
