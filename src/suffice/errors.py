@@ -73,6 +73,14 @@ class SchemaError(SufficeError):
         )
 
     @classmethod
+    def not_unicode(cls, column: object, text: str) -> SchemaError:
+        """Refuse text with half a surrogate pair, which bytes of another encoding are read as."""
+        return cls(
+            f"Column {column!r} has the text {shown(text)}, which is not valid Unicode. Next: read the table with the "
+            "encoding it was written in."
+        )
+
+    @classmethod
     def mixed_objects(cls, column: object, types: Iterable[str]) -> SchemaError:
         """Refuse an object column that mixes Python types."""
         return cls(
@@ -105,7 +113,9 @@ class DataError(SufficeError):
     @classmethod
     def in_column(cls, column: object, value: object, rule: str) -> Self:
         """Refuse a value that the family of its column gives no probability."""
-        return cls(f"Column {shown(column)} has the value {value}; {rule}. Next: correct it, or give it another family.")
+        return cls(
+            f"Column {shown(column)} has the value {value}; {rule}. Next: correct it, or give it another family."
+        )
 
     @classmethod
     def overflowing(cls, columns: Sequence[object]) -> DataError:
@@ -113,6 +123,14 @@ class DataError(SufficeError):
         return cls(
             f"The numbers in {quoted(columns)} are beyond 1e150, so that their squares overflow. "
             "Next: express them in larger units."
+        )
+
+    @classmethod
+    def elsewhere(cls, kind: str, device: str) -> DataError:
+        """Refuse an array on a device that may not be computed on."""
+        return cls(
+            f"X is a {kind} on the device {device}, which the CPU cannot read. Next: set SCIPY_ARRAY_API=1 in the "
+            "environment and call sklearn.set_config(array_api_dispatch=True) to compute there, or move X to the CPU."
         )
 
     @classmethod
@@ -317,12 +335,44 @@ class MergeError(SufficeError):
         )
 
     @classmethod
+    def moments_added_up(cls, k: int) -> MergeError:
+        """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
+        return cls(
+            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
+            "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
+            "Next: give the rows of a class one after another (sorted by class), or all rows to fit; or use "
+            'shrinkage="oas", which has no such limit.'
+        )
+
+    @classmethod
     def completed(cls) -> MergeError:
         """Refuse to add rows to statistics whose missing cells were filled in by passes over all rows."""
         return cls(
             "The rows miss cells in too many different patterns to keep statistics of each, so that their cells were "
             "filled in by passes over all of them, and more rows cannot be added exactly. Next: call fit on all rows "
             'together, or use covariance="diagonal" or NaiveBayes, whose models merge whatever is missing.'
+        )
+
+
+class ExportError(SufficeError):
+    """A fitted model cannot be written in another language, or what was written does not answer as the model does."""
+
+    @classmethod
+    def density(cls, kind: str, columns: Sequence[object]) -> ExportError:
+        """Refuse a density that exports have no form for, such as one of a family that users wrote."""
+        where = f" of the columns {quoted(columns)}" if columns else ""
+        return cls(
+            f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
+            "that come with suffice, or score in Python with suffice predict."
+        )
+
+    @classmethod
+    def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
+        """Refuse a query with more covariances than databases can plan."""
+        step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
+        return cls(
+            f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
+            f'{most}. Next: {step}fit with fewer columns, shared=True or covariance="diagonal".'
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._arrays import Array, Codes
+from ._arrays_api import like
 from .densities import Product
 from .schema import Level
 
@@ -23,9 +24,10 @@ class JointModel:
         """Return log π_k + log p(x | k), (n, k) in nats.
 
         `rows` has one entry per block of columns, as the encoder made it. `log_prior` (k,) replaces the model's own.
+        Rows on another device get their answer there.
         """
         scores = self.density.log_density(rows)
-        scores += self.log_prior if log_prior is None else log_prior
+        scores += like(self.log_prior if log_prior is None else log_prior, scores)
         return scores
 
     def limit_log_joint(self, rows: Sequence[Any], chosen: Codes, log_prior: Array) -> tuple[Array, Array]:

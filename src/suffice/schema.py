@@ -68,8 +68,7 @@ class Schema:
         unknown = [n for n in names if n not in index and not (isinstance(n, int) and 0 <= n < len(self))]
         if unknown:
             raise SchemaError(
-                f"There is no column {shown(unknown[0])}; the table has {quoted(self.names)}. "
-                "Next: correct the name."
+                f"There is no column {shown(unknown[0])}; the table has {quoted(self.names)}. Next: correct the name."
             )
         return tuple(index[n] if n in index else int(n) for n in names)
 

@@ -10,7 +10,6 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -19,6 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ._arrays import Array, np
+from ._files import whole_file
 from .errors import ModelFileError
 from .schema import Column, Kind, Schema
 from .stats import (
@@ -91,7 +91,7 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         "statistics": blocks,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    _write_atomically(Path(os.path.realpath(path)), document, members)  # a link keeps its place
+    _write(path, document, members)
 
 
 def _npy(values: Any) -> bytes:
@@ -100,31 +100,12 @@ def _npy(values: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _write_atomically(path: Path, document: dict[str, Any], members: dict[str, bytes]) -> None:
+def _write(path: str | os.PathLike[str], document: dict[str, Any], members: dict[str, bytes]) -> None:
     text = json.dumps(document, allow_nan=False, indent=1).encode()  # ASCII: a name may hold half a surrogate pair
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo("model.json"), text)
-                for name, data in members.items():
-                    archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(path))
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those a new file would get."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo("model.json"), text)
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
 
 
 def read_model(

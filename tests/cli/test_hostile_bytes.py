@@ -18,7 +18,24 @@ MARKS = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b'"', b'""', b"'", b"
          b"\xc3", b"\xa0", b"#", b"\\", b"\x85", b"=1+1", b"1e999", b"-inf", b"nan", b"NA", b"1,5", b"1.234,5", b"\xf0\x9f\xa6\x89"]  # fmt: skip
 CELLS = ["", "0", "1", "-2.5", "1e300", "1e-320", "1e999", "inf", "NaN", "NA", "a", "b", "é", "true", "False", "0x10", "1_000", "007", "2020-01-01", "12:30", '"', '"a,b"',
          '"a\nb"', "a" * 5000, "9" * 400, "=1+1", "@cmd", "<b>", "'; DROP TABLE t; --", "\0", "-", "+", "1,5", "1 000", "$5", "50%", "NULL"]  # fmt: skip
-NAMES = ["x", "y", "", "y", "a b", "é", '"x\ny"', "=1+1", "<script>", "a" * 3000, "0", "label", "p_a", "log_density", "'; --", "NA"]
+NAMES = [
+    "x",
+    "y",
+    "",
+    "y",
+    "a b",
+    "é",
+    '"x\ny"',
+    "=1+1",
+    "<script>",
+    "a" * 3000,
+    "0",
+    "label",
+    "p_a",
+    "log_density",
+    "'; --",
+    "NA",
+]
 
 
 @st.composite
@@ -32,8 +49,12 @@ def grids(draw: st.DrawFn) -> bytes:
     for _ in range(draw(st.integers(0, 12))):
         cells = [draw(st.sampled_from(pool)) for _ in range(d)]
         lines.append(mark.join([*cells, draw(st.sampled_from(["a", "b", "b", ""]))]))
-    data = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"])).join(lines).encode(
-        draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig", "utf-16-le"])), "replace"
+    data = (
+        draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
+        .join(lines)
+        .encode(
+            draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig", "utf-16-le"])), "replace"
+        )
     )
     for _ in range(draw(st.sampled_from([0, 0, 1, 3]))):
         at = draw(st.integers(0, len(data)))
@@ -41,7 +62,9 @@ def grids(draw: st.DrawFn) -> bytes:
     return data[: draw(st.integers(0, len(data)))] if draw(st.sampled_from([False] * 5 + [True])) else data
 
 
-FILES = grids() | grids() | grids() | st.binary(max_size=200) | st.lists(st.sampled_from(MARKS), max_size=30).map(b"".join)
+FILES = (
+    grids() | grids() | grids() | st.binary(max_size=200) | st.lists(st.sampled_from(MARKS), max_size=30).map(b"".join)
+)
 
 
 def acceptable(done, wanted=(0, 1, 2)) -> None:
@@ -68,7 +91,11 @@ def question(cli, data: bytes, folder) -> None:
     acceptable(done)
     assert model.exists() == (done.status == 0)
     if not done.status:
-        for words in (["predict", model, table, "-o", folder / "o.csv"], ["show", model], ["impute", model, table, "-o", folder / "i.csv"]):
+        for words in (
+            ["predict", model, table, "-o", folder / "o.csv"],
+            ["show", model],
+            ["impute", model, table, "-o", folder / "i.csv"],
+        ):
             acceptable(cli(*words))
 
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -59,3 +60,25 @@ def test_refusals(cli, trees, tmp_path):
     differs = cli(*fit, "--target", "kind")
     assert (differs.status, "3.parquet' has no column 'leaf'" in differs.complaint) == (1, True)
     assert not (tmp_path / "m").exists()
+
+
+def test_sets_adapted_priors_and_mixtures_in_parts(cli, trees, tmp_path):
+    """Answers from parts are those of the file in memory, which only a CSV is read into."""
+    arrow_csv.write_csv(trees, tmp_path / "all.csv")
+    fit = cli("fit", tmp_path / "parts", "--target", "kind", "-o", tmp_path / "m.suffice", "--model", "nb")
+    assert fit.status == 0
+    for told in (("--set", "0.2"), ("--priors", "adapt", "--reject", "0.3")):
+        parts = cli("predict", tmp_path / "m.suffice", tmp_path / "parts", "-o", tmp_path / "p.parquet", *told)
+        whole = cli("predict", tmp_path / "m.suffice", tmp_path / "all.csv", "-o", tmp_path / "w.parquet", *told)
+        assert (parts.status, whole.status) == (0, 0)
+        found, expected = pq.read_table(tmp_path / "p.parquet"), pq.read_table(tmp_path / "w.parquet")
+        assert found.column_names == expected.column_names
+        np.testing.assert_allclose(found["p_elm"].to_numpy(), expected["p_elm"].to_numpy(), rtol=1e-9)
+        for name in ("label", "in_ash", "in_elm"):
+            if name in expected.column_names:
+                assert found[name].to_pylist() == expected[name].to_pylist()
+    said = [run.err.split("estimated from")[1].split(":")[1].split(".\n")[0] for run in (parts, whole)]
+    assert said[0] == said[1]
+    told = ("--target", "kind", "--model", "mixture", "--components", "2", "-o", tmp_path / "x.suffice")
+    assert cli("fit", tmp_path / "parts", *told).status == 0
+    assert load(tmp_path / "x.suffice").n_components_.tolist() == [2, 2]

@@ -36,3 +36,17 @@ def test_report_of_the_automatic_classifier(cli, tmp_path, rng):
     done = cli("report", tmp_path / "model.suffice", "--json")
     assert done.status == 0, done.err
     assert json.loads(done.out)["members"]
+
+
+def test_report_of_a_table(cli, model, tmp_path):
+    from suffice.datasets import penguins_path
+
+    done = cli("report", model, penguins_path(), "-o", tmp_path / "page.html")
+    assert (done.status, done.out) == (0, "")
+    assert "True classes are in column 'species'" in done.err
+    assert "What it says of penguins.csv" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    done = cli("report", model, penguins_path(), "--json", "--target", "species")
+    answers = json.loads(done.out)["answers"]
+    assert answers["rows"] == answers["labelled"] == 344
+    assert sum(own["predicted"] for own in answers["classes"]) == 344
+    assert "'kind'" in cli("report", model, penguins_path(), "--target", "kind").complaint

@@ -1,8 +1,13 @@
 """Tests that start clusters: `make engines` installs what they need and sets SUFFICE_CLUSTERS, else they may skip."""
 
 import os
+import sys
+from pathlib import Path
 
 import pytest
+
+HERE = str(Path(__file__).parent)
+sys.path.insert(0, HERE)  # workers import by name what stands here, and so do the tests
 
 
 @pytest.fixture
@@ -17,3 +22,15 @@ def needs():
                 pytest.importorskip(package)
 
     return check
+
+
+@pytest.fixture(scope="session")
+def worker_path():
+    """Let the processes of clusters import what stands beside the tests."""
+    before = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = HERE if before is None else HERE + os.pathsep + before
+    yield
+    if before is None:
+        del os.environ["PYTHONPATH"]
+    else:
+        os.environ["PYTHONPATH"] = before

@@ -2,14 +2,17 @@
 
 import os
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from mortal import MortalGaussian, MortalMixture
 
-from suffice import GenerativeClassifier, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.errors import DataError, SourceError
+from suffice.stats import CompletedStats
 
 pytestmark = pytest.mark.filterwarnings("default")  # clusters warn of ports, sockets and versions
 COLUMNS = ["x0", "x1", "colour"]
@@ -33,7 +36,7 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def client():
+def client(worker_path):
     distributed = pytest.importorskip("distributed")
     with (
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
@@ -43,10 +46,11 @@ def client():
 
 
 @pytest.fixture(scope="module")
-def session():
+def session(worker_path):
     sql = pytest.importorskip("pyspark.sql")
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = sql.SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+    builder = sql.SparkSession.builder.master("local[2, 3]")  # a task may fail twice
+    builder = builder.config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
     own = builder.getOrCreate()
     yield own
@@ -54,7 +58,8 @@ def session():
 
 
 def bits(model):
-    arrays = [stats.arrays()[0] for stats in model.statistics_.blocks] + [model.statistics_.sample.arrays()[0]]
+    arrays = [stats.arrays()[0] for stats in model.statistics_.blocks]
+    arrays += [model.statistics_.sample.arrays()[0]] if model.statistics_.sample is not None else []
     return [(name, np.asarray(values).tobytes()) for own in arrays for name, values in sorted(own.items())]
 
 
@@ -74,7 +79,7 @@ def assert_same_model(frame, folder, engine="auto"):
     local = NaiveBayes().fit_table(folder, "kind")
     other = NaiveBayes().fit_table(frame, "kind", engine=engine)
     rows = pq.read_table(folder).select(COLUMNS)
-    np.testing.assert_allclose(other.predict_log_proba(rows), local.predict_log_proba(rows), atol=1e-11)
+    np.testing.assert_allclose(other.predict_log_proba(rows), local.predict_log_proba(rows), atol=1e-12, rtol=1e-12)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -95,7 +100,7 @@ def test_dask_by_address_its_frames_and_refusals(folder, needs, request):
     with pytest.raises(SourceError, match="a cluster needs files"):
         NaiveBayes().fit_table(pq.read_table(folder), "kind", engine=client)
     with pytest.raises(DataError, match=r"row group \d+: 'x0' has no label"):
-        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=client)
+        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=client, unlabelled="error")
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
@@ -109,4 +114,68 @@ def test_spark_frames(folder, needs, request):
     session = request.getfixturevalue("session")
     assert_same_model(session.read.parquet(str(folder)), folder)
     with pytest.raises(DataError, match=r"row group \d+: 'x0' has no label"):
-        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=session)
+        NaiveBayes().fit_table(folder, "x0", columns=["x1"], engine=session, unlabelled="error")
+
+
+# --- several passes, and workers that die ----------------------------------------------------------------------------
+
+SEVERAL = {
+    "mixture": (lambda: MixtureDiscriminant(2, shared=True, max_iter=4, random_state=0), None),
+    "patterns": (GaussianDiscriminant, "patterns"),
+    "unlabelled": (NaiveBayes, "unlabelled"),
+}
+
+
+def assert_same_passes(kind, folder, tmp_path, engine, monkeypatch):
+    make, special = SEVERAL[kind]
+    if special == "unlabelled":
+        table = pq.read_table(folder)
+        some = pa.array(np.asarray(table["kind"]), mask=np.arange(len(table)) % 3 == 0)
+        folder = tmp_path / "some"
+        folder.mkdir()
+        for number in range(2):
+            part = table.set_column(3, "kind", some).slice(500 * number, 500)
+            pq.write_table(part, folder / f"{number}.parquet", row_group_size=50)
+    told = {"target": "kind", "columns": ["x0", "x1"]}
+    if special == "patterns":
+        monkeypatch.setattr("suffice.stats.patterns.MAX_CELLS", 1)  # here; workers meet it when states are merged
+    local = make().fit_table(folder, **told)
+    assert bits(make().fit_table(folder, engine=engine, **told)) == bits(local)
+    assert special != "patterns" or isinstance(local.statistics_.blocks[0], CompletedStats)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SEVERAL if kind != "patterns"])
+def test_passes_by_dask(kind, folder, tmp_path, needs, request, monkeypatch):
+    needs("distributed")
+    assert_same_passes(kind, folder, tmp_path, request.getfixturevalue("client"), monkeypatch)
+
+
+@pytest.mark.parametrize("kind", SEVERAL)
+def test_passes_by_spark(kind, folder, tmp_path, needs, request, monkeypatch):
+    needs("pyspark", "pandas")
+    assert_same_passes(kind, folder, tmp_path, request.getfixturevalue("session"), monkeypatch)
+
+
+@pytest.mark.parametrize("engine", ["client", "session"])
+@pytest.mark.parametrize("mortal", [MortalGaussian, MortalMixture])
+def test_a_worker_that_is_killed_changes_nothing(engine, mortal, folder, tmp_path, needs, request):
+    needs("distributed" if engine == "client" else "pyspark")
+    marker = tmp_path / "killed"
+    told = {"target": "kind", "columns": ["x0", "x1"]}
+    model = mortal(marker=str(marker)).fit_table(folder, engine=request.getfixturevalue(engine), **told)
+    assert int(marker.read_text()) != os.getpid()  # a worker died
+    plain = GaussianDiscriminant()
+    if mortal is MortalMixture:
+        plain = MixtureDiscriminant(2, shared=True, max_iter=4, random_state=0)
+    assert bits(model) == bits(plain.fit_table(folder, **told))
+
+
+def test_errors_of_workers_name_the_place(folder, tmp_path, needs, request):
+    needs("distributed", "pyspark")
+    table = pq.read_table(folder)
+    path = tmp_path / "t.parquet"
+    pq.write_table(table.set_column(1, "x1", pa.array([*np.zeros(990), *np.full(10, np.inf)])), path, row_group_size=50)
+    for engine in ("client", "session"):
+        with pytest.raises(DataError, match=r"t\.parquet', row group 19: .*infinity in column 'x1'"):
+            NaiveBayes().fit_table(path, "kind", engine=request.getfixturevalue(engine))
+        assert Path(path).exists()

@@ -250,7 +250,7 @@ def test_answers_are_those_of_the_parent(kind):
         (LinearDiscriminantAnalysis(n_components=3), SettingError, "n_components"),
         (LinearDiscriminantAnalysis(priors=[0.5, 0.5]), SettingError, "Number of priors"),
         (QuadraticDiscriminantAnalysis(solver="lsqr"), SettingError, "'svd', 'eigen'"),
-        (QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=object()), AttributeError, "fit"),
+        (QuadraticDiscriminantAnalysis(solver="eigen", covariance_estimator=3), AttributeError, "fit"),
         (GaussianNB(priors=[0.5, 0.2, 0.2]), SettingError, "sum of the priors"),
         (BernoulliNB(binarize=-1.0), SettingError, "binarize"),
         (MultinomialNB(alpha=-1.0), SettingError, "alpha"),

@@ -157,7 +157,7 @@ def test_expected_statistics_are_conditional_moments(rng):
         row,
         np.array([[2.0]]),
         Gaussian(mean[None], Full.factor(sigma[None]), (0, 1)),
-        GaussianFamily(structure=Full)._form,
+        GaussianFamily(structure=Full).form,
     )
     np.testing.assert_allclose(stats.mean, [[3.0, -1.0 + 0.3 * 2.0]])
     np.testing.assert_allclose(stats.scatter.values, [[[0.0, 0.0], [0.0, 2.0 * (1.0 - 0.18)]]], atol=1e-12)

@@ -67,7 +67,7 @@ def test_sums_add_over_batches(table, rng, shared):
     sums = [sweep.sweep(X[own], codes[own], None, units, start) for own in parts]
     total = sums[0]
     for part in sums[1:]:
-        total = total.add(part)
+        total = total.merge(part)
     whole = sweep.sweep(X, codes, None, units, start)
     for name in Moments.__dataclass_fields__:
         assert_allclose(getattr(total, name), getattr(whole, name), rtol=1e-12, atol=1e-12)

@@ -75,7 +75,9 @@ MISSING = {"nan": float("nan"), "none": None, "na": pd.NA, "nat": pd.NaT}
 def pandas_column(draw, kind, cells):
     """A pandas series, and the cells that it holds after its type has rounded them."""
     if kind == "number":
-        dtype = draw(st.sampled_from(["float64", "float64", "float32", "Float64", "object", "decimal", "double[pyarrow]"]))
+        dtype = draw(
+            st.sampled_from(["float64", "float64", "float32", "Float64", "object", "decimal", "double[pyarrow]"])
+        )
         if dtype == "float32":
             with np.errstate(all="ignore"):
                 cells = [None if cell is None else float(np.float32(cell)) for cell in cells]
@@ -156,7 +158,9 @@ def cases(draw, numbers=False):
     n, d = draw(st.sampled_from([0, 1, 2, 3, 6, 9, 14, 14])), draw(st.sampled_from([0, 1, 1, 2, 2, 3, 4]))
     made = [draw(columns(n, numbers)) for _ in range(d)]
     container = draw(st.sampled_from(["numpy", "lists", "pandas", "pandas", "polars", "arrow", "masked"]))
-    names = draw(st.lists(st.sampled_from(NAMES), min_size=d, max_size=d, unique=draw(st.sampled_from([True] * 9 + [False]))))
+    names = draw(
+        st.lists(st.sampled_from(NAMES), min_size=d, max_size=d, unique=draw(st.sampled_from([True] * 9 + [False])))
+    )
     clean = all(not isinstance(cell, str) or "\ud800" not in cell for _, cells in made for cell in cells)
     if container in ("polars", "arrow") and not (clean and all("\ud800" not in name for name in names)):
         container = "pandas"
@@ -218,15 +222,33 @@ def odd_tables(draw):
     n = draw(st.sampled_from([1, 2, 4, 8]))
     y = [draw(st.sampled_from("ab")) if draw(st.booleans()) else "ab"[i % 2] for i in range(n)]
     pool = draw(st.lists(st.sampled_from(ODD_CELLS), min_size=1, max_size=3))
-    form = draw(st.sampled_from(["objects", "lists", "pandas", "polars", "arrow", "structured", "sparse", "typed", "thing"]))
+    form = draw(
+        st.sampled_from(["objects", "lists", "pandas", "polars", "arrow", "structured", "sparse", "typed", "thing"])
+    )
     cells = [[draw(st.sampled_from(pool)) for _ in range(2)] for _ in range(n)]
     if form == "thing":
         table = draw(st.sampled_from([None, 1, "table", b"", {}, {"x": [1] * n}, {"x": np.arange(5000.0)}, set(), iter([]), len, [[]], [[[1]]], [1, [2]], "x" * 9000, object(), range(3), [None], [{"a": 1}] * n, np.array(3), np.zeros((2, 2, 2)), np.zeros((n, 2), complex), np.zeros((n, 2), "M8[s]"), np.array([["a"] * 2] * n, "S"), np.zeros((n, 2), np.float16), np.zeros((n, 2), np.longdouble), np.zeros((n, 2), "U0"), np.array([["a", "b"]] * n, np.dtypes.StringDType())]))  # fmt: skip
     elif form == "sparse":
-        values = np.array([[draw(st.sampled_from([0, 0, 1, 2, -1, 0.5, np.nan, np.inf, 1e200, 5e-324])) for _ in range(3)] for _ in range(n)])
+        values = np.array(
+            [
+                [draw(st.sampled_from([0, 0, 1, 2, -1, 0.5, np.nan, np.inf, 1e200, 5e-324])) for _ in range(3)]
+                for _ in range(n)
+            ]
+        )
         with np.errstate(all="ignore"):
             values = values.astype(draw(st.sampled_from(["f8", "f4", "i8", "?", "u1", "c16"])))
-        table = draw(st.sampled_from([sparse.csr_matrix, sparse.csc_array, sparse.coo_array, sparse.lil_array, sparse.dok_array, sparse.dia_array]))(values)
+        table = draw(
+            st.sampled_from(
+                [
+                    sparse.csr_matrix,
+                    sparse.csc_array,
+                    sparse.coo_array,
+                    sparse.lil_array,
+                    sparse.dok_array,
+                    sparse.dia_array,
+                ]
+            )
+        )(values)
     elif form == "structured":
         table = np.zeros(n, dtype=[("a", "f8"), ("b", "i4")])
     elif form == "typed":
@@ -242,12 +264,17 @@ def odd_tables(draw):
             table = pd.DataFrame(table)
         elif form in ("polars", "arrow"):
             try:
-                tame = [[1.5 if isinstance(cell, decimal.Decimal) and not cell.is_finite() else cell for cell in row] for row in cells]
+                tame = [
+                    [1.5 if isinstance(cell, decimal.Decimal) and not cell.is_finite() else cell for cell in row]
+                    for row in cells
+                ]
                 columns = {"p": [row[0] for row in tame], "q": [row[1] for row in tame]}
                 table = pl.DataFrame(columns, strict=False) if form == "polars" else pa.table(columns)
             except Exception:  # noqa: BLE001  # it cannot hold them
                 table = cells
-    return Case(table, None, y, f"{form} {type(table).__name__} {str(getattr(table, 'dtype', ''))}\n{cells}\n{table!r:.500}\n{y!r}")
+    return Case(
+        table, None, y, f"{form} {type(table).__name__} {getattr(table, 'dtype', '')!s}\n{cells}\n{table!r:.500}\n{y!r}"
+    )
 
 
 def _typed(draw, n):

@@ -174,6 +174,14 @@ def test_nothing_known_is_the_prior(fitted, penguins):
     assert_allclose(fitted.predict_proba(empty, priors="uniform"), 1 / 3)
 
 
+def test_reasons_add_up_under_priors_that_were_given():
+    model = GenerativeClassifier(priors=[0.5, 0.3, 0.2]).fit(*load_iris(return_X_y=True))
+    rows = np.array([[5.0, 3.0, 1.5, 0.2], [6.0, np.nan, 4.5, 1.5], [np.nan, np.nan, 5.0, np.nan]])
+    odds = model.predict_log_proba(rows) - np.log(model.priors_)
+    found = model.explain(rows).sum(axis=1)
+    assert_allclose(found - found[:, :1], odds - odds[:, :1], atol=1e-9)
+
+
 def test_priors_at_prediction_move_posteriors_by_their_ratio():
     """A class made twice as common has twice the odds, up to the floor of 0.1 rows' worth of prior."""
     X, y = made()

@@ -10,9 +10,9 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 from suffice.engines import files, parts
-from suffice.errors import DataError, MergeError, SettingError, SourceError
+from suffice.errors import DataError, SettingError, SourceError
 
 NUMBERS = ["x0", "x1", "x2"]
 
@@ -44,11 +44,11 @@ def small(monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 100)
 
 
-def assert_same(model, other, rows, atol=1e-11):
+def assert_same(model, other, rows, atol=1e-12):
     assert model.classes_.tolist() == other.classes_.tolist()
     assert model.statistics_.rows == other.statistics_.rows
     np.testing.assert_allclose(model.statistics_.weight, other.statistics_.weight, rtol=1e-13)
-    np.testing.assert_allclose(model.predict_log_proba(rows), other.predict_log_proba(rows), atol=atol)
+    np.testing.assert_allclose(model.predict_log_proba(rows), other.predict_log_proba(rows), atol=atol, rtol=1e-12)
 
 
 def bits(model):
@@ -74,7 +74,7 @@ def test_equals_fit_on_the_whole_table(model, columns, table, path, small):
     weight = whole["copies"].to_numpy()
     fitted = type(model)(**model.get_params()).fit(whole.select(columns), whole["kind"], sample_weight=weight)
     model.fit_table(path, "kind", weight="copies", columns=columns)
-    assert_same(model, fitted, table.select(columns), atol=1e-8 if len(columns) == 5 else 1e-11)
+    assert_same(model, fitted, table.select(columns), atol=1e-8 if len(columns) == 5 else 1e-12)
     assert model._schema == fitted._schema
     assert [str(note) for note in model.notes_] == [str(note) for note in fitted.notes_]
 
@@ -194,7 +194,7 @@ def test_refusals_name_file_and_row_group_and_leave_the_model(table, path):
         ({"columns": ["x0", "kind"]}, DataError, "holds the target"),
         ({"weight": "x0"}, DataError, "cells are missing, infinite or negative"),
         ({"weight": "colour"}, DataError, "has the type string"),
-        ({"unlabelled": "em"}, SettingError, "unlabelled="),
+        ({"unlabelled": "keep"}, SettingError, "unlabelled="),
         ({"engine": "hive"}, SettingError, "engine="),
     ],
 )
@@ -214,12 +214,10 @@ def test_what_is_no_table(table, tmp_path):
     with pytest.raises(DataError, match=r"No row .* has a label"):
         NaiveBayes().fit_table(pa.table({"x": [1.0], "y": pa.nulls(1, pa.string())}), "y", unlabelled="skip")
     with pytest.raises(DataError, match=r"'y' has no label in 1 of 2 rows.*skip"):
-        NaiveBayes().fit_table(pa.table({"x": [1.0, 2.0], "y": ["a", None]}), "y")
+        NaiveBayes().fit_table(pa.table({"x": [1.0, 2.0], "y": ["a", None]}), "y", unlabelled="error")
 
 
 def test_models_that_need_several_passes(table):
-    with pytest.raises(MergeError, match="n_components=1"):
-        MixtureDiscriminant(n_components=2).fit_table(table, "kind", columns=NUMBERS)
     stream = pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
     with pytest.raises(SourceError, match="reads the rows twice"):
         GenerativeClassifier().fit_table(stream, "kind")
@@ -236,9 +234,13 @@ class Stopped(Exception):
 def test_an_interrupted_fit_resumes(model, path, tmp_path, small):
     file = tmp_path / "fit.checkpoint"
 
+    first = isinstance(model, GenerativeClassifier)  # a pass of its own
+
     def stop(progress):
-        if progress.rows >= 450:
+        nonlocal first
+        if progress.rows >= 450 and not first:
             raise Stopped
+        first = first and progress.rows < 700
 
     expected = bits(type(model)(**model.get_params()).fit_table(path, "kind", columns=NUMBERS))
     with pytest.raises(Stopped):
@@ -246,7 +248,7 @@ def test_an_interrupted_fit_resumes(model, path, tmp_path, small):
     assert file.exists()
     seen = []
     model.fit_table(path, "kind", columns=NUMBERS, progress=seen.append, checkpoint=file)
-    assert seen[0].rows > 450
+    assert seen[8 if isinstance(model, GenerativeClassifier) else 0].rows > 450
     assert bits(model) == expected
     assert not file.exists()
 

@@ -16,7 +16,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, NaiveBayes, load, store
+from suffice import GaussianDiscriminant, NaiveBayes, _files, load
 from suffice.errors import ModelFileError
 
 NUMBERS = {
@@ -196,7 +196,7 @@ def test_a_failed_save_leaves_the_old_file(saved, monkeypatch, where):
         "rename": (Path, "replace"),
         "chmod": (Path, "chmod"),
         "archive": (zipfile.ZipFile, "writestr"),
-        "temporary file": (store.tempfile, "mkstemp"),
+        "temporary file": (_files.tempfile, "mkstemp"),
     }[where]
     with monkeypatch.context() as patch:
         patch.setattr(*target, fail)

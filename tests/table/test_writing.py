@@ -26,6 +26,7 @@ def fill(X, holes):
 
 # --- pandas: type that comes in, filled value, type that goes out -----------------------------------------------------
 
+TEXT = str(pd.Series(["a"]).dtype)  # "str" from pandas 3 on, "object" before
 PANDAS = {
     "float": (pd.Series([1.5, None]), np.array([0.1]), "float64"),
     "float32": (pd.Series([1.5, None], dtype="float32"), np.array([0.1]), "float32"),
@@ -36,7 +37,7 @@ PANDAS = {
     "boolean": (pd.Series([True, None], dtype="boolean"), np.array([False]), "boolean"),
     "objects of truth": (pd.Series([True, None], dtype=object), np.array([False]), "object"),
     "objects of text": (pd.Series(["a", None], dtype=object), objects("b"), "object"),
-    "str": (pd.Series(["a", None], dtype="str"), objects("b"), "str"),
+    "str": (pd.Series(["a", None], dtype="str"), objects("b"), TEXT),
     "string": (pd.Series(["a", None], dtype="string"), objects("b"), "string"),
     "arrow int": (pd.Series([1, None], dtype="int64[pyarrow]"), np.array([2.0]), "int64[pyarrow]"),
     "arrow int fraction": (pd.Series([1, None], dtype="int64[pyarrow]"), np.array([2.5]), "double[pyarrow]"),
@@ -180,7 +181,7 @@ ROWS = [[0.5, 1, True, "u", "p"], [1.5, 2, False, "v", None]]
 
 def test_new_data_frames() -> None:
     made = make_table("pandas", True, COLUMNS)
-    assert [str(kind) for kind in made.dtypes] == ["float64", "int64", "bool", "category", "str"]
+    assert [str(kind) for kind in made.dtypes] == ["float64", "int64", "bool", "category", TEXT]
     assert made["c"].cat.categories.tolist() == ["u", "v", "w"]
     assert made["s"].isna().tolist() == [False, True]
     made = make_table("polars", True, COLUMNS)

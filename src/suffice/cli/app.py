@@ -18,6 +18,7 @@ from .completion import completion
 from .demo import demo
 from .edit import drop_class, forget, merge, rename_class, update
 from .explain import explain
+from .export import export
 from .fit import fit
 from .impute import impute
 from .outliers import outliers
@@ -52,6 +53,7 @@ COMMANDS = (
     sample,
     show,
     report,
+    export,
     compare,
     update,
     forget,

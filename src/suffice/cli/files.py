@@ -10,45 +10,23 @@ import csv
 import os
 import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from .._files import COMPRESSED, MISSING_TOKENS, format_of, whole_file
 from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
 
-# What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
-MISSING_TOKENS = (
-    "",
-    "?",
-    "#N/A",
-    "#NA",
-    "<NA>",
-    "N/A",
-    "n/a",
-    "NA",
-    "-NaN",
-    "-nan",
-    "NaN",
-    "nan",
-    "None",
-    "NULL",
-    "null",
-)
-COMPRESSED = {".gz", ".bz2", ".zst"}
-FORMATS = {".csv": "CSV", ".tsv": "CSV", ".parquet": "Parquet", ".arrow": "Arrow", ".feather": "Arrow", ".ipc": "Arrow"}
 CSV_CHUNK = 1 << 16  # rows written to stdout at a time
 
 
 def file_format(path: Path) -> str:
     """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"."""
-    ending = path.suffix.lower()
-    if ending in COMPRESSED and path.with_suffix("").suffix.lower() in (".csv", ".tsv"):
-        return "CSV"
-    if ending not in FORMATS:
+    kind = format_of(path)
+    if kind is None:
         raise FileProblem.unknown_format(path)
-    return FORMATS[ending]
+    return kind
 
 
 # --- reading -----------------------------------------------------------------------------------------------------
@@ -213,30 +191,10 @@ def write_table(table: Any, path: Path) -> None:
 def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
     """Call `write` with a file that takes the place of `path` once it is complete and on disk."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        with whole_file(path) as file:
+            write(file)
     except OSError as error:
         raise FileProblem.unwritable(path, error.strerror or error) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(path))
-        Path(temporary).replace(path)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise FileProblem.unwritable(path, error.strerror or error) from error
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those a new file would get."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def _write_parquet(table: Any, file: IO[bytes]) -> None:

@@ -122,7 +122,12 @@ def rows_progress(common: Common, what: str) -> Iterator[Callable[[Any], None]]:
             text = (
                 f"{what}: {done.rows:,} rows" if done.total is None else f"{what}: {done.rows:,} of {done.total:,} rows"
             )
+            if done.total is None and done.share is not None:
+                text += f", {done.share:.0%}"
             left = "" if done.seconds_left is None else f", {done.seconds_left:,.0f} s left"
-            update({"description": text + left, "completed": done.rows, "total": done.total})
+            known = {"completed": done.rows, "total": done.total}
+            if done.total is None and done.share is not None:
+                known = {"completed": done.share, "total": 1.0}
+            update({"description": text + left, **known})
 
         yield tell

@@ -69,25 +69,23 @@ def predict(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    whole = priors == ("adapt",) or sets is not None  # what is asked of all rows at once
-    if output is not None and not whole and schema.named and comes_in_parts(data):
-        _predict_parts(estimator, data, output, keep, _priors(priors, estimator, None), reject, common)
+    if output is not None and schema.named and comes_in_parts(data):
+        wanted = "adapt" if priors == ("adapt",) else _priors(priors, estimator, None)
+        told = {"priors": wanted, "reject": reject, "alpha": sets}
+        _predict_parts(estimator, data, output, keep, told, common)
         return
     table = read_for(schema, data)
     rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
     wanted = _priors(priors, estimator, rows)
     if priors == ("adapt",):
-        found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), wanted, strict=True))
-        common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
+        _remark_priors(estimator, wanted, data, common)
     answers = _answer(estimator, rows, wanted, reject, sets, common)
     if keep:
         answers = _beside(table, answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
-def _predict_parts(
-    estimator: Any, data: Path, output: Path, keep: bool, priors: Any, reject: float | None, common: Common
-) -> None:
+def _predict_parts(estimator: Any, data: Path, output: Path, keep: bool, told: dict[str, Any], common: Common) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import open_source
 
@@ -99,17 +97,27 @@ def _predict_parts(
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ColumnProblem.absent(missing, names, data, "which the model needs")
-    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in _names(estimator, False))]
-    told = {"priors": priors, "reject": reject, "keep": kept}
-    with warnings.catch_warnings(record=True) as caught, rows_progress(common, "Labelling") as watch:
+    answers = _names(estimator, told["alpha"] is not None)
+    columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in answers)]
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("once")
-        rows = estimator.predict_table(data, output, progress=watch, **told)
+        if told["priors"] == "adapt":
+            with rows_progress(common, "Estimating class priors") as watch:
+                told["priors"] = estimator._adapted(data, watch)
+            _remark_priors(estimator, told["priors"], data, common)
+        with rows_progress(common, "Labelling") as watch:
+            rows = estimator.predict_table(data, output, keep=kept, progress=watch, **told)
     for message in dict.fromkeys(one_line(warning.message) for warning in caught):
         common.remark(f"Note: {message}")
     common.remark(f"Wrote {output}: {count(rows, 'row')}.")
     if common.json:
         facts = {"classes": estimator.classes_.tolist(), "columns": columns, "output": str(output)}
         print_json({"rows": rows, **facts})
+
+
+def _remark_priors(estimator: Any, priors: Any, data: Path, common: Common) -> None:
+    found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), priors, strict=True))
+    common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
 
 
 def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:

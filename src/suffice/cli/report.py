@@ -3,51 +3,89 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from .files import check_readable, check_writable
+from .answers import model_columns, open_model
+from .files import check_readable, check_writable, read_table
 from .output import Common, print_json, progress
+from .problems import ColumnProblem
 
 
 def report(
     model: Annotated[Path, Parameter(metavar="MODEL")],
+    data: Annotated[Path | None, Parameter(metavar="DATA")] = None,
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="PAGE")] = None,
+    target: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Write a web page about a model: how good it is, its classes and columns, pictures, and what was repaired.
 
-    Quality is judged by leave-one-out on the rows that the model file keeps. The page is one file that loads nothing,
-    has no script, and can be printed or sent by mail.
+    The page answers questions too: type what is known of a row, and it shows the probability of each class, what the
+    unknown cells may hold, why, and how unusual the row is. Quality is judged by leave-one-out on the rows that the
+    model file keeps. The page is one file that loads and sends nothing, and can be printed or sent by mail.
 
     Parameters
     ----------
     model
         File that `suffice fit` wrote.
+    data
+        Table with the columns the model was fitted on. The page then has what the model says of its rows: answers by
+        class, and the most unusual rows with some of their cells.
     output
         File to write; the model's name with the ending .html if not given. With --json and without this option, the
         facts are printed and no page is written.
+    target
+        Column of DATA with the true classes, for how good the answers are. If not given, the only column beside the
+        model's whose values are all classes of the model.
 
     Examples
     --------
     $ suffice report penguins.suffice -o penguins.html
+    $ suffice report penguins.suffice new.csv --target species -o penguins.html
     """
-    from .. import load
-
     facts_only = common.json and output is None
-    target = model.with_suffix(".html") if output is None else output
+    made = model.with_suffix(".html") if output is None else output
     if not facts_only:
-        check_writable(target, [(model, "model")])
-    check_readable(model)
-    estimator = load(model)
+        check_writable(made, [(model, "model"), *([] if data is None else [(data, "table")])])
+    estimator, schema = open_model(model)
+    X, y = (None, None) if data is None else _read(estimator, schema, data, target, common)
     if common.json:
-        from ..report import collect_facts
+        from ..report import collect_answers, collect_facts
 
-        print_json(collect_facts(estimator))
+        facts = collect_facts(estimator)
+        print_json(facts if X is None else facts | {"answers": collect_answers(estimator, X, y)})
     if not facts_only:
         with progress(common, f"Drawing {model.name}"):
-            estimator.to_html(target)
-        common.remark(f"Wrote {target}.")
+            estimator.to_html(made, X, y, name="the table" if data is None else data.name)
+        common.remark(f"Wrote {made}.")
+
+
+def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: Common) -> tuple[Any, Any]:
+    """Return the model's columns of a table, and its labels where it has some."""
+    check_readable(data)
+    classes = estimator.classes_.tolist()
+    labels = [target] if target is not None and all(isinstance(label, str) for label in classes) else []
+    table = read_table(data, text=[*(str(c.name) for c in schema.columns if c.kind.is_label), *labels])
+    if not schema.named:
+        return table, None
+    names = [str(name) for name in schema.names]
+    X = model_columns(table, names, data)
+    if target is not None and target not in table.column_names:
+        raise ColumnProblem.absent([target], table.column_names, data, "for --target")
+    if target is None:
+        beside = [name for name in table.column_names if name not in names]
+        found = [name for name in beside if _holds_classes(table[name], classes)]
+        if len(found) != 1:
+            return X, None
+        target = found[0]
+        common.remark(f"True classes are in column {target!r}.")
+    return X, table[target]
+
+
+def _holds_classes(column: Any, classes: list[Any]) -> bool:
+    values = [value for value in column.unique().to_pylist() if value is not None]
+    return bool(values) and set(map(str, values)) <= set(map(str, classes))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .._arrays import Array, Codes, np, pattern_groups, row_chunks
+from .._arrays_api import DeviceCache
 from .covariance import Covariance, Full
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
@@ -20,12 +21,14 @@ Spread = Callable[[Array, Sequence[int], Codes], Array]
 class Gaussian:
     """N(x; μ_k, Σ_k), or Σ for all: `means` (k, d) and a covariance structure over the `used` columns.
 
-    Columns not in `used` never varied; they have no density and contribute nothing.
+    Columns not in `used` never varied; they have no density and contribute nothing. `sent` holds the factors that other
+    devices have been given.
     """
 
     means: Array
     covariance: Covariance
     used: tuple[int, ...]
+    sent: DeviceCache = field(default_factory=DeviceCache, repr=False, compare=False)
 
     def log_density(self, rows: Array) -> Array:
         """Return log N(x; μ_k, Σ_k), (n, k) in nats, of rows (n, d) with missing cells (NaN) integrated out.

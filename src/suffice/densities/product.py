@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays_api import is_device_array, take
+from ._device import device_log_density
 
 
 class Density(Protocol):
@@ -24,10 +26,13 @@ class Product:
     blocks: tuple[Density, ...]
 
     def log_density(self, rows: Sequence[Any]) -> Array:
-        """Return the sum of the blocks' log densities, (n, k) in nats; `rows` has one entry per block."""
-        total = self.blocks[0].log_density(rows[0])
+        """Return the sum of the blocks' log densities, (n, k) in nats; `rows` has one entry per block.
+
+        Rows on another device get their answer there.
+        """
+        total: Array = _log_density(self.blocks[0], rows[0])
         for block, part in zip(self.blocks[1:], rows[1:], strict=True):
-            total += block.log_density(part)
+            total += _log_density(block, part)
         return total
 
     def condition(self, rows: Sequence[Any], posterior: Array) -> tuple[Any, ...]:
@@ -59,9 +64,15 @@ class Product:
         return np.asarray(order), np.asarray(score)
 
 
+def _log_density(block: Density, part: Any) -> Any:
+    return device_log_density(block, part) if is_device_array(part) else block.log_density(part)
+
+
 def take_rows(part: Any, index: Codes) -> Any:
     """Return some rows of a block: numbers (n, d), a sparse matrix, or one array of codes per column."""
-    return tuple(column[index] for column in part) if isinstance(part, tuple) else part[index]
+    if isinstance(part, tuple):
+        return tuple(column[index] for column in part)
+    return take(part, index) if is_device_array(part) else part[index]
 
 
 def missing_cells(part: Any) -> NDArray[np.bool_] | None:

@@ -9,7 +9,7 @@ from .fold import Fold, Kernel, State, learn_part
 from .local import Progress, Watcher, answer, learn
 from .rows import LabelledRows
 from .sources import Source, engine_of, open_source
-from .writing import answers_table, whole_file, write_tables
+from .writing import answers_table, write_tables, written_whole
 
 __all__ = [
     "Fold",
@@ -25,6 +25,6 @@ __all__ = [
     "learn",
     "learn_part",
     "open_source",
-    "whole_file",
     "write_tables",
+    "written_whole",
 ]

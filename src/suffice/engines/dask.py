@@ -31,9 +31,9 @@ def learn(
 ) -> Any:
     """Return the state of all rows of a source, as the local engine would; `engine` is a client or an address."""
     rows = rows_at_a_time(len(columns))
-    clock = Clock(progress, source.rows)
+    clock = Clock(progress, source)
     with _client(engine) as client:
-        shared = client.scatter(kernel, broadcast=True, hash=False)
+        shared = client.submit(_itself, kernel, pure=False)  # made again where scattered data would be lost
         if source.native is not None:
             partitions = source.native[list(columns)].to_delayed()
             states = [
@@ -62,6 +62,10 @@ def learn(
 def _merged(client: Any, states: Sequence[Any]) -> list[Any]:
     groups = (states[start : start + FAN_IN] for start in range(0, len(states), FAN_IN))
     return [client.submit(merge_all, list(group), pure=False) for group in groups]
+
+
+def _itself(kernel: Kernel) -> Kernel:
+    return kernel
 
 
 def _learn(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> Any:

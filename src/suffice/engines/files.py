@@ -19,37 +19,10 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
+from .._files import COMPRESSED, FORMATS, MISSING_TOKENS, format_of
 from ..errors import SourceError
 from .parts import FilePart, arrow_batches
 
-# What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
-MISSING_TOKENS = (
-    "",
-    "?",
-    "#N/A",
-    "#NA",
-    "<NA>",
-    "N/A",
-    "n/a",
-    "NA",
-    "-NaN",
-    "-nan",
-    "NaN",
-    "nan",
-    "None",
-    "NULL",
-    "null",
-)
-COMPRESSED = {".gz", ".bz2", ".zst"}
-FORMATS = {
-    ".csv": "CSV",
-    ".tsv": "CSV",
-    ".parquet": "Parquet",
-    ".pq": "Parquet",
-    ".arrow": "Arrow",
-    ".feather": "Arrow",
-    ".ipc": "Arrow",
-}
 BLOCK = 1 << 24  # bytes of a CSV read at a time
 # What a column of a CSV becomes when a cell does not fit its type: the order in which Arrow itself tries types.
 WIDER: dict[Any, Any] = {
@@ -74,13 +47,10 @@ class Files:
 
 def file_kind(path: Path) -> str:
     """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"; SourceError if it promises nothing."""
-    ending = path.suffix.lower()
-    if ending in COMPRESSED:
-        ending = path.with_suffix("").suffix.lower()
-        ending = ending if ending in (".csv", ".tsv") else ""
-    if ending not in FORMATS:
+    kind = format_of(path)
+    if kind is None:
         raise SourceError.unknown_format(path, [known for known in FORMATS if known != ".pq"])
-    return FORMATS[ending]
+    return kind
 
 
 def find_files(source: Any) -> tuple[list[Path], Path | None]:
@@ -93,7 +63,7 @@ def find_files(source: Any) -> tuple[list[Path], Path | None]:
     path = Path(source)
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if file.is_file() and not _is_mark(file, path))
-        known = [file for file in below if _has_format(file)]
+        known = [file for file in below if format_of(file)]
         if not known:
             raise SourceError(
                 f"{str(path)!r} is a folder that holds no Parquet, Arrow or CSV file. Next: check the name."
@@ -109,13 +79,6 @@ def find_files(source: Any) -> tuple[list[Path], Path | None]:
 
 def _is_mark(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
-
-
-def _has_format(file: Path) -> bool:
-    try:
-        return bool(file_kind(file))
-    except SourceError:
-        return False
 
 
 def open_files(source: Any) -> Files:
@@ -244,8 +207,24 @@ def _joined(one: Any, other: Any, path: str, name: str) -> Any:
 # --- CSV -------------------------------------------------------------------------------------------------------------
 
 
-def open_csv(paths: Sequence[Path], text: Sequence[str] = ()) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]]]:
-    """Return the schema of CSV files and what reads columns of them.
+@dataclass
+class Meter:
+    """How much of some files is read: the bytes of those done, and the one being read."""
+
+    size: int
+    done: int = 0
+    file: Any = None
+
+    def share(self) -> float:
+        """Return the share of the bytes that is read, which is some blocks ahead of the rows."""
+        here = 0 if self.file is None or self.file.closed else int(self.file.tell())
+        return min((self.done + here) / max(self.size, 1), 1.0)
+
+
+def open_csv(
+    paths: Sequence[Path], text: Sequence[str] = ()
+) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]], Meter]:
+    """Return the schema of CSV files, what reads columns of them, and how far that is.
 
     `text` names columns that are text whatever they look like. A file of more than one block is read once more before:
     Arrow settles a type by the first block, and a later cell may not fit it.
@@ -265,21 +244,30 @@ def open_csv(paths: Sequence[Path], text: Sequence[str] = ()) -> tuple[Any, Call
     for path in paths:
         types = _settle(path, types, len(paths) > 1)
 
+    meter = Meter(sum(path.stat().st_size for path in paths))
+
     def read(columns: Sequence[str]) -> Iterator[Any]:
+        meter.done = 0
         for path in paths:
-            for batch in _csv_reader(path, types, columns):
-                yield batch.select(list(columns))
+            with pa.OSFile(str(path)) as meter.file:
+                for batch in _csv_reader(path, types, columns, meter.file):
+                    yield batch.select(list(columns))
+            meter.done += path.stat().st_size
 
-    return pa.schema([pa.field(name, types[name]) for name in names]), read
+    return pa.schema([pa.field(name, types[name]) for name in names]), read, meter
 
 
-def _csv_reader(path: Path, types: dict[str, Any] | None, columns: Sequence[str] | None = None) -> Any:
+def _csv_reader(
+    path: Path, types: dict[str, Any] | None, columns: Sequence[str] | None = None, file: Any = None
+) -> Any:
     options = arrow_csv.ConvertOptions(
         null_values=list(MISSING_TOKENS), strings_can_be_null=True, column_types=types, include_columns=columns
     )
     try:
+        if file is not None and path.suffix.lower() in COMPRESSED:
+            file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
         return arrow_csv.open_csv(
-            path,
+            path if file is None else file,
             read_options=arrow_csv.ReadOptions(block_size=BLOCK),
             # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
             parse_options=arrow_csv.ParseOptions(delimiter=csv_separator(path), newlines_in_values=True),

@@ -18,17 +18,23 @@ from .sources import Source
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a long job is: rows done, rows in all (None where that is not known), seconds since it began."""
+    """How far a long job is: rows done, rows in all (None where that is not known), seconds since it began.
+
+    `share` is how much is done where rows are not known beforehand but the size of the text is.
+    """
 
     rows: int
     total: int | None
     elapsed: float
     begun: int = 0  # rows that were done before, as a checkpoint says
+    share: float | None = None
 
     @property
     def seconds_left(self) -> float | None:
         """How long the rest takes at the speed so far; None where that is not known."""
         fresh = self.rows - self.begun
+        if self.total is None and self.share and not self.begun:
+            return self.elapsed * (1.0 - self.share) / self.share
         if self.total is None or fresh <= 0:
             return None
         return self.elapsed * max(self.total - self.rows, 0) / fresh
@@ -40,15 +46,16 @@ Watcher = Callable[[Progress], None]
 class Clock:
     """Tells a watcher how far a job is."""
 
-    def __init__(self, watcher: Watcher | None, total: int | None, begun: int = 0) -> None:
-        self._watcher, self._total = watcher, total
+    def __init__(self, watcher: Watcher | None, source: Source, begun: int = 0) -> None:
+        self._watcher, self._total, self._share = watcher, source.rows, source.share
         self._start, self._begun, self.rows = time.monotonic(), begun, begun
 
     def advance(self, rows: int) -> None:
         """Count rows as done."""
         self.rows += rows
         if self._watcher is not None:
-            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, self._begun))
+            share = None if self._share is None else self._share()
+            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, self._begun, share))
 
 
 def learn(
@@ -68,7 +75,7 @@ def learn(
     """
     fold = Fold() if fold is None else fold
     rows = rows_at_a_time(len(columns))
-    clock = Clock(progress, source.rows, begun)
+    clock = Clock(progress, source, begun)
     parts = itertools.islice(source.parts(columns, rows), fold.parts, None)
     with contextlib.closing(bounded_map(lambda part: learn_part(part, kernel, columns, rows), parts)) as states:
         for state in states:
@@ -89,7 +96,7 @@ def answer(
 ) -> Iterator[Any]:
     """Yield kernel(table) for all rows of a source in their order; `width` is the number of columns of an answer."""
     rows = rows_at_a_time(len(columns) + width)
-    clock = Clock(progress, source.rows)
+    clock = Clock(progress, source)
 
     def work(item: tuple[Part, Any]) -> tuple[Any, int]:
         part, table = item

@@ -15,7 +15,7 @@ from ..errors import DataError
 
 @dataclass(frozen=True)
 class LabelledRows:
-    """Rows with a label and a positive weight, all of one batch, and how many rows had none of either.
+    """Rows of a positive weight, of one batch, and how many had no label: these are left out unless they are kept.
 
     `columns` is a pyarrow table, `labels` a pyarrow array, `weight` (n,) or None for ones.
     """
@@ -26,7 +26,9 @@ class LabelledRows:
     unlabelled: int
 
     @classmethod
-    def of(cls, table: Any, columns: Sequence[str], target: str, weight: str | None) -> LabelledRows:
+    def of(
+        cls, table: Any, columns: Sequence[str], target: str, weight: str | None, keep: bool = False
+    ) -> LabelledRows:
         """Take apart a batch; DataError for weights that are no weights."""
         labels = table.column(target)
         if pa.types.is_dictionary(labels.type):
@@ -35,7 +37,7 @@ class LabelledRows:
         absent = pc.sum(pc.is_null(labels, nan_is_null=floating)).as_py() or 0
         weights = None if weight is None else _weights(table.column(weight), weight)
         kept = None
-        if absent:
+        if absent and not keep:
             kept = pc.invert(pc.is_null(labels, nan_is_null=floating))
         if weights is not None and pc.min(weights).as_py() == 0:
             positive = pc.greater(weights, 0)
@@ -44,6 +46,7 @@ class LabelledRows:
         if kept is not None:
             table, labels = table.filter(kept), labels.filter(kept)
             weights = None if weights is None else weights.filter(kept)
+            absent = pc.sum(pc.is_null(labels, nan_is_null=floating)).as_py() or 0 if keep else absent
         return cls(table, labels, None if weights is None else weights.to_numpy(), int(absent))
 
 

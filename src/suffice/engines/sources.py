@@ -36,6 +36,8 @@ class Source:
     once: bool = False
     identity: str = ""
     native: Any = None  # a table of the engine that is to read it
+    share: Callable[[], float] | None = None  # of a text whose rows nobody has counted: how much of it is read
+    relation: Any = None  # of DuckDB, which can add up by itself
 
     def parts(self, columns: Sequence[str], rows: int) -> Iterator[Part]:
         """Yield the parts in order; those of a stream are regular batches of these columns."""
@@ -121,8 +123,8 @@ def _all_of(source: Any, kinds: tuple[type, ...]) -> bool:
 def _open_paths(source: Any, text: Sequence[str]) -> Source:
     found = open_files(source)
     if found.csv:
-        schema, read = open_csv(found.csv, text)
-        return Source(found.name, schema, None, batches=read, identity=_digest(found.stamps))
+        schema, read, meter = open_csv(found.csv, text)
+        return Source(found.name, schema, None, batches=read, identity=_digest(found.stamps), share=meter.share)
     return Source(found.name, found.schema, found.rows, found.parts, identity=_digest(found.stamps))
 
 
@@ -146,10 +148,17 @@ def _open_lazy(frame: Any) -> Source:
         if hasattr(chosen, "collect_batches"):
             frames = chosen.collect_batches(chunk_size=1 << 16, maintain_order=True)
         else:
-            frames = [chosen.collect(engine="streaming")]
+            frames = [_collected(chosen)]
         return (batch for part in frames for batch in part.to_arrow().to_batches())
 
     return Source("The LazyFrame", frame.head(0).collect().to_arrow().schema, None, batches=read)
+
+
+def _collected(frame: Any) -> Any:
+    try:
+        return frame.collect(engine="streaming")
+    except ValueError:  # polars before 1.25.2 knows no such engine
+        return frame.collect()
 
 
 def _open_relation(relation: Any, name: str) -> Source:
@@ -167,7 +176,7 @@ def _open_relation(relation: Any, name: str) -> Source:
     schema = empty.schema
     for _ in empty:  # an open result would block the connection
         pass
-    return Source(name, schema, None, batches=read)
+    return Source(name, schema, None, batches=read, relation=relation)
 
 
 def _open_stream(source: Any) -> Source:

@@ -20,13 +20,17 @@ from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 
 from .._arrays import single_blas_thread
-from ..errors import DataError, SourceError
+from ..errors import DataError, SchemaError, SettingError, SourceError, SufficeError
+from ..stats.patterns import TooManyPatternsError
 from .fold import FAN_IN, Fold, Kernel, learn_part, merge_all
 from .local import Clock, Watcher
 from .parts import regular, rows_at_a_time
 from .sources import Source
 
 ANSWER = "number long, state binary"
+REFUSALS: dict[str, type[SufficeError]] = {
+    kind.__name__: kind for kind in (SourceError, SchemaError, SettingError, TooManyPatternsError)
+}
 
 
 def open_frame(frame: Any) -> Source:
@@ -53,11 +57,12 @@ def learn(
         try:
             found = sorted(states.toArrow().to_pylist(), key=lambda row: row["number"])
         except PythonException as error:
-            refusals = re.findall(r"suffice\.errors\.\w+: (.*)", str(error))
+            refusals = re.findall(r"suffice\.[\w.]*?(\w+Error): (.*)", str(error))
             if not refusals:
                 raise
-            raise DataError(refusals[-1]) from error
-    fold, clock = Fold(), Clock(progress, source.rows)
+            name, message = refusals[-1]
+            raise REFUSALS.get(name, DataError)(message) from error
+    fold, clock = Fold(), Clock(progress, source)
     for row in found:
         state = pickle.loads(row["state"])  # noqa: S301
         fold.push(state)

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import stat
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -15,8 +12,9 @@ import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
 from .._arrays import Array, Codes
+from .._files import COMPRESSED, whole_file
 from ..errors import SourceError
-from .files import COMPRESSED, file_kind
+from .files import file_kind
 
 
 def write_tables(path: Path, tables: Iterable[Any]) -> int:
@@ -28,7 +26,7 @@ def write_tables(path: Path, tables: Iterable[Any]) -> int:
     if path.suffix.lower() in COMPRESSED:
         raise SourceError.unwritable(path, "results are not written compressed")
     rows = 0
-    with whole_file(path) as file, contextlib.ExitStack() as stack:
+    with written_whole(path) as file, contextlib.ExitStack() as stack:
         writer = None
         for table in tables:
             try:
@@ -54,34 +52,13 @@ def _writer(kind: str, file: IO[bytes], schema: Any, path: Path) -> Any:
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file that takes the place of `path` at the end, or disappears."""
-    target = Path(os.path.realpath(path))  # a link keeps its place
+def written_whole(path: Path) -> Iterator[IO[bytes]]:
+    """Give a file that takes the place of `path` at the end, or disappears; SourceError says why."""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        with whole_file(path) as file:
+            yield file
     except OSError as error:
         raise SourceError.unwritable(path, error.strerror or error) from error
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(target))
-        Path(temporary).replace(target)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise SourceError.unwritable(path, error.strerror or error) from error
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those a new file would get."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
 
 
 def answers_table(labels: Sequence[Any], choice: Codes, columns: Sequence[tuple[str, Array]], kept: Any = None) -> Any:

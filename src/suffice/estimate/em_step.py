@@ -100,7 +100,7 @@ class Moments:
     second: Array
     likelihood: Array
 
-    def add(self, other: Moments) -> Moments:
+    def merge(self, other: Moments) -> Moments:
         """Return the sums over the rows of both."""
         return Moments(
             self.weight + other.weight,

@@ -346,7 +346,8 @@ class GaussianEstimate:
         else:
             assert isinstance(self.stats, FourthMomentStats)
             scale = np.full(self.stats.gaussian.mean.shape[1], np.inf)
-            own = sum(self.stats.gaussian.scatter.diagonal(len(self._row_weight))[i] for i in alike)
+            squares_by_class = self.stats.gaussian.scatter.diagonal(len(self._row_weight))
+            own = squares_by_class[list(alike)].sum(axis=0) if len(alike) == 1 else squares_by_class.sum(axis=0)
             scale[keep] = np.where(own[keep] > 0, np.sqrt(own[keep] / weight), np.inf)
             amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
         self.notes.append(Note("shrunk the correlations", f"as {self.shrinkage.rule} estimates", label, (), amount))

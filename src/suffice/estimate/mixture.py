@@ -48,6 +48,11 @@ class MixtureFamily:
         total = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
         return MixtureStats.single(self.inner.summarize(rows, codes, k, weight), total)
 
+    def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
+        """Return the same; TooManyPatternsError where EM would have to make passes over the rows."""
+        total = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
+        return MixtureStats.single(self.inner.count(rows, codes, k, weight), total)
+
     def estimate(self, stats: MixtureStats, settings: Settings) -> tuple[Mixture, list[Note]]:
         """Return the mixtures: shares of the weight, and the Gaussians estimated as if components were classes."""
         classes = settings.classes or tuple(range(stats.k))

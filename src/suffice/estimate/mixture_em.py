@@ -1,13 +1,16 @@
 """Maximum likelihood for mixtures by EM: which component a row belongs to, what its missing cells hold, and, where a
 label is missing, its class are unknown together; one step never lowers the likelihood of what was observed.
 
+`ascend` decides on every step and never sees a row: it asks for what it needs of them, and is answered from rows in
+memory (`climb`) or by passes over a table (`mixture_passes`).
+
 Dempster, Laird & Rubin (1977), doi:10.1111/j.2517-6161.1977.tb01600.x; with missing cells Ghahramani & Jordan (1994),
 Supervised learning from incomplete data via an EM approach.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -47,6 +50,7 @@ class Job:
     family: MixtureFamily
     settings: Settings
     reference: Gaussian
+    total: float  # weight of all rows
     log_prior: Array | None = None  # class priors (k,) in nats; None: the classes' shares of the weight
     max_iter: int = 500
     tol: float = 1e-5
@@ -55,17 +59,22 @@ class Job:
     @classmethod
     def start(cls, rows: Rows, k: int, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
+        known = np.flatnonzero(rows.codes >= 0)
+        stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
+        return cls.of(stats, float(rows.weight.sum()), family, settings, **others)
+
+    @classmethod
+    def of(cls, stats: MixtureStats, total: float, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
+        """Return the same from statistics of the labelled rows, one component per class, and the weight of all rows."""
         own = replace(settings, divisor="mle", classes=())
         if settings.shrinkage.forbidden:
             own = replace(own, shrinkage=Shrinkage(None))
-        known = np.flatnonzero(rows.codes >= 0)
-        stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
         reference = family.estimate(stats, own)[0].components
-        return cls(family, own, reference, **others)
+        return cls(family, own, reference, total, **others)
 
     def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
         """Return what fills missing cells before components are known: the Gaussian of each one's class."""
-        return _choose(self.reference, owner, rows)
+        return choose(self.reference, owner, rows)
 
     @property
     def separate(self) -> bool:
@@ -100,16 +109,59 @@ class Climb:
         return self.trace[-1]
 
 
+@dataclass(frozen=True, slots=True)
+class Expect:
+    """Asks for the E step under a mixture; the answer is the log likelihood of the rows."""
+
+    mixture: Mixture
+    log_prior: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Condense:
+    """Asks for the statistics of the components under the responsibilities of the last E step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Has the other components take over the rows of those that are not kept (m,)."""
+
+    kept: Flags
+
+
+Ascent = Generator[Expect | Condense | Drop, Any, Climb]
+
+
 @dataclass(slots=True)
 class _State:
     """The present point of EM."""
 
     owner: Codes
-    share: Array  # (n, m) responsibilities
-    gaussian: Gaussian  # fills missing cells
     stats: Any = None
     mixture: Any = None
     trace: list[float] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Here:
+    """Answers an ascent from rows in memory; `share` (n, m) are responsibilities, `gaussian` fills missing cells."""
+
+    rows: Rows
+    job: Job
+    owner: Codes
+    share: Array
+    gaussian: Gaussian
+
+    def answer(self, asked: Expect | Condense | Drop) -> Any:
+        k = len(self.job.reference.means)
+        if isinstance(asked, Condense):
+            return condense(self.rows, self.owner, self.share, self.gaussian, self.job.family, k)
+        if isinstance(asked, Drop):
+            self.owner, self.share, self.gaussian = drop(self.rows, self.owner, self.share, self.gaussian, asked.kept)
+            return None
+        self.gaussian = asked.mixture.components
+        likelihood, self.share = expect(self.rows, asked.mixture, asked.log_prior)
+        return likelihood
 
 
 def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array]:
@@ -129,31 +181,43 @@ def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | N
 
     `filler` is the fit they come from, if any: a first estimate then needs no gentle start, in which the components of
     a class have one covariance, and missing cells are filled from it rather than from the class.
+    """
+    here = _Here(rows, job, owner, share, job.fillers(owner, rows) if filler is None else filler)
+    ascent = ascend(owner, job, gently=filler is None)
+    with single_blas_thread():
+        try:
+            asked = next(ascent)
+            while True:
+                asked = ascent.send(here.answer(asked))
+        except StopIteration as end:
+            reached: Climb = end.value
+            return reached
+
+
+def ascend(owner: Codes, job: Job, gently: bool = False) -> Ascent:
+    """Ask for EM steps, from responsibilities of the components with classes `owner` (m,) that the other side holds.
 
     A component that collapses (too little weight, or no spread in some direction) is dropped, and EM goes on without.
     Stops when a step gains less than `tol` nats per unit of weight, or where a repair would lower the likelihood.
     """
     k = len(job.reference.means)
-    state = _State(owner, share, job.fillers(owner, rows) if filler is None else filler)
-    with single_blas_thread():
-        if filler is None:
-            gentle = replace(job, family=replace(job.family, within=not job.family.inner.shared))
-            _maximize(rows, state, gentle)
-            _, state.share = expect(rows, state.mixture, _log_prior(state, job))
-        steps, finished = _run(rows, state, job)
+    state = _State(owner)
+    if gently:
+        yield from _maximize(state, replace(job, family=replace(job.family, within=not job.family.inner.shared)))
+        yield Expect(state.mixture, _log_prior(state, job))
+    steps, finished = yield from _run(state, job)
     counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
     asked = np.bincount(owner, minlength=k)
     stats = replace(state.stats, asked=asked, steps=counts[0], unfinished=counts[1])
     return Climb(stats, state.mixture, tuple(state.trace), steps)
 
 
-def _run(rows: Rows, state: _State, job: Job) -> tuple[int, bool]:
+def _run(state: _State, job: Job) -> Generator[Any, Any, tuple[int, bool]]:
     """Move the state to where the likelihood no longer rises; return the steps and whether it got there."""
-    _maximize(rows, state, job)
-    total = float(rows.weight.sum())
+    yield from _maximize(state, job)
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
-        likelihood, share = expect(rows, state.mixture, _log_prior(state, job))
+        likelihood = yield Expect(state.mixture, _log_prior(state, job))
         likelihood += job.family.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
@@ -162,12 +226,11 @@ def _run(rows: Rows, state: _State, job: Job) -> tuple[int, bool]:
         state.trace.append(likelihood)
         if job.progress is not None:
             job.progress(likelihood)
-        if gain <= job.tol * total:
+        if gain <= job.tol * job.total:
             return step, True
         if step < job.max_iter:
             before = (state.stats, state.mixture)
-            state.share = share
-            if _maximize(rows, state, job):
+            if (yield from _maximize(state, job)):
                 state.trace.clear()
     return job.max_iter, False
 
@@ -180,37 +243,36 @@ def _log_prior(state: _State, job: Job) -> Array:
         return np.asarray(np.log(weight / weight.sum()))
 
 
-def _maximize(rows: Rows, state: _State, job: Job) -> bool:
+def _maximize(state: _State, job: Job) -> Generator[Any, Any, bool]:
     """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
     dropped = False
     while True:
-        state.stats = condense(rows, state.owner, state.share, state.gaussian, job)
+        state.stats = yield Condense()
         state.mixture, _ = job.family.estimate(state.stats, job.settings)
         worst = _lightest(state, _collapsed(state, job))
         if not worst.any():
-            state.gaussian = state.mixture.components
             return dropped
         dropped = True
-        _drop(rows, state, ~worst)
+        state.owner = state.owner[~worst]
+        yield Drop(~worst)
 
 
-def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, job: Job) -> MixtureStats:
+def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: MixtureFamily, k: int) -> MixtureStats:
     """Return the statistics of the components: every row counts in each by its responsibility times its weight."""
     weighted = share * rows.weight[:, None]
-    full = job.family.inner.structure is Full
+    full = family.inner.structure is Full
     plain = rows.holes.complete if full else np.arange(len(rows.values))
     row, component = np.nonzero(weighted[plain])
     part = weighted[plain][row, component]
-    inner = job.family.inner.summarize(rows.values[plain][row], component, len(owner), part)
+    inner = family.inner.summarize(rows.values[plain][row], component, len(owner), part)
     if full and rows.holes.any_filled:
         filled = rows.holes.summarize(rows.values, weighted, gaussian, inner.complete.form)
         inner = PatternStats(inner.complete.merge(filled), {})
-    k = len(job.reference.means)
     ones = np.ones(k, dtype=np.int64)
     return MixtureStats(owner, weighted.sum(axis=0), inner, ones, ones, np.zeros(k, dtype=np.int64))
 
 
-def _choose(gaussian: Gaussian, index: Codes, rows: Rows) -> Gaussian:
+def choose(gaussian: Gaussian, index: Codes, rows: Rows) -> Gaussian:
     """Return the Gaussians with these numbers, to fill missing cells with; without any, nothing needs choosing."""
     covariance = gaussian.covariance
     if not rows.holes.any_filled:
@@ -245,11 +307,11 @@ def _lightest(state: _State, bad: Flags) -> Flags:
     return chosen
 
 
-def _drop(rows: Rows, state: _State, kept: Flags) -> None:
-    """Leave the other components, which take over the rows of the dropped ones."""
-    owner, share = state.owner[kept], state.share[:, kept]
+def drop(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, kept: Flags) -> tuple[Codes, Array, Gaussian]:
+    """Return classes, responsibilities and fillers of the components kept, which take over the rows of the others."""
+    owner, share = owner[kept], share[:, kept]
     allowed = (rows.codes[:, None] == owner) | (rows.codes < 0)[:, None]
     total = share.sum(axis=1, keepdims=True)
     lost = total[:, 0] < 1e-12
     share = np.where(lost[:, None], allowed / allowed.sum(axis=1, keepdims=True), share / np.where(total > 0, total, 1))
-    state.owner, state.share, state.gaussian = owner, share, _choose(state.gaussian, np.flatnonzero(kept), rows)
+    return owner, share, choose(gaussian, np.flatnonzero(kept), rows)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -53,7 +54,7 @@ def fit_mixtures(
     own = replace(family, inner=replace(family.inner, shared=False), within=True) if joint else family
     rows = Rows.of(values, codes, weight)
     members = [np.flatnonzero(codes == c) for c in range(k)]
-    found = [_fit_class(rows, members[c], c, own, settings, search) for c in range(k)]
+    found = [fit_class(_in_order(rows, members[c]), c, own, settings, search) for c in range(k)]
     if all(climbed.stats.is_single for climbed in found):
         stats = family.summarize(values, codes, k, weight)
     elif joint or settings.shrinkage.pooling or _unseen(values, codes, k, family):
@@ -91,46 +92,65 @@ def join_rows(
     return replace(reached, asked=np.maximum(stats.asked, reached.counts))
 
 
-def _fit_class(rows: Rows, members: Codes, c: int, family: MixtureFamily, settings: Settings, search: Search) -> Climb:
-    """Return the best mixture of one class: of the wanted number of components, or of the least BIC."""
-    label = settings.classes[c] if settings.classes else c
+def _in_order(rows: Rows, members: Codes) -> Rows:
+    """Return rows of one class in lexicographic order: starts then do not depend on the order of the table."""
     values = rows.values[members]
-    order = np.lexsort(values.T[::-1])  # starts then do not depend on the order of the rows
-    own = Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
-    job = Job.start(own, 1, family, settings, max_iter=search.max_iter, tol=search.tol)
+    order = np.lexsort(values.T[::-1])
+    return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
+
+
+def fit_class(rows: Rows, c: int, family: MixtureFamily, settings: Settings, search: Search) -> Climb:
+    """Return the best mixture of one class, of the wanted number of components or of the least BIC.
+
+    `rows` are its rows, numbered 0, in lexicographic order.
+    """
+    job = Job.start(rows, 1, family, settings, max_iter=search.max_iter, tol=search.tol)
     rng = np.random.default_rng(search.seeds[c])
-    wanted = search.wanted[c]
+    wanted, kinds = search.wanted[c], distinct(rows.values)
     if isinstance(wanted, str):
-        return _least_bic(own, job, rng, search)
-    distinct = _distinct(own.values)
-    if wanted > distinct:
+        cells = float((rows.weight @ ~np.isnan(rows.values)).sum())
+        numbers = (m for m in range(2, search.max_components + 1) if possible(m, job, cells, kinds))
+        several = (_best_start(rows, m, job, rng, search.n_init) for m in numbers)
+        best = least_bic(itertools.chain([_alone(rows, job)], several), job)
+        return replace(best, stats=replace(best.stats, asked=best.stats.counts))
+    check_distinct(kinds, wanted, c, settings)
+    return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
+
+
+def check_distinct(kinds: int, wanted: int, c: int, settings: Settings) -> None:
+    """Raise DataError where a class has fewer different rows than it is to have components."""
+    if wanted > kinds:
         raise DataError(
-            f"Class {label!r} has {distinct} different rows and is to have {wanted} components. "
-            'Next: ask for at most as many, or leave n_components="bic".'
+            f"Class {settings.classes[c] if settings.classes else c!r} has {kinds} different rows and is to have "
+            f'{wanted} components. Next: ask for at most as many, or leave n_components="bic".'
         )
-    return _alone(own, job) if wanted == 1 else _best_start(own, int(wanted), job, rng, search.n_init)
 
 
-def _least_bic(rows: Rows, job: Job, rng: Any, search: Search) -> Climb:
-    best = _alone(rows, job)
-    least, worse = _bic(best, rows, job), 0
-    cells = float((rows.weight @ ~np.isnan(rows.values)).sum())
-    for m in range(2, search.max_components + 1):
-        if CELLS * _parameters(m, job) > cells or m > _distinct(rows.values) or worse == WORSE:
-            break
-        candidate = _best_start(rows, m, job, rng, search.n_init)
-        score = _bic(candidate, rows, job)
+def possible(m: int, job: Job, cells: float, kinds: int) -> bool:
+    """Return whether a class with so many observed cells and different rows may have m components under "bic"."""
+    return CELLS * _parameters(m, job) <= cells and m <= kinds
+
+
+def least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
+    """Return the candidate of the least BIC: of one component, of two, and so on, until `WORSE` in a row are worse."""
+    found = iter(candidates)
+    best = next(found)
+    least, worse = _bic(best, job), 0
+    for candidate in found:
+        score = _bic(candidate, job)
         worse = 0 if score < least else worse + 1
         if score < least:
             best, least = candidate, score
-    return replace(best, stats=replace(best.stats, asked=best.stats.counts))
+        if worse == WORSE:
+            break
+    return best
 
 
-def _bic(climbed: Climb, rows: Rows, job: Job) -> float:
+def _bic(climbed: Climb, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
     likelihood = climbed.likelihood - job.family.log_prior(climbed.stats, climbed.mixture)
-    return -2.0 * likelihood + p * float(np.log(rows.weight.sum()))
+    return -2.0 * likelihood + p * float(np.log(job.total))
 
 
 def _parameters(m: int, job: Job) -> int:
@@ -145,14 +165,13 @@ def _alone(rows: Rows, job: Job) -> Climb:
     """Return the class as one component, in closed form."""
     stats = job.family.summarize(rows.values, rows.codes, 1, rows.weight)
     mixture = Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1))
-    likelihood, _ = expect(rows, mixture, np.zeros(1))
-    return Climb(stats, mixture, (likelihood,))
+    return Climb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
 
 
 def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
     """Return the most likely of several short climbs, those that kept the most components first, gone to the end."""
     owner, short = np.zeros(m, dtype=np.int64), replace(job, max_iter=min(SHORT, job.max_iter))
-    climbs = [climb(rows, owner, share, short) for share in _starts(rows, m, rng, n_init)]
+    climbs = [climb(rows, owner, share, short) for share in starts(rows, m, rng, n_init)]
     best = max(climbs, key=lambda climbed: (len(climbed.stats.owner), climbed.likelihood))
     if not best.stats.is_single and best.stats.unfinished.any() and job.max_iter > SHORT:
         _, share = expect(rows, best.mixture, np.zeros(1))
@@ -163,7 +182,7 @@ def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
-def _starts(rows: Rows, m: int, rng: Any, n_init: int) -> Iterator[Array]:
+def starts(rows: Rows, m: int, rng: Any, n_init: int) -> Iterator[Array]:
     """Yield responsibilities (n, m) of 0 and 1 from k-means in standard units, missing cells at the column's mean."""
     present = ~np.isnan(rows.values)
     seen = np.where((rows.weight @ present) > 0, rows.weight @ present, 1.0)
@@ -203,7 +222,7 @@ def _squares(z: Array, centers: Array) -> Array:
     return np.stack([((z - center) ** 2).sum(axis=1) for center in centers], axis=1)
 
 
-def _distinct(values: Array) -> int:
+def distinct(values: Array) -> int:
     """Return the number of different rows, of rows in lexicographic order; missing cells are alike."""
     same = (values[1:] == values[:-1]) | (np.isnan(values[1:]) & np.isnan(values[:-1]))
     return 1 + int((~same.all(axis=1)).sum())

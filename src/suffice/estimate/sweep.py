@@ -6,14 +6,15 @@ the sums over all rows at a time and never sees one. The maximum is that of `em.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
-from ..stats.scatter import Scatter
+from ..stats.scatter import Scatter, spread
 from .em import Units, check_columns, climb_from
 from .em_climb import Progress
 from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, usable
@@ -87,7 +88,7 @@ class _Problem:
             everything = Point(mean, covariance)
         moments = self.run(everything)
         held, mended = expect([], np.zeros(self.weight.shape), everything, as_scatter(self.ridge, self.weight))
-        moments = moments.add(held)
+        moments = moments.merge(held)
         ahead = maximize(moments, everything, self.lonely, self.within)
         if everything is point:
             return moments.likelihood, ahead, mended
@@ -107,13 +108,11 @@ class _Problem:
 
 
 def complete_by_sweeps(
-    run: Sweep, weight: Array, observed: GaussianStats, form: type[Scatter], progress: Progress | None = None
+    run: Sweep, observed: ObservedStats, form: type[Scatter], progress: Progress | None = None
 ) -> CompletedStats:
-    """Return what `em.complete` would, from sums over all rows: `run(units, point)` makes one pass.
-
-    `weight` (k,) is that of the rows with any cell, `observed` the statistics of their observed cells, one by one.
-    """
-    units = Units.of(observed.weight, observed.mean, observed.scatter.values)
+    """Return what `em.complete` would, from sums over all rows: `run(units, point)` makes one pass."""
+    weight, cells = observed.weight, observed.cells
+    units = Units.of(cells.weight, cells.mean, cells.scatter.values)
     shared = form is PooledScatter
     start = units.start(shared)
     g, d = start.covariance.shape[:2]
@@ -125,7 +124,49 @@ def complete_by_sweeps(
     problem = _Problem(passes, start, weight, units.lonely(shared), units.within, guard, np.zeros((g, d)), everyone)
     complete, reached = climb_from(problem, weight, units, form, progress)
     secured = np.broadcast_to(reached.secured, weight.shape).astype(np.float64)
-    return CompletedStats(complete, observed.weight, secured, reached.steps, reached.moved)
+    return CompletedStats(complete, cells.weight, secured, reached.steps, reached.moved)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedStats:
+    """What `complete_by_sweeps` begins with: the weight (k,) of rows with any cell, and each column's own cells."""
+
+    weight: Array
+    cells: GaussianStats
+
+    @classmethod
+    def summarize(cls, rows: Array, codes: Codes, k: int, weight: Array | None) -> Self:
+        """Return the statistics of a batch (n, d), missing cells as NaN."""
+        some = ~np.isnan(rows).all(axis=1)
+        total = np.bincount(codes, weights=some if weight is None else weight * some, minlength=k)
+        return cls(total.astype(np.float64), GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter))
+
+    def merge(self, other: Self) -> Self:
+        """Return the statistics of the rows of both."""
+        return type(self)(self.weight + other.weight, self.cells.merge(other.cells))
+
+    def place(self, index: Sequence[int], k: int) -> Self:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        return type(self)(spread(self.weight, index, k), self.cells.place(index, k))
+
+    def column_weight(self) -> Array:
+        """Return the weight of the observed cells by class and column (k, d)."""
+        return self.cells.column_weight()
+
+
+@dataclass(frozen=True, slots=True)
+class Observing:
+    """A family that reads as `family` does and counts the cells of each column alone."""
+
+    family: Any
+
+    def encode(self, table: Any, positions: Sequence[int]) -> Any:
+        """Return the block's rows."""
+        return self.family.encode(table, positions)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ObservedStats:
+        """Return what is observed of a batch."""
+        return ObservedStats.summarize(rows, codes, k, weight)
 
 
 def complete_rows(
@@ -140,18 +181,16 @@ def complete_rows(
     n, d = rows.shape
     check_columns(d)
     w = np.ones(n) if weight is None else weight
-    some = ~np.isnan(rows).all(axis=1)
-    total = np.bincount(codes, weights=w * some, minlength=k).astype(np.float64)
-    observed = GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter)
+    observed = ObservedStats.summarize(rows, codes, k, weight)
     chunks = list(row_chunks(n, max(256, CHUNK_CELLS // d)))
 
     def run(units: Units, point: Point) -> Moments:
         def one(part: slice) -> Moments:
             return sweep(rows[part], codes[part], w[part], units, point)
 
-        return reduce(Moments.add, parallel_map(one, chunks, cost=200.0 * rows.size))
+        return reduce(Moments.merge, parallel_map(one, chunks, cost=200.0 * rows.size))
 
-    return complete_by_sweeps(run, total, observed, form, progress)
+    return complete_by_sweeps(run, observed, form, progress)
 
 
 def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:

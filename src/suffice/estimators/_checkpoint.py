@@ -68,19 +68,20 @@ class Checkpoint:
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def _write(self, fold: Fold) -> None:
-        from ..engines import whole_file
+        from ..engines import written_whole
 
         levels = []
         estimator, schema, plan = self.kernel.estimator, self.kernel.schema, self.kernel.plan
         with (
             tempfile.TemporaryDirectory() as folder,
-            whole_file(self.path) as file,
+            written_whole(self.path) as file,
             zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
         ):
             for number, (count, state) in enumerate(fold.levels):
-                own = {"count": count, "state": state is not None, "statistics": False}
+                own: dict[str, Any] = {"count": count, "state": state is not None, "statistics": False}
                 if state is not None:
                     own |= {"rows": state.rows, "unlabelled": state.unlabelled}
+                    own |= {"unlabelled_weight": state.unlabelled_weight, "holed": list(state.holed)}
                     if state.statistics is not None:
                         own["statistics"] = True
                         saved = Path(folder) / f"{number}.suffice"
@@ -116,7 +117,7 @@ class Checkpoint:
 
     def _level(self, archive: zipfile.ZipFile, number: int, own: dict[str, Any]) -> tuple[int, Any]:
         from ._loading import PIECES
-        from ._tables import Learned
+        from ._summary import Learned
 
         if not own["state"]:
             return int(own["count"]), None
@@ -124,4 +125,5 @@ class Checkpoint:
         if own["statistics"]:
             with tempfile.TemporaryDirectory() as folder:
                 statistics = read_model(archive.extract(f"{number}.suffice", folder), PIECES)[2]
-        return int(own["count"]), Learned(statistics, int(own["rows"]), int(own["unlabelled"]))
+        counts = int(own["rows"]), int(own["unlabelled"]), float(own["unlabelled_weight"])
+        return int(own["count"]), Learned(statistics, *counts, tuple(map(bool, own["holed"])))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import Array, np
+from .._arrays import Array, np, row_chunks
+from .._arrays_api import fetch, is_device_array, namespace, put
 from ..errors import SettingError
+from ..stats import ByClass
 from ..tasks import classify, label_shift
+
+MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
 
 
 class Decisions:
@@ -24,6 +29,7 @@ class Decisions:
         @property
         def priors_(self) -> Array: ...
 
+    statistics_: ByClass
     _log_posterior: Callable[[Any, Any], Array]
 
     def predict(self, X: Any, *, priors: Any = None, costs: Any = None, reject: float | None = None) -> Any:
@@ -54,14 +60,16 @@ class Decisions:
         >>> model.predict([[0.2], [2.4], [4.7]], reject=0.1).tolist()
         ['low', None, 'high']
         """
-        posterior = self._log_posterior(X, priors)
-        matrix = None if costs is None else _check_costs(costs, posterior.shape[1])
+        check_is_fitted(self, "statistics_")
+        k = len(self.statistics_.classes)
+        matrix = None if costs is None else _check_costs(costs, k)
         bound = None if reject is None else _check_reject(reject, free=matrix is not None)
-        codes = classify.decide(posterior, matrix, bound)
+        found = [classify.decide(self._log_posterior(part, priors), matrix, bound) for part in _in_parts(X, k)]
+        codes = found[0] if len(found) == 1 else namespace(found[0]).concat(found)
         if bound is None:
-            return self.classes_[codes]
+            return _labels(self.classes_, codes)
         answers = np.array([*self.classes_.tolist(), None], dtype=object)
-        return answers[codes]  # −1, no answer, is the last
+        return answers[fetch(codes)]  # −1, no answer, is the last
 
     def adapt_priors(self, X: Any) -> Array:
         """Return the class priors (k,) under which rows without labels are most likely, in the order of `classes_`.
@@ -82,7 +90,11 @@ class Decisions:
         >>> priors.round(3).tolist(), model.predict_proba([[4.4]], priors=priors).round(2).tolist()
         ([0.75, 0.25], [[0.11, 0.89]])
         """
-        found = label_shift.adapt_priors(self._log_posterior(X, "uniform"), self.priors_)
+        return self._adapt(fetch(self._log_posterior(X, "uniform")))
+
+    def _adapt(self, log_posterior: Array) -> Array:
+        """Return the priors for rows of these log posteriors (n, k) under equal priors."""
+        found = label_shift.adapt_priors(log_posterior, self.priors_)
         if not found.finished:
             warnings.warn(
                 f"EM for the class priors had not converged after {label_shift.MOST_STEPS} steps; the classes can "
@@ -91,6 +103,23 @@ class Decisions:
                 stacklevel=2,
             )
         return found.priors
+
+
+def _in_parts(X: Any, k: int) -> Iterator[Any]:
+    """Yield a large array in parts, so that the posteriors of all rows are never held at once; else X as it is."""
+    plain = isinstance(X, np.ndarray) and X.dtype.kind == "f"
+    if not (plain or is_device_array(X)) or X.ndim != 2 or X.shape[0] * k <= MOST_POSTERIORS:
+        yield X
+        return
+    for part in row_chunks(X.shape[0], max(1, MOST_POSTERIORS // k)):
+        yield X[part, ...]
+
+
+def _labels(classes: Any, codes: Any) -> Any:
+    """Return the labels of class numbers (n,): numbers where the class numbers live, text as a NumPy array."""
+    if is_device_array(codes) and classes.dtype.kind in "ifb":
+        return namespace(codes).take(put(classes, codes), codes)
+    return classes[fetch(codes)]
 
 
 def _check_reject(reject: Any, free: bool) -> float:

@@ -17,6 +17,7 @@ from ..schema import Kind, Level, Schema, sort_levels
 from ..stats import ByClass
 from ..table import Table, read_table
 from ._labels import check_filled, check_label_kinds, read_labels
+from ._residence import take_in
 from ._unlabelled import Batch
 
 
@@ -28,6 +29,7 @@ class Edits:
     _schema: Schema
     _holds_unlabelled: bool
     _blocks: tuple[Block, ...]
+    _takes_devices: Any  # a property of `GenerativeEstimator`
     _validate_settings: Callable[[], None]
     _align: Callable[[Table], Sequence[int]]
     _plan: Callable[[Schema], tuple[Block, ...]]
@@ -48,7 +50,7 @@ class Edits:
         """
         self._validate_settings()
         factor = 1.0 if decay is None else _check_decay(decay)
-        table = read_table(X)
+        table = read_table(take_in(X, self._takes_devices))
         check_filled(table, type(self).__name__)
         first = not hasattr(self, "statistics_")
         schema = table.schema if first else self._schema
@@ -112,7 +114,7 @@ class Edits:
         [[5.0], [0.5]]
         """
         check_is_fitted(self, "statistics_")
-        table = read_table(X)
+        table = read_table(take_in(X, False))
         check_filled(table, type(self).__name__)
         plan = self._blocks
         rows = self._read(table, self._align(table), plan, y, sample_weight, missing="forget")

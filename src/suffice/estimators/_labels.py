@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.utils import column_or_1d
 
 from .._arrays import Array, Codes, np
+from .._arrays_api import fetch, is_device_array
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, sort_levels
 from ..table import Table, factorize, label_values
@@ -28,7 +29,7 @@ def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple
     """
     if y is None:
         raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
-    values = label_values(y)
+    values = fetch(y) if is_device_array(y) else label_values(y)
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     if len(values) != rows:
@@ -74,7 +75,7 @@ def read_weights(weight: Any, rows: int) -> Array | None:
     """Return row weights (n,) in float64, or None for ones; k means k copies of the row."""
     if weight is None:
         return None
-    values = np.asarray(weight, dtype=np.float64)
+    values = np.asarray(fetch(weight) if is_device_array(weight) else weight, dtype=np.float64)
     if values.ndim == 0:
         values = np.full(rows, float(values))
     if values.ndim != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,15 +11,28 @@ from sklearn.utils.validation import check_is_fitted
 class Page:
     """The verb `to_html`, for the bases of an estimator."""
 
-    def to_html(self, path: str | os.PathLike[str]) -> None:
+    def to_html(self, path: str | os.PathLike[str], X: Any = None, y: Any = None, *, name: str = "the table") -> None:
         """Write one self-contained page about the model: how good it is, its classes, columns, pictures and repairs.
 
-        Quality and pictures come from the rows that the statistics keep (`keep_rows`), quality by leave-one-out.
-        The page has no script and is forbidden to load anything, in light and dark, and can be printed.
+        The page answers questions: cells typed into its form are scored in the browser, from the model's parameters,
+        as `predict_proba`, `impute` and `explain` score them. It is forbidden to load or send anything, is made for
+        light and dark, and can be printed. Quality and pictures come from the rows that the statistics keep
+        (`keep_rows`), quality by leave-one-out.
+
+        Parameters
+        ----------
+        path : file to write
+        X : table (n, d), optional
+            The page also says what the model makes of these rows: answers by class, and the most unusual rows, whose
+            cells are then on the page.
+        y : labels (n,), optional
+            Labels of these rows, which the model has not learned from; they may be missing.
+        name : str
+            What the table is called on the page.
 
         ImportError where Matplotlib or Jinja2 is not installed: `pip install 'suffice[report]'`.
         """
         check_is_fitted(self, "statistics_")
         from ..report import write_page
 
-        write_page(self, path)
+        write_page(self, path, X, y, name=name)

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
+from .._arrays_api import fetch, is_device_array, namespace
 from ..densities import Product
 from ..errors import DataError, NegativeError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
@@ -22,19 +23,21 @@ from ..table import Table, read_table
 from ..tasks import classify
 from ._decisions import Decisions
 from ._edits import Edits
+from ._export import Export
 from ._generation import Generation
 from ._labels import check_filled, read_labels, read_weights
 from ._observed import check_observed
 from ._page import Page
 from ._persistence import save_fitted
 from ._reasons import Reasons
+from ._residence import take_in
 from ._tables import Tables
-from ._unlabelled import Batch, Joined, join_unlabelled
+from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
 from ._validation import LeaveOneOut
 
 
 class GenerativeEstimator(
-    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, ClassifierMixin, BaseEstimator
+    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, BaseEstimator
 ):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
@@ -58,7 +61,8 @@ class GenerativeEstimator(
         Parameters
         ----------
         X : array (n, d), pandas, polars or pyarrow table
-            Null and NaN cells are missing. Infinity is a DataError that names the column.
+            Null and NaN cells are missing. Infinity is a DataError that names the column. PyTorch and CuPy arrays are
+            worked on where they live under `sklearn.set_config(array_api_dispatch=True)`, see docs/embeddings.md.
         y : array-like (n,)
             Class labels: text, integers or truth values. Rows whose label is missing (None, NaN, pandas.NA) join by EM:
             each counts in every class by its posterior, until the likelihood of all rows no longer rises.
@@ -70,7 +74,7 @@ class GenerativeEstimator(
         self
         """
         self._validate_settings()
-        table = read_table(X)
+        table = read_table(take_in(X, self._takes_devices))
         check_filled(table, type(self).__name__)
         plan = self._plan(table.schema)
         batch = self._read(table, range(len(table.schema)), plan, y, sample_weight, missing="em")
@@ -80,7 +84,7 @@ class GenerativeEstimator(
         statistics = statistics if joined is None else replace(joined.statistics, sample=statistics.sample)
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
-        self._model, self._notes = model, [*_joined_notes(joined, batch), *notes]
+        self._model, self._notes = model, [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
         self._holds_unlabelled = joined is not None
         self._set_steps(joined)
         return self
@@ -94,13 +98,18 @@ class GenerativeEstimator(
         sample_weight: Any,
         missing: str = "error",
     ) -> Batch:
-        """Return the rows of positive weight as encoded, with their labels; `missing` labels: "error" or "em"."""
+        """Return the rows of positive weight as encoded, with their labels.
+
+        `missing` labels: "error", "em", or "any" where none need be there.
+        """
         classes, codes = read_labels(y, table.rows, type(self).__name__, missing=missing)
         weight = read_weights(sample_weight, table.rows)
         rows = _encode(table, order, plan, type(self).__name__)
         self._check_missing(rows, plan)
+        if len(codes) and codes.min() < 0:  # EM for labels runs on the CPU
+            rows = [fetch(part) if is_device_array(part) else part for part in rows]
         batch = Batch(classes, codes, rows, weight).without_empty_rows()
-        if not batch.classes:
+        if not batch.classes and missing != "any":
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch
 
@@ -219,6 +228,8 @@ class GenerativeEstimator(
     def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
         posterior = self._log_posterior(X, priors)
+        if is_device_array(posterior):
+            return namespace(posterior).exp(posterior)  # type: ignore[no-any-return]
         return np.exp(posterior, out=posterior)
 
     def predict_log_proba(self, X: Any, *, priors: Any = None) -> Array:
@@ -227,7 +238,7 @@ class GenerativeEstimator(
 
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log π_k + log p(x | k), (n, k) in nats: the number every other answer is made from."""
-        return self.model_.log_joint(self._rows(X))
+        return self.model_.log_joint(self._rows(X, resident=True))
 
     def decision_function(self, X: Any) -> Array:
         """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
@@ -239,24 +250,24 @@ class GenerativeEstimator(
 
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats, of the observed cells of each row."""
-        return classify.marginal_log_density(self.model_, self._rows(X))
+        return classify.marginal_log_density(self.model_, self._rows(X, resident=True))
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         model = self.model_
         log_prior = None
         if priors is not None:
             log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, model.classes))
-        return classify.log_posterior(model, self._rows(X), log_prior)
+        return classify.log_posterior(model, self._rows(X, resident=True), log_prior)
 
-    def _rows(self, X: Any) -> tuple[Any, ...]:
-        """Encode a table in the model's own columns, categories and blocks."""
+    def _rows(self, X: Any, resident: bool = False) -> tuple[Any, ...]:
+        """Encode a table in the model's own columns, categories and blocks; if `resident`, on the device it is on."""
         check_is_fitted(self, "statistics_")
-        return self._recode(*self._aligned(X))
+        return self._recode(*self._aligned(X, resident))
 
-    def _aligned(self, X: Any) -> tuple[Table, Sequence[int]]:
+    def _aligned(self, X: Any, resident: bool = False) -> tuple[Table, Sequence[int]]:
         """Read a table; column p of the model stands at the p-th of the positions returned with it."""
         check_is_fitted(self, "statistics_")
-        table = read_table(X)
+        table = read_table(take_in(X, resident and self._takes_devices))
         check_filled(table, type(self).__name__)
         return table, self._align(table)
 
@@ -293,6 +304,11 @@ class GenerativeEstimator(
         """
         check_is_fitted(self, "statistics_")
         save_fitted(path, self, self._schema, self._blocks, self.statistics_)
+
+    @property
+    def _takes_devices(self) -> bool:
+        """Whether rows may stay on another device: all columns are Gaussian."""
+        return bool(self.__sklearn_tags__().array_api_support)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         raise NotImplementedError
@@ -331,15 +347,6 @@ class GenerativeEstimator(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _joined_notes(joined: Joined | None, batch: Batch) -> list[Note]:
-    if joined is None:
-        return []
-    count, why = int((batch.codes < 0).sum()), f"EM took {joined.steps} steps"
-    notes = [Note(f"joined {count} rows without a label", why)]
-    early = Note("stopped EM early", f"the likelihood still rose after {joined.steps} steps")
-    return notes if joined.finished else [*notes, early]
 
 
 def _encode(table: Table, order: Sequence[int], plan: Sequence[Block], who: str) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from .._arrays import Array, NDArray, np
+from .._arrays_api import fetch
 from ..errors import DataError, SettingError, quoted
 from ..joint import JointModel
 from ..selection import leave_one_out
@@ -174,7 +175,7 @@ class Reasons:
             sample.represented(owner.statistics_.weight),
             float(told),
         )
-        return conformal.class_sets(owner._log_posterior(X, None), limit, allow_empty)
+        return conformal.class_sets(fetch(owner._log_posterior(X, None)), limit, allow_empty)
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         """Return leave-one-out log posteriors of the rows that the statistics keep, made once for a model."""

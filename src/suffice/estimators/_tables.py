@@ -5,109 +5,35 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import np
-from ..errors import DataError, SettingError, quoted
+from .._arrays import Array, np
+from ..errors import DataError, SettingError, SourceError, quoted
 from ..estimate import Block, Note
 from ..joint import JointModel
 from ..schema import Schema
 from ..selection.member_family import MemberFamily
 from ..stats import ByClass
-from ..table import Table, read_schema, read_table
-from ..tasks import classify
+from ..stats.patterns import TooManyPatternsError
+from ..table import Table, read_schema
 from ._checkpoint import Checkpoint
 from ._observed import check_observed
-from ._two_passes import freeze_columns, summarize_frozen
+from ._passes import Passes
+from ._pushdown import push_down
+from ._summary import Answers, Learned, Posteriors, Summary
+from ._two_passes import freeze_columns
+from ._unlabelled import Joined, joined_notes
 
 if TYPE_CHECKING:
     from ..engines import Progress, Source
 
-ENGINES = ("auto", "local", "dask", "spark")
-
-
-@dataclass(frozen=True)
-class Learned:
-    """What is learned from some rows: their statistics (None without a labelled row), and how many had no label."""
-
-    statistics: ByClass | None
-    rows: int
-    unlabelled: int
-
-    def merge(self, other: Learned) -> Learned:
-        """Return what is learned from both."""
-        if self.statistics is None or other.statistics is None:
-            statistics = other.statistics if self.statistics is None else self.statistics
-        else:
-            statistics = self.statistics.merge(other.statistics)
-        return Learned(statistics, self.rows + other.rows, self.unlabelled + other.unlabelled)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The kernel of a fit: from a batch of a table to what is learned from it. It can be sent to another process."""
-
-    estimator: Any  # with the settings alone
-    schema: Schema
-    plan: tuple[Block, ...]
-    target: str
-    weight: str | None
-    unlabelled: str
-    columns: Any = None  # as frozen by a first pass
-
-    def __call__(self, table: Any, rows_only: bool = False) -> Learned:
-        """Summarise a pyarrow table; `rows_only` does without the statistics that a first pass does not need."""
-        from ..engines import LabelledRows
-
-        names = [str(name) for name in self.schema.names]
-        rows = LabelledRows.of(table, names, self.target, self.weight)
-        if rows.unlabelled and self.unlabelled == "error":
-            raise DataError(
-                f"{self.target!r} has no label in {rows.unlabelled} of {table.num_rows} rows. Next: leave them out "
-                'with unlabelled="skip"; fit, given all rows at once, can use them as they are.'
-            )
-        if not len(rows.labels):
-            return Learned(None, table.num_rows, rows.unlabelled)
-        columns = read_table(rows.columns)
-        order = self.schema.align(columns.schema, type(self.estimator).__name__)
-        batch = self.estimator._read(columns, order, self.plan, rows.labels, rows.weight)
-        if rows_only:
-            k = len(batch.classes)
-            part = self.plan[-1].family.summarize(batch.rows[-1], batch.codes, k, batch.weight)
-            return Learned(ByClass(batch.classes, np.zeros(k), (part,)), table.num_rows, rows.unlabelled)
-        statistics = self.estimator._summarize(batch, self.plan)
-        if self.columns is not None:
-            statistics = summarize_frozen(statistics, self.columns)
-        return Learned(statistics, table.num_rows, rows.unlabelled)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The kernel of a prediction: from a batch of a table to a table of answers."""
-
-    estimator: Any
-    priors: Any
-    reject: float | None
-    keep: tuple[str, ...]
-    columns: tuple[str, ...]
-
-    def __call__(self, table: Any) -> Any:
-        """Answer for the rows of a pyarrow table."""
-        from ..engines import answers_table
-
-        rows = table.select(list(self.columns))
-        log_posterior = self.estimator.predict_log_proba(rows, priors=self.priors)
-        choice = classify.decide(log_posterior, None, self.reject)
-        labels = self.estimator.classes_.tolist()
-        columns = [(f"p_{label}", p) for label, p in zip(labels, np.exp(log_posterior).T, strict=True)]
-        columns.append(("log_density", self.estimator.score_samples(rows)))
-        return answers_table(labels, choice, columns, table.select(list(self.keep)) if self.keep else None)
+ENGINES = ("auto", "local", "dask", "spark", "duckdb")
 
 
 class Tables:
@@ -125,6 +51,8 @@ class Tables:
     _estimate: Callable[..., tuple[JointModel, list[Note]]]
     _set_steps: Callable[[Any], None]
     _align: Callable[[Table], Sequence[int]]
+    _adapt: Callable[[Array], Array]
+    _left_out_posterior: Callable[[JointModel], Array]
 
     def fit_table(
         self,
@@ -134,7 +62,7 @@ class Tables:
         weight: str | None = None,
         engine: Any = "auto",
         columns: Sequence[str] | None = None,
-        unlabelled: str = "error",
+        unlabelled: str = "em",
         progress: Callable[[Progress], None] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
     ) -> Self:
@@ -143,7 +71,10 @@ class Tables:
         The rows are read once, in parts (row groups of Parquet files, else batches), and statistics are merged in the
         order of the parts: the model equals `fit` on the whole table to rounding, and the same parts give the same
         bits whatever the engine and the number of threads. `GenerativeClassifier` reads them twice: first for the rows
-        by which it freezes its columns.
+        by which it freezes its columns. EM reads them once for every step: for `MixtureDiscriminant`, which starts from
+        a sample of the rows of each class (a class of which the sample holds every row is fitted as by `fit`, others
+        may come to rest at another maximum); for rows without a label; and for cells missing in more patterns than
+        statistics can hold.
 
         Parameters
         ----------
@@ -156,18 +87,23 @@ class Tables:
             Column of class labels.
         weight : str, optional
             Column of row weights: k means k copies of the row, 0 that it is as if absent.
-        engine : {"auto", "local", "dask", "spark"}, a Dask client, its address or a Spark session
+        engine : {"auto", "local", "dask", "spark", "duckdb"}, a Dask client, its address or a Spark session
             What does the work. "auto" is this machine's threads, or the engine whose table `source` is. "dask" starts
-            a cluster on this machine; "tcp://…" is the address of one.
+            a cluster on this machine; "tcp://…" is the address of one. "duckdb" has a DuckDB relation add up Gaussian,
+            Bernoulli and categorical columns inside the database, up to 30 columns of numbers; equal to rounding, not
+            to the bit. `keep_rows` above 0 then reads the rows for that sample alone. What sums do not do for (cells
+            missing in a full covariance, other families, EM) is read as by "local".
         columns : sequence of str, optional
             Columns to learn from; all but target and weight if not given. No other is read.
-        unlabelled : {"error", "skip"}
-            What to do with rows without a label.
+        unlabelled : {"em", "skip", "error"}
+            What to do with rows without a label: let them join by EM, as `fit` does, leave them out, or refuse them.
+            `GenerativeClassifier` cannot use them and refuses them.
         progress : callable, optional
-            Called after each part with an object that has `rows`, `total` and `seconds_left` (None where unknown).
+            Called after each part, in every pass, with an object that has `rows`, `total` (from the files' own
+            metadata), `share` (how much of a CSV is read) and `seconds_left`; None where unknown.
         checkpoint : path, optional
             File that keeps what is learned so far, every half minute and when interrupted; the same call resumes from
-            it, and removes it at the end. For files and the local engine.
+            it, and removes it at the end. For files and the local engine, and for the passes that are not EM.
 
         Returns
         -------
@@ -191,39 +127,81 @@ class Tables:
         [[1.5], [8.5]]
         """
         self._validate_settings()
-        self._check_parts()
-        _check_choice("unlabelled", unlabelled, ("error", "skip"))
+        _check_choice("unlabelled", unlabelled, ("em", "skip", "error"))
         opened = _open(source)
         names, schema = _columns(opened, target, weight, columns)
         plan = self._plan(schema)
         fresh = clone(self)
         fresh._schema = schema
-        kernel = Summary(fresh, schema, plan, target, weight, unlabelled)
         read = [*names, target, *([] if weight is None else [weight])]
         with _explained():
             run = _engine(engine, source)
-        if isinstance(plan[-1].family, MemberFamily):
-            kernel = freeze_columns(kernel, opened, read, run, int(self.keep_rows))
-        if checkpoint is None:
-            learned = run(opened, read, kernel, progress=progress)
-        else:
-            if engine not in ("auto", "local"):
-                raise SettingError(f"checkpoint is for engine='local', not {engine!r}. Next: leave one of them out.")
-            learned = Checkpoint(Path(checkpoint), kernel, opened, read).run(progress)
-        statistics = _checked(learned, opened, target)
+        first = self._first_plan(plan)
+        kernel = Summary(fresh, schema, first, target, weight, unlabelled, samples=self._is_climbing)
+        passes = Passes(kernel, plan, opened, read, run, progress)
+        learned = self._learn(passes, engine, checkpoint)
+        statistics = learned.statistics
+        assert statistics is not None
         check_observed(statistics, plan, schema)
+        statistics, joined = self._climb(passes.complete(statistics), learned, passes)
         model, notes = self._estimate(statistics, plan, schema)
         self._remember(schema, plan, statistics, ())
-        if learned.unlabelled:
-            left_out = f"left out {learned.unlabelled} row{'' if learned.unlabelled == 1 else 's'} without a label"
-            notes = [Note(left_out, f"{target!r} is empty there"), *notes]
-        self._model, self._notes, self._holds_unlabelled = model, notes, False
+        self._model, self._notes = model, [*_notes(learned, joined, target), *notes]
+        self._holds_unlabelled = joined is not None
         self._unlabelled_rows = learned.unlabelled
-        self._set_steps(None)
+        self._set_steps(joined)
         return self
 
-    def _check_parts(self) -> None:
-        """Raise an error where the model cannot be learned from parts."""
+    def _learn(self, passes: Passes, engine: Any, checkpoint: str | os.PathLike[str] | None) -> Learned:
+        """Return what the passes before any EM find."""
+        kernel, source, read = passes.summary, passes.source, passes.read
+        if self._is_climbing:
+            passes.check(type(self).__name__)
+        if checkpoint is not None and (self._is_climbing or engine not in ("auto", "local")):
+            why = "models that read the rows once or twice" if self._is_climbing else f"engine='local', not {engine!r}"
+            raise SettingError(f"checkpoint is for {why}. Next: leave one of them out.")
+        if isinstance(kernel.plan[-1].family, MemberFamily):
+            kernel = replace(kernel, unlabelled="error" if kernel.unlabelled == "em" else kernel.unlabelled)
+            kernel = freeze_columns(kernel, source, read, passes.run, int(self.keep_rows), passes.progress)
+        if engine == "duckdb":
+            if source.relation is None:
+                raise SettingError(
+                    f"engine='duckdb' adds up inside DuckDB, and {source.name} is no relation of it. Next: give a "
+                    "relation, or (connection, query); or leave out engine."
+                )
+            summed = push_down(kernel, source, read, passes.run, passes.progress)
+            if summed is not None:
+                return summed
+        try:
+            if checkpoint is not None:
+                found = Checkpoint(Path(checkpoint), kernel, source, read).run(passes.progress)
+            else:
+                found = passes.run(source, read, kernel, progress=passes.progress)
+        except TooManyPatternsError:
+            found = passes.observe()
+        return _checked(found, source, kernel.target)
+
+    @property
+    def _is_climbing(self) -> bool:
+        """Whether more passes are needed even where every row has a label and every cell is there."""
+        return False
+
+    def _first_plan(self, plan: Sequence[Block]) -> tuple[Block, ...]:
+        """Return the blocks as the first pass counts them."""
+        return tuple(plan)
+
+    def _climb(self, statistics: ByClass, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
+        """Return the statistics of all rows after the passes that EM makes, from those of the labelled rows."""
+        if not learned.unlabelled_weight:
+            return statistics, None
+        passes.check("EM over rows without a label")
+        plan, schema = passes.plan, passes.summary.schema
+
+        def estimate(found: ByClass) -> tuple[JointModel, list[Note]]:
+            return self._estimate(found, plan, schema, divisor="mle")
+
+        joined = passes.join(statistics, learned.unlabelled_weight, learned.holed, estimate)
+        return replace(joined.statistics, sample=statistics.sample), joined
 
     def predict_table(
         self,
@@ -233,6 +211,7 @@ class Tables:
         priors: Any = None,
         reject: float | None = None,
         keep: Sequence[str] = (),
+        alpha: float | None = None,
         progress: Callable[[Progress], None] | None = None,
     ) -> int:
         """Write the label, the posteriors and the log density of every row of a table to a file; return their number.
@@ -249,9 +228,12 @@ class Tables:
         output : path
             File to write.
         priors : optional
-            Class priors in place of those learned, as for `predict`.
+            Class priors in place of those learned, as for `predict`; or "adapt", those of `adapt_priors` for these
+            rows, which are then read twice (k numbers a row are held in memory).
         reject : float, optional
             Leave `label` empty where the most probable class is wrong with a probability above this.
+        alpha : float, optional
+            Add a column `in_CLASS` per class: whether it is in the set of `predict_set(rows, alpha)`.
         keep : sequence of str
             Columns of the source to copy in front of the answers; an answer of the same name is then `predicted_…`.
         progress : callable, optional
@@ -265,14 +247,36 @@ class Tables:
         check_is_fitted(self, "statistics_")
         from ..engines import answer, write_tables
 
-        opened = _open(source, [str(column.name) for column in self._schema.columns if column.kind.is_label])
+        opened, names = self._opened(source)
+        opened.check_columns(list(keep), "to keep")
+        if isinstance(priors, str) and priors == "adapt":
+            priors = self._adapted(source, progress)
+        if alpha is not None:
+            self._left_out_posterior(cast(Any, self).model_)  # once for all parts
+        kernel = Answers(self, priors, reject, tuple(keep), tuple(names), alpha)
+        read = list(dict.fromkeys([*names, *keep]))
+        width = len(self.classes_) * (1 if alpha is None else 2) + 2
+        return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
+
+    def _opened(self, given: Any) -> tuple[Source, list[str]]:
+        """Return a source of rows to be answered for, and the model's columns in it."""
+        opened = _open(given, [str(column.name) for column in self._schema.columns if column.kind.is_label])
         names = [str(name) for name in self._schema.names] if self._schema.named else list(opened.schema.names)
         opened.check_columns(names, "which the model needs")
-        opened.check_columns(list(keep), "to keep")
-        kernel = Answers(self, priors, reject, tuple(keep), tuple(names))
-        read = list(dict.fromkeys([*names, *keep]))
-        width = len(self.classes_) + 2
-        return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
+        return opened, names
+
+    def _adapted(self, given: Any, progress: Any) -> Array:
+        """Return the class priors under which the rows of a source are most likely."""
+        from ..engines import answer
+
+        source, names = self._opened(given)
+        if source.once:
+            raise SourceError.read_once('predict_table with priors="adapt"', "twice")
+        kernel = Posteriors(self, tuple(names))
+        parts = list(answer(source, names, kernel, width=len(self.classes_), progress=progress))
+        if not parts:
+            raise SourceError.no_rows(source.name)
+        return self._adapt(np.concatenate(parts))
 
 
 def _check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
@@ -313,7 +317,7 @@ def _engine(engine: Any, source: Any) -> Callable[..., Any]:
     name = engine if engine in ENGINES else known.get(library)
     if name == "auto":
         name = engine = engine_of(source)
-    if name == "local":
+    if name in ("local", "duckdb"):
         return learn
     if name == "dask":
         from ..engines.dask import learn as learn_by_dask
@@ -344,14 +348,22 @@ def _columns(
     return names, read_schema(source.declared(names))
 
 
-def _checked(learned: Learned | None, source: Source, target: str) -> ByClass:
-    """Return the statistics of all rows; DataError where there are none."""
-    from ..errors import SourceError
+def _notes(learned: Learned, joined: Joined | None, target: str) -> list[Note]:
+    """Return what became of rows without a label."""
+    if joined is not None:
+        return joined_notes(joined, learned.unlabelled)
+    if not learned.unlabelled:
+        return []
+    left_out = f"left out {learned.unlabelled} row{'' if learned.unlabelled == 1 else 's'} without a label"
+    return [Note(left_out, f"{target!r} is empty there")]
 
+
+def _checked(learned: Learned | None, source: Source, target: str) -> Learned:
+    """Return what is learned from all rows; DataError where that is nothing."""
     if learned is None or learned.rows == 0:
         raise SourceError.no_rows(source.name)
     if learned.statistics is None:
         raise DataError(
             f"No row of {source.name} has a label in {target!r} and a weight above 0. Next: check the column."
         )
-    return learned.statistics
+    return learned

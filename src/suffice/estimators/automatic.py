@@ -324,7 +324,9 @@ class GenerativeClassifier(GenerativeEstimator):
         automatic = self._automatic
         table = self._encode(X)[0][-1]
         rows = automatic.frozen.read(table.numbers, table.coded)
-        found, error = contributions(automatic, rows, np.log(self.priors_), orders, return_error)
+        log_prior = np.log(self.priors_)
+        goal = automatic.log_posterior(rows, None if self.priors is None else log_prior)
+        found, error = contributions(automatic, rows, goal, log_prior, orders, return_error)
         place = np.argsort(self._blocks[-1].positions)
         found = found[:, place]
         return (found, np.asarray(error)[:, place]) if return_error else found

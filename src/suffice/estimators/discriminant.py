@@ -10,6 +10,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from .._arrays import Array, np
+from .._arrays_api import is_device_array, missing_columns, project
 from ..densities import STRUCTURES, Gaussian, MultivariateT, StudentT
 from ..errors import DataError, SchemaError, SettingError, quoted
 from ..estimate import RDA, Block, Settings, Shrinkage
@@ -166,7 +167,7 @@ class GaussianDiscriminant(
     def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
         if self.missing != "error":
             return
-        empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0))
+        empty = np.flatnonzero(missing_columns(rows[0]))
         if len(empty):
             names = [self._column_name(int(j)) for j in empty]
             raise DataError(
@@ -274,7 +275,11 @@ class GaussianDiscriminant(
         axes = axes[: self._n_features_out]
         reach = white @ axes.T
         side = np.sign(reach[np.abs(reach).argmax(axis=0), np.arange(len(axes))])
-        return gaussian.covariance.whiten(self._rows(X)[0][:, used] - center) @ (axes * side[:, None]).T
+        (rows,) = self._rows(X, resident=True)
+        if is_device_array(rows):
+            factor = gaussian.covariance.whiten(np.eye(len(used))) @ (axes * side[:, None]).T
+            return project(rows, used, center, factor)
+        return gaussian.covariance.whiten(rows[:, used] - center) @ (axes * side[:, None]).T
 
     @property
     def _n_features_out(self) -> int:
@@ -283,6 +288,7 @@ class GaussianDiscriminant(
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
+        tags.array_api_support = True
         if not self._fitted_shared:
             tags.transformer_tags = None
         return tags

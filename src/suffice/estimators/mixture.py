@@ -14,10 +14,13 @@ from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
 from ..estimate import Block, Settings, Shrinkage, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
+from ..estimate.mixture_passes import apart, fit_by_passes, join_by_passes
 from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
 from ..schema import Level, Schema
 from ..stats import ByClass, MixtureStats
+from ._passes import Passes, class_samples
 from ._queries import GenerativeEstimator
+from ._summary import Learned
 from ._unlabelled import Batch, Joined
 
 SHARED = (False, "class", True)
@@ -263,9 +266,42 @@ class MixtureDiscriminant(GenerativeEstimator):
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
         return all(number == 1 for number in wanted)
 
-    def _check_parts(self) -> None:
-        if not self._mergeable:
-            raise MergeError.mixture("be learned from a table in parts")
+    # --- tables in parts ---------------------------------------------------------------------------------------------
+
+    @property
+    def _is_climbing(self) -> bool:
+        return not self._mergeable
+
+    def _first_plan(self, plan: Sequence[Block]) -> tuple[Block, ...]:
+        if not self._is_climbing:
+            return tuple(plan)
+        return tuple(replace(block, family=apart(block.family)) for block in plan)  # type: ignore[arg-type]
+
+    def _climb(self, statistics: ByClass, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
+        classes, single = statistics.classes, statistics.blocks[0]
+        family = passes.plan[0].family
+        assert isinstance(family, MixtureFamily)
+        settings = replace(self._settings(), classes=classes, columns=tuple(passes.summary.schema.names))
+        run, search = passes.mixtures(classes), self._search(classes)
+        stats = single
+        if learned.samples is not None:
+            stats = fit_by_passes(run, single, class_samples(learned.samples, classes), family, settings, search)
+        weight = learned.unlabelled_weight
+        if not weight:
+            return replace(statistics, blocks=(stats,)), None
+        if stats.is_single:
+            both, joined = super()._climb(statistics, learned, passes)
+            assert joined is not None
+            counted = replace(both.blocks[0], steps=np.full(stats.k, joined.steps))
+            return replace(both, blocks=(counted,)), joined
+        priors = self._class_priors(self.priors, classes)
+        own_prior = None if priors is None else class_log_prior(statistics.weight, priors)
+        total = statistics.total + weight
+        found = join_by_passes(run, single, stats, total, family, settings, search, own_prior)
+        by_class = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
+        rows = statistics.rows + learned.unlabelled
+        joined = Joined(replace(statistics, weight=by_class, blocks=(found,), rows=rows), int(found.steps.max()), True)
+        return joined.statistics, joined._replace(finished=not found.unfinished.any())
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")

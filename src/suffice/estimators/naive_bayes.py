@@ -220,6 +220,8 @@ class NaiveBayes(GenerativeEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         family = FAMILIES.get(self.families) if isinstance(self.families, str) else self.families
+        named = self.families.values() if isinstance(self.families, Mapping) else [self.families]
+        tags.array_api_support = all(_stays_gaussian(name) for name in named)
         numbers = getattr(family, "support", None) in ("reals", "counts", "shares")
         tags.input_tags.categorical = tags.input_tags.string = not numbers
         tags.input_tags.sparse = getattr(family, "takes_sparse", False)
@@ -227,6 +229,11 @@ class NaiveBayes(GenerativeEstimator):
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # on tables that hold no counts
         tags.input_tags.allow_nan = getattr(family, "takes_missing", True)
         return tags
+
+
+def _stays_gaussian(named: Any) -> bool:
+    """Return whether numbers are Gaussian columns under what a user gave for a family."""
+    return isinstance(named, GaussianFamily) or (isinstance(named, str) and named in ("auto", "gaussian"))
 
 
 def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int, ...]]], dict[int, Family]]:

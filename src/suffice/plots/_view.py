@@ -244,7 +244,8 @@ class View:
 
     def log_density(self, axes: Sequence[Axis]) -> Array:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
-        found = self.estimator.predict_joint_log_proba(self.grid(axes)) - self.model.log_prior
+        asked = getattr(self.estimator, "_joint", self.estimator)  # not less the prior, which may be zero
+        found = self.model.density.log_density(asked._rows(self.grid(axes)))
         return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
 
 

@@ -102,10 +102,10 @@ def _columns(estimator: Any, view: View, rows: Rows | None, positions: Sequence[
         entry: dict[str, Any] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
         if axis.levels is None:
             ends = _middle(axis.at, p)
-            cells = [f"{_number(low)} to {_number(high)}" for low, high in ends]
+            cells = [f"{in_words(low)} to {in_words(high)}" for low, high in ends]
         else:
             best = p.argmax(axis=0)
-            cells = [f"{axis.levels[i]} ({_percent(p[i, c])})" for c, i in enumerate(best)]
+            cells = [f"{axis.levels[i]} ({percent(p[i, c])})" for c, i in enumerate(best)]
         found.append(entry | {"says": "middle 68 %" if axis.levels is None else "most probable", "cells": cells})
     return found
 
@@ -147,12 +147,15 @@ def _members(estimator: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _number(value: float) -> str:
+def in_words(value: float) -> str:
+    """Return a number with four digits, as a person would write it."""
     return f"{value:.4g}" if abs(value) < 1e5 else f"{value:,.0f}"
 
 
-def _percent(p: float) -> str:
+def percent(p: float) -> str:
     """Return a probability in percent, never rounded to certainty."""
     if 0 < p < 0.001:
         return "< 0.1 %"
-    return "> 99.9 %" if 0.999 < p < 1 else f"{100 * p:.0f} %"
+    if 0.999 < p < 1:
+        return "> 99.9 %"
+    return f"{100 * p:.{0 if 0.01 <= p <= 0.99 or p in (0.0, 1.0) else 1}f} %"

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+from base64 import b64encode
 from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
 from io import StringIO
-from pathlib import Path
 from typing import Any
 
+from .._arrays import np
+from .._files import whole_file
 from ..errors import SufficeError
 from ..plots import (
     CalibrationCurveDisplay,
@@ -20,9 +24,13 @@ from ..plots import (
     OutlierPValuesDisplay,
 )
 from ..plots._style import pyplot
-from .facts import collect_facts
+from .explorer import collect_explorer, script, write_json
+from .facts import collect_facts, percent
+from .judged import collect_answers
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take simulated models, are left out
+OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."
+CALIBRATION = "How often the answer is right against how probable the model says it is, for the rows with a label."
 PICTURES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
     (
         "Which class where",
@@ -62,29 +70,66 @@ PICTURES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 )
 
 
-def write_page(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write the page of a fitted model to a file, complete or not at all."""
-    text = render_page(estimator)
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+def write_page(
+    estimator: Any, path: str | os.PathLike[str], X: Any = None, y: Any = None, *, name: str = "the table"
+) -> None:
+    """Write the page of a fitted model to a file, complete or not at all; see `render_page`."""
+    text = render_page(estimator, X, y, name=name)
+    with whole_file(path) as file:
+        file.write(text.encode())
 
 
-def render_page(estimator: Any) -> str:
-    """Return the page of a fitted model as HTML: self-contained, without scripts, and forbidden to load anything.
+def render_page(estimator: Any, X: Any = None, y: Any = None, *, name: str = "the table") -> str:
+    """Return the page of a fitted model as HTML: self-contained, its one script named by its hash, loading nothing.
 
-    ImportError says what to install where Jinja2 or Matplotlib is missing.
+    With a table `X` and, where known, labels `y`, it also has what the model says of these rows; `name` is what the
+    table is called. ImportError says what to install where Jinja2 or Matplotlib is missing.
     """
+    template = _template()  # or what to install, before any work
+    facts, explorer = collect_facts(estimator), collect_explorer(estimator)
+    answers = None if X is None else collect_answers(estimator, X, y) | {"name": name}
+    told = explorer if "why_not" in explorer else explorer | {"colors": [own["color"] for own in facts["classes"]]}
+    return str(
+        template.render(
+            facts=facts,
+            explorer=explorer,
+            answers=answers,
+            judged=[] if answers is None else draw_answers(estimator, X, y, answers),
+            pictures=draw(estimator),
+            parameters=write_json(told),
+            script=script(),
+            script_hash=b64encode(sha256(script().encode()).digest()).decode(),
+        )
+    )
+
+
+@cache
+def _template() -> Any:
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as error:
         raise ImportError("A page needs Jinja2, which is not installed. Next: pip install 'suffice[report]'") from error
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
-    return environment.get_template("page.html").render(facts=collect_facts(estimator), pictures=draw(estimator))
+    environment.filters["percent"] = percent
+    return environment.get_template("page.html")
+
+
+def draw_answers(estimator: Any, X: Any, y: Any, answers: dict[str, Any]) -> list[dict[str, str]]:
+    """Return the pictures of what a model says of a table."""
+    found = []
+    if answers["outliers"]:
+        figure = OutlierPValuesDisplay(np.array(answers["outliers"]), 20).plot().figure_
+        found.append(_picture("Are these rows like those learned", OUTLIERS, figure, "table0"))
+    if answers["quality"] and not answers["other_labels"]:
+        figure = CalibrationCurveDisplay.from_estimator(estimator, X, y).figure_
+        found.append(_picture("Do probabilities come true here", CALIBRATION, figure, "table1"))
+    return found
+
+
+def _picture(title: str, text: str, figure: Any, salt: str) -> dict[str, str]:
+    svg = as_svg(figure, salt)
+    pyplot().close(figure)
+    return {"title": title, "text": text, "svg": svg}
 
 
 def draw(estimator: Any) -> list[dict[str, str]]:
@@ -98,8 +143,7 @@ def draw(estimator: Any) -> list[dict[str, str]]:
             figure = display(estimator).figure_
         except SufficeError:  # a picture of another kind of model
             continue
-        found.append({"title": title, "text": text, "svg": as_svg(figure, f"picture{number}")})
-        pyplot().close(figure)
+        found.append(_picture(title, text, figure, f"picture{number}"))
     return found
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
+from ..errors import MergeError
 from ..estimate import Family, Settings
 from ..stats import FourthMomentStats, GaussianStats, PatternStats
 
@@ -23,6 +24,8 @@ class Refits:
         self.rows, self.stats, self.codes, self.weight = rows, stats, codes, weight
         self.family, self.settings = family, settings
         self.k = len(stats.column_weight())
+        if isinstance(stats, FourthMomentStats) and stats.is_pooled:
+            raise MergeError.moments_added_up(self.k)
         self._whole = stats.gaussian if isinstance(stats, FourthMomentStats) else stats
         self._complete = self._has_all_rows()
 

@@ -18,7 +18,12 @@ MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation o
 
 
 def contributions(
-    automatic: Automatic, rows: MixedRows, log_prior: Array, orders: int | None = None, errors: bool = False
+    automatic: Automatic,
+    rows: MixedRows,
+    log_posterior: Array,
+    log_prior: Array,
+    orders: int | None = None,
+    errors: bool = False,
 ) -> tuple[Array, Array | None]:
     """Return contributions (n, d, k) in nats, numbers first, and their standard errors if asked for.
 
@@ -26,7 +31,7 @@ def contributions(
     its weight. They are exact for the members that add up columns; for the others they are Shapley values of their
     marginal densities, exact for few columns and else sampled. What the pool adds itself (intercepts, the floor, half
     a row of prior for each class) is shared out in proportion to the sizes of a row's contributions, so that they add
-    up with `log_prior` (k,) to the log posterior odds.
+    up with `log_prior` (k,) to the odds of `log_posterior` (n, k).
     """
     d = len(automatic.frozen.scores) + len(automatic.frozen.vocabulary)
     n, k = len(rows), len(log_prior)
@@ -43,7 +48,7 @@ def contributions(
         place = j if kind == "hat" else len(automatic.frozen.scores) + j
         total[:, place] += weight * centred(part)
     total[~automatic.frozen.known(rows)] = 0.0
-    goal = centred(automatic.log_posterior(rows)) - (log_prior - log_prior.mean())
+    goal = centred(log_posterior) - (log_prior - log_prior.mean())
     rest = goal - total.sum(axis=1)
     size = np.abs(total).sum(axis=2)
     whole = size.sum(axis=1, keepdims=True)

@@ -19,6 +19,7 @@ A statistic keeps weights, means and centred unnormalised scatters or counts: no
 """
 
 from .by_class import ByClass
+from .class_samples import ClassSamples
 from .completed import CompletedStats
 from .counts import CategoricalStats
 from .fourth import FourthMomentStats
@@ -33,6 +34,7 @@ from .values import ValueStats
 __all__ = [
     "ByClass",
     "CategoricalStats",
+    "ClassSamples",
     "CompletedStats",
     "DiagonalScatter",
     "FourthMomentStats",

@@ -60,11 +60,15 @@ def summarize_segments(
 
 
 def _in_class_order(values: NDArray[Any], codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Codes]:
-    counts = np.bincount(codes, minlength=k)
+    return _Rows(values, in_class_order(codes, k), weight), np.bincount(codes, minlength=k)
+
+
+def in_class_order(codes: Codes, k: int) -> Codes | None:
+    """Return the row numbers in class order (n,), or None where the rows are in that order."""
     if k == 1 or bool((codes[1:] >= codes[:-1]).all()):
-        return _Rows(values, None, weight), counts
+        return None
     narrow = codes.astype(np.uint8 if k <= 256 else np.uint16 if k <= 65536 else np.int64)  # narrow keys sort by radix
-    return _Rows(values, np.argsort(narrow, kind="stable"), weight), counts
+    return np.argsort(narrow, kind="stable")
 
 
 def _tasks(counts: Codes, size: int) -> list[list[Run]]:
@@ -163,7 +167,7 @@ def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array
             target = scatter if pooled else scatter[task[0][0]]
             target += part
     owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
-    total, mean, apart = _join(owners, np.concatenate(weights), np.concatenate(means), k)
+    total, mean, apart = join(owners, np.concatenate(weights), np.concatenate(means), k)
     if pooled:
         scatter += apart.T @ apart
     for c in () if pooled else np.flatnonzero(np.bincount(owners, minlength=k) > 1):
@@ -213,7 +217,7 @@ def _add_run(product: _Product, rows: _Rows, start: int, stop: int, size: int) -
         weights.append(weight)
     if len(means) == 1:
         return means[0], weights[0]
-    total, mean, apart = _join(np.zeros(len(means), dtype=np.int64), np.array(weights), np.array(means), 1)
+    total, mean, apart = join(np.zeros(len(means), dtype=np.int64), np.array(weights), np.array(means), 1)
     for a, b in _pieces(0, len(apart), size):
         product.room(b - a)[...] = apart[a:b]
     return mean[0], float(total[0])
@@ -232,7 +236,7 @@ def _diagonal(rows: _Rows, counts: Codes) -> tuple[Array, Array, Array]:
     results = list(_run(lambda task: _square_task(rows, task, size), rows, tasks, multiplied=False))
     means, weights, squares = (np.concatenate(parts) for parts in zip(*results, strict=True))
     owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
-    total, mean, apart = _join(owners, weights, means, len(counts))
+    total, mean, apart = join(owners, weights, means, len(counts))
     scatter = np.zeros_like(total)
     np.add.at(scatter, owners, squares + apart**2)
     return total, mean, scatter
@@ -271,7 +275,7 @@ def _center_observed(block: Array, weight: Array | None) -> tuple[Array, Array]:
 # --- joining ---------------------------------------------------------------------------------------------------------
 
 
-def _join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Array, Array]:
+def join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Array, Array]:
     """Return class weights, class means (k, d), and rows √w (part mean − class mean) by part (s, d).
 
     `owners` (s,) are the classes of the parts, `weights` theirs, (s,) or by column (s, d), `means` (s, d).

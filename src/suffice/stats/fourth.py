@@ -3,20 +3,30 @@
 Ledoit & Wolf (2004), doi:10.1016/S0047-259X(03)00096-4, need Σ |z|⁴ of the standardised rows z. Standard deviations are
 only known at the end, so what is kept is Σ z_j² z_l² for each pair of columns; moving it to another mean takes
 Σ z_j² z_l, the scatter and the weight. All of them merge.
+
+Under a covariance that all classes share only the sum of Σ z_j² z_l² over the classes is asked for. Moving the mean of
+one class still takes that class's own d × d moments, so that k classes whose rows come in any order need k d² numbers,
+or the rows. Where that is too much, only the classes that came last keep theirs and are open to more rows; of the
+others what is left is their share of one (d, d) sum, exact as long as no more of their rows come.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from .._arrays import Array, Codes, np, row_chunks
-from ..errors import DataError
+from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays_api import fetch, is_device_array, take
+from ..errors import DataError, MergeError
+from ._device import moments_on_device
 from .gaussian import GaussianStats
-from .scatter import FullScatter, ThinScatter, gather, spread
+from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 
 CHUNK_CELLS = 1 << 18
+MOST_CELLS = 1 << 23  # 64 MiB for each of three arrays: of more, moments of classes with one covariance are added up
+
+Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third moments (d, d)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,61 +34,109 @@ class FourthMomentStats:
     """Per class, over complete rows: Gaussian statistics, `third` Σ w z_j² z_l and `fourth` Σ w z_j² z_l² (k, d, d).
 
     z are rows minus their class mean. A table wider than long keeps its rows, which hold all moments; the two arrays
-    are then (k, 0, 0).
+    are then (k, 0, 0). With `shared`, for one covariance of all classes, k d² above `MOST_CELLS` makes the scatter and
+    `fourth` sums over classes, (d, d); `third` and the scatters `own` (m, d, d) are those of the m classes `open`.
     """
 
     gaussian: GaussianStats
     third: Array
     fourth: Array
+    shared: bool = False
+    own: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
+    open: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @classmethod
-    def zero(cls, k: int, d: int) -> Self:
+    def zero(cls, k: int, d: int, shared: bool = False) -> Self:
         """Return the statistics of no rows."""
-        gaussian = GaussianStats.zero(k, d, FullScatter)
-        side = 0 if isinstance(gaussian.scatter, ThinScatter) else d
-        return cls(gaussian, np.zeros((k, side, side)), np.zeros((k, side, side)))
+        pooled = shared and k * d * d > MOST_CELLS
+        gaussian = GaussianStats.zero(k, d, PooledScatter if pooled else FullScatter)
+        if isinstance(gaussian.scatter, ThinScatter):
+            return cls._of_rows(gaussian, shared)
+        if pooled:
+            return cls._summed(gaussian, np.zeros((d, d)), {})
+        return cls(gaussian, np.zeros((k, d, d)), np.zeros((k, d, d)), shared)
 
     @classmethod
-    def summarize(cls, rows: Array, codes: Codes | None = None, k: int = 1, weight: Array | None = None) -> Self:
+    def summarize(
+        cls, rows: Array, codes: Codes | None = None, k: int = 1, weight: Array | None = None, shared: bool = False
+    ) -> Self:
         """Return the statistics of a batch (n, d); DataError if a cell is missing."""
-        codes = np.zeros(len(rows), dtype=np.int8) if codes is None else codes
-        gaussian = GaussianStats.summarize(rows, codes, k, weight, FullScatter)
+        n, d = rows.shape
+        codes = np.zeros(n, dtype=np.int8) if codes is None else codes
+        pooled = shared and k * d * d > MOST_CELLS
+        gaussian = GaussianStats.summarize(rows, codes, k, weight, PooledScatter if pooled else FullScatter)
         if not np.isfinite(gaussian.mean).all():
             raise DataError(
                 "Ledoit-Wolf shrinkage is computed from fourth moments, which need complete rows, and cells (NaN) are "
                 'missing. Next: use shrinkage="oas", which does not, or drop the incomplete rows.'
             )
         if isinstance(gaussian.scatter, ThinScatter):
-            return cls(gaussian, np.zeros((k, 0, 0)), np.zeros((k, 0, 0)))
-        third, fourth = np.zeros((2, k, rows.shape[1], rows.shape[1]))
-        for c in range(k):
-            members = np.flatnonzero(codes == c)
-            for part in row_chunks(len(members), max(1, CHUNK_CELLS // rows.shape[1])):
-                own = members[part]
-                add = _moments(rows[own] - gaussian.mean[c], None if weight is None else weight[own])
-                third[c] += add[0]
-                fourth[c] += add[1]
-        return cls(gaussian, third, fourth)
+            return cls._of_rows(gaussian, shared)
+        if pooled:
+            fourth = (moments_on_device if is_device_array(rows) else _moments_here)(
+                rows, codes, gaussian.mean, weight, pooled=True
+            )[1]
+            return cls._summed(gaussian, fourth, _own_of_ends(rows, codes, gaussian.mean, weight))
+        if is_device_array(rows):
+            return cls(gaussian, *moments_on_device(rows, codes, gaussian.mean, weight, pooled=False), shared)
+        return cls(gaussian, *_moments_here(rows, codes, gaussian.mean, weight, pooled=False), shared)
+
+    @classmethod
+    def _summed(cls, gaussian: GaussianStats, fourth: Array, own: Own) -> Self:
+        """Return the statistics of a pooled scatter, with the moments of the last of the classes `own`."""
+        d = gaussian.mean.shape[1]
+        kept = list(own)[-_most_open(d) :]
+        shape = (len(kept), d, d)
+        scatter = np.array([own[c][0] for c in kept]).reshape(shape)
+        third = np.array([own[c][1] for c in kept]).reshape(shape)
+        return cls(gaussian, third, fourth, True, scatter, np.array(kept, dtype=np.int64))
+
+    @classmethod
+    def _of_rows(cls, gaussian: GaussianStats, shared: bool) -> Self:
+        """Return the statistics of a thin scatter, which holds the moments of every class."""
+        empty = np.zeros((len(gaussian.weight), 0, 0))
+        return cls(replace(gaussian, form=FullScatter), empty, empty, shared)
+
+    @property
+    def is_pooled(self) -> bool:
+        """Whether the classes keep no moments of their own."""
+        return self.gaussian.form is PooledScatter
 
     def merge(self, other: Self) -> Self:
-        """Return the statistics of the rows of both."""
+        """Return the statistics of the rows of both.
+
+        MergeError where a class of a shared covariance that is no longer open is in both.
+        """
         if not other.gaussian.weight.any():
             return self
         if not self.gaussian.weight.any():
             return other
-        gaussian = self.gaussian.merge(other.gaussian)
-        if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, self.third, self.fourth)
-        sides = [part.dense()._moved(gaussian.mean) for part in (self, other)]
-        return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
+        a, b = self.gaussian, other.gaussian
+        if self.is_pooled or other.is_pooled:
+            a, b = a.pooled(), b.pooled()
+        gaussian = a.joined(b)
+        if isinstance(gaussian.scatter, ThinScatter):  # the rows of both are there
+            whole = self._of_rows(gaussian, self.shared)
+            return whole if len(gaussian.scatter.owner) <= gaussian.mean.shape[1] else whole.dense()
+        if gaussian.form is not PooledScatter:
+            sides = [side.dense()._moved(gaussian.mean) for side in (self, other)]
+            return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1], self.shared)
+        (first, mine), (second, theirs) = self._about(gaussian.mean), other._about(gaussian.mean)
+        both = _join_own(mine, self.gaussian.weight, theirs, other.gaussian.weight)
+        return self._summed(gaussian, first + second, both)
 
     def subtract(self, other: Self) -> Self:
-        """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`."""
+        """Return the statistics of the rows left without those of `other`; see `GaussianStats.subtract`.
+
+        MergeError where the classes keep no moments of their own.
+        """
         if not other.gaussian.weight.any():
             return self
+        if self.is_pooled or other.is_pooled:
+            raise MergeError.moments_added_up(len(self.gaussian.weight))
         gaussian = self.gaussian.subtract(other.gaussian)
         if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, self.third, self.fourth)
+            return type(self)(gaussian, self.third, self.fourth, self.shared)
         whole, part = self, other.dense()
         kept, touched = gaussian.weight > 0, part.gaussian.weight > 0
         mean = np.where(touched[:, None] & kept[:, None], gaussian.mean, self.gaussian.mean)
@@ -87,22 +145,61 @@ class FourthMomentStats:
         nothing = flat[:, :, None] | flat[:, None, :]
         third, fourth = np.where(nothing, 0.0, third), np.where(nothing, 0.0, np.maximum(fourth, 0.0))
         changed = touched[:, None, None]
-        return type(self)(gaussian, np.where(changed, third, self.third), np.where(changed, fourth, self.fourth))
+        third, fourth = np.where(changed, third, self.third), np.where(changed, fourth, self.fourth)
+        return type(self)(gaussian, third, fourth, self.shared)
+
+    def _pooled(self) -> Self:
+        """Return the same statistics as matrices, with the moments of all classes added up."""
+        if self.is_pooled:
+            return self
+        return self._summed(self.gaussian.pooled().dense(), *self._about(self.gaussian.mean))
+
+    def _about(self, mean: Array) -> tuple[Array, Own]:
+        """Return the fourth moments of all classes (d, d), and the own moments of open ones, about other means (k, d).
+
+        MergeError for a class that is not open and has another mean.
+        """
+        thin, weight = self.gaussian.scatter, self.gaussian.weight
+        shift = np.where((weight > 0)[:, None], mean - self.gaussian.mean, 0.0)
+        if isinstance(thin, ThinScatter):
+            z = thin.values / thin.root_weight[:, None] - shift[thin.owner]
+            return _moments(z, thin.root_weight**2)[1], _own_moments(z, thin.owner, thin.root_weight**2)
+        own: Own = {}
+        if not self.is_pooled:
+            third, fourth = self._moved(mean)
+            for c in np.flatnonzero(weight).tolist()[-_most_open(mean.shape[1]) :]:
+                own[c] = thin.values[c] + weight[c] * np.outer(shift[c], shift[c]), third[c]
+            return fourth.sum(axis=0), own
+        if shift[np.setdiff1d(np.arange(len(weight)), self.open)].any():
+            raise MergeError.moments_added_up(len(weight))
+        total = self.fourth.copy()
+        for c, scatter, third in zip(self.open.tolist(), self.own, self.third, strict=True):
+            more = _steps(weight[c], scatter, third, shift[c])
+            total += more[1]
+            own[c] = scatter + weight[c] * np.outer(shift[c], shift[c]), third + more[0]
+        return total, own
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.gaussian.scale(factor), self.third * factor, self.fourth * factor)
+        third, fourth, own = self.third * factor, self.fourth * factor, self.own * factor
+        return type(self)(self.gaussian.scale(factor), third, fourth, self.shared, own, self.open)
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
+        if self.is_pooled:
+            present = index[self.gaussian.weight > 0]
+            if (present < 0).any() or len(np.unique(present)) < len(present):
+                raise MergeError.moments_added_up(len(index))
         gaussian = self.gaussian.regroup(index, k)
         if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, np.zeros((k, 0, 0)), np.zeros((k, 0, 0)))
+            return self._of_rows(gaussian, self.shared)
+        if self.is_pooled:
+            return replace(self, gaussian=gaussian, open=index[self.open])
         if k == 0:
-            return type(self)(gaussian, self.third[:0], self.fourth[:0])
+            return type(self)(gaussian, self.third[:0], self.fourth[:0], self.shared)
         mean = np.where((index >= 0)[:, None], gaussian.mean[index], self.gaussian.mean)
         third, fourth = self._moved(mean)
-        return type(self)(gaussian, gather(third, index, k), gather(fourth, index, k))
+        return type(self)(gaussian, gather(third, index, k), gather(fourth, index, k), self.shared)
 
     def _moved(self, mean: Array) -> tuple[Array, Array]:
         """Return third and fourth moments about other class means (k, d); first moments about the own ones are 0."""
@@ -111,13 +208,9 @@ class FourthMomentStats:
         for c, delta in enumerate(mean - self.gaussian.mean):
             if weight[c] == 0 or not delta.any():
                 continue
-            square = delta**2
-            variances = np.diagonal(scatter[c])
-            cross = self.third[c] * delta
-            third[c] -= variances[:, None] * delta + 2.0 * delta[:, None] * scatter[c]
-            third[c] -= weight[c] * square[:, None] * delta
-            fourth[c] += 4.0 * np.outer(delta, delta) * scatter[c] + weight[c] * np.outer(square, square)
-            fourth[c] += np.outer(variances, square) + np.outer(square, variances) - 2.0 * (cross + cross.T)
+            more = _steps(weight[c], scatter[c], self.third[c], delta)
+            third[c] += more[0]
+            fourth[c] += more[1]
         return third, fourth
 
     def dense(self) -> Self:
@@ -126,12 +219,14 @@ class FourthMomentStats:
         if not isinstance(thin, ThinScatter):
             return self
         k, d = self.gaussian.mean.shape
+        if self.shared and k * d * d > MOST_CELLS:
+            return self._pooled()
         third, fourth = np.zeros((2, k, d, d))
         for c in range(k):
             own = thin.owner == c
             root = thin.root_weight[own]
             third[c], fourth[c] = _moments(thin.values[own] / root[:, None], root**2)
-        return type(self)(self.gaussian.dense(), third, fourth)
+        return type(self)(self.gaussian.dense(), third, fourth, self.shared)
 
     def norms(self, scale: Array, members: Sequence[int]) -> float:
         """Return Σ w |z / scale|⁴ over the rows of some classes, for standard deviations `scale` (d,)."""
@@ -141,11 +236,20 @@ class FourthMomentStats:
             lengths = ((thin.values[own] / scale) ** 2).sum(axis=1)
             return float((lengths**2 / thin.root_weight[own] ** 2).sum())
         inverse = 1.0 / scale**2
+        if self.is_pooled:
+            return float(inverse @ self.fourth @ inverse)
         return float(sum(inverse @ self.fourth[c] @ inverse for c in members))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
-        return type(self)(self.gaussian.place(index, k), spread(self.third, index, k), spread(self.fourth, index, k))
+        if isinstance(self.gaussian.scatter, ThinScatter):
+            return self._of_rows(self.gaussian.place(index, k), self.shared)
+        if self.is_pooled or (self.shared and k * self.gaussian.mean.shape[1] ** 2 > MOST_CELLS):
+            small = self._pooled()
+            opened = np.asarray(index, dtype=np.int64)[small.open]
+            return replace(small, gaussian=small.gaussian.place(index, k), open=opened)
+        third, fourth = spread(self.third, index, k), spread(self.fourth, index, k)
+        return type(self)(self.gaussian.place(index, k), third, fourth, self.shared)
 
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
@@ -154,7 +258,10 @@ class FourthMomentStats:
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.gaussian.arrays()
-        return {**fields, "third": self.third, "fourth": self.fourth}, plain
+        fields = {**fields, "third": self.third, "fourth": self.fourth}
+        if self.is_pooled:
+            fields |= {"own_scatter": self.own, "open": self.open.astype(np.float64)}
+        return fields, {**plain, "shared": self.shared}
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
@@ -162,9 +269,124 @@ class FourthMomentStats:
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape
         side = 0 if isinstance(gaussian.scatter, ThinScatter) else d
-        if fields["third"].shape != (k, side, side) or fields["fourth"].shape != (k, side, side):
+        third, fourth, shared = fields["third"], fields["fourth"], bool(plain.get("shared", False))
+        if gaussian.form is not PooledScatter:
+            if third.shape != (k, side, side) or fourth.shape != (k, side, side):
+                raise ValueError("shapes of third and fourth moments")
+            return cls(gaussian, third, fourth, shared)
+        own, opened = fields["own_scatter"], fields["open"].astype(np.int64)
+        shape = (len(opened), d, d)
+        if own.shape != shape or third.shape != shape or fourth.shape != (d, d) or opened.ndim != 1:
             raise ValueError("shapes of third and fourth moments")
-        return cls(gaussian, fields["third"], fields["fourth"])
+        if len(opened) and (opened.min() < 0 or opened.max() >= k or len(np.unique(opened)) < len(opened)):
+            raise ValueError("classes with moments of their own")
+        return cls(gaussian, third, fourth, shared, own, opened)
+
+
+def _most_open(d: int) -> int:
+    """Return how many classes keep moments of their own where they cannot all."""
+    return max(2, MOST_CELLS // (d * d))
+
+
+def _end_classes(codes: Codes, most: int) -> list[int]:
+    """Return the classes whose rows come first in a batch and those whose rows come last, which are at the end.
+
+    Rows of the former may have come in the batch before, and those of the latter may go on in the next one.
+    """
+    present, first = np.unique(codes, return_index=True)
+    last = len(codes) - 1 - np.unique(codes[::-1], return_index=True)[1]
+    ending = present[np.argsort(last, kind="stable")][-((most + 1) // 2) :].tolist()
+    starting = present[np.argsort(first, kind="stable")][: most // 2].tolist()
+    return [*(c for c in starting if c not in ending), *ending]
+
+
+def _steps(weight: Any, scatter: Array, third: Array, delta: Array) -> tuple[Array, Array]:
+    """Return what third and fourth moments (d, d) of a class gain when they are taken about mean + δ."""
+    square = delta**2
+    variances = np.diagonal(scatter)
+    cross = third * delta
+    more = -variances[:, None] * delta - 2.0 * delta[:, None] * scatter - weight * square[:, None] * delta
+    most = 4.0 * np.outer(delta, delta) * scatter + weight * np.outer(square, square)
+    most += np.outer(variances, square) + np.outer(square, variances) - 2.0 * (cross + cross.T)
+    return more, most
+
+
+def _own_moments(z: Array, codes: Codes, weight: Array | None) -> Own:
+    """Return the scatter and third moments of classes from their centred rows, those that come last at the end."""
+    found: Own = {}
+    for c in _end_classes(codes, _most_open(z.shape[1])):
+        members = codes == c
+        own, w = z[members], None if weight is None else weight[members]
+        weighted = own if w is None else own * w[:, None]
+        found[c] = weighted.T @ own, _moments(own, w)[0]
+    return found
+
+
+def _own_of_ends(rows: Any, codes: Codes, mean: Array, weight: Array | None) -> Own:
+    """Return the own moments of the classes at both ends of a batch."""
+    found: Own = {}
+    for c in _end_classes(codes, _most_open(mean.shape[1])):
+        members = np.flatnonzero(codes == c)
+        scatter, third = np.zeros((2, mean.shape[1], mean.shape[1]))
+        for part in row_chunks(len(members), max(1, CHUNK_CELLS // mean.shape[1])):
+            own = members[part]
+            z = (fetch(take(rows, own)) if is_device_array(rows) else rows[own]) - mean[c]
+            w = None if weight is None else weight[own]
+            scatter += (z if w is None else z * w[:, None]).T @ z
+            third += _moments(z, w)[0]
+        found[c] = scatter, third
+    return found
+
+
+def _join_own(first: Own, weight: Array, second: Own, other_weight: Array) -> Own:
+    """Return the own moments of the classes that are open on every side they have rows on, the second side's last."""
+    both: Own = {}
+    for c, (scatter, third) in first.items():
+        if other_weight[c] == 0:
+            both[c] = scatter, third
+    for c, (scatter, third) in second.items():
+        if c in first:
+            both[c] = scatter + first[c][0], third + first[c][1]
+        elif weight[c] == 0:
+            both[c] = scatter, third
+    return both
+
+
+def _moments_here(rows: Array, codes: Codes, mean: Array, weight: Array | None, pooled: bool) -> tuple[Array, Array]:
+    """Return third and fourth moments of rows about class means, by class (k, d, d) or fourth ones added up (d, d)."""
+    if pooled:
+        return np.zeros((0, 0)), _pooled_fourth(rows, codes, mean, weight)
+    return _class_moments(rows, codes, mean, weight)
+
+
+def _class_moments(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> tuple[Array, Array]:
+    """Return third and fourth moments of each class (k, d, d)."""
+    k, d = mean.shape
+    third, fourth = np.zeros((2, k, d, d))
+    for c in range(k):
+        members = np.flatnonzero(codes == c)
+        for part in row_chunks(len(members), max(1, CHUNK_CELLS // d)):
+            own = members[part]
+            add = _moments(rows[own] - mean[c], None if weight is None else weight[own])
+            third[c] += add[0]
+            fourth[c] += add[1]
+    return third, fourth
+
+
+def _pooled_fourth(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> Array:
+    """Return the fourth moments of all classes together (d, d)."""
+    d = mean.shape[1]
+
+    def work(part: slice) -> Array:
+        square = rows[part] - mean[codes[part]]
+        square *= square
+        return (square if weight is None else square * weight[part, None]).T @ square
+
+    total = np.zeros((d, d))
+    chunks = row_chunks(len(rows), max(4 * d, CHUNK_CELLS // d))
+    for found in parallel_map(work, chunks, cost=2.0 * rows.size * d):
+        total += found
+    return total
 
 
 def _moments(z: Array, weight: Array | None) -> tuple[Array, Array]:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
+from .._arrays_api import fetch, is_device_array
+from ._device import summarize_on_device
 from ._downdate import downdate, subtract_weights
 from ._kernels import summarize_segments
 from ._thin import subtract_rows
@@ -54,7 +56,8 @@ class GaussianStats:
 
         `rows` (n, d) of float32 or float64, accumulated in float64; `codes` (n,) class numbers below `k` (None: one
         class); `weight` (n,) row weights, k meaning k copies of the row (None: ones). Only a diagonal `form` accepts
-        missing cells (NaN): each column then counts its own. Others: see `PatternStats`.
+        missing cells (NaN): each column then counts its own. Others: see `PatternStats`. Rows on another device stay
+        there, but for batches with no more rows than columns, which are no larger than a matrix.
         """
         n, d = rows.shape
         if codes is None:
@@ -63,9 +66,10 @@ class GaussianStats:
             return cls.zero(k, d, form)
         wide = d >= WIDE and n <= d and form is not DiagonalScatter
         if wide:
-            return cls._thin(rows, codes, k, weight, form)
+            return cls._thin(fetch(rows), codes, k, weight, form)
         own = form is PooledScatter and keeps_own(k, d)
-        total, mean, values = summarize_segments(rows, codes, k, weight, "full" if own else form.name)
+        kernel = summarize_on_device if is_device_array(rows) else summarize_segments
+        total, mean, values = kernel(rows, codes, k, weight, "full" if own else form.name)
         return cls(total, mean, PooledScatter.of(values) if own else form(values), form)
 
     @classmethod
@@ -86,14 +90,18 @@ class GaussianStats:
             return self
         if not self.weight.any():
             return other
+        merged = self.joined(other)
+        return merged if len(getattr(merged.scatter, "owner", ())) <= merged.mean.shape[1] else merged.dense()
+
+    def joined(self, other: Self) -> Self:
+        """Return the statistics of the rows of both, neither empty; rows that are kept stay rows, however many."""
         a, b = self._comparable(other), other._comparable(self)
         weight = a.weight + b.weight
         share = b.weight / np.where(weight > 0, weight, 1.0)
         shift = b.mean - a.mean
         step = share if share.ndim == 2 else share[:, None]
         scatter = a.scatter.add(b.scatter, a.weight, share, shift)
-        merged = type(self)(weight, a.mean + step * shift, scatter, a.form)
-        return merged if len(getattr(scatter, "owner", ())) <= shift.shape[1] else merged.dense()
+        return type(self)(weight, a.mean + step * shift, scatter, a.form)
 
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; nothing left is exactly zero.
@@ -150,6 +158,8 @@ class GaussianStats:
 
     def pooled(self) -> Self:
         """Return the same statistics with the scatters of all classes added up."""
+        if self.form is PooledScatter:
+            return self
         if isinstance(self.scatter, ThinScatter):
             return type(self)(self.weight, self.mean, self.scatter, PooledScatter)
         return type(self)(self.weight, self.mean, PooledScatter(self.scatter.values.sum(axis=0)), PooledScatter)

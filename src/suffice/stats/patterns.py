@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np, pattern_groups
+from .._arrays_api import complete_rows, fetch, is_device_array, take
 from ..errors import DataError, MergeError, NotLearnedError
 from .completed import CompletedStats
 from .gaussian import WIDE, GaussianStats
@@ -64,7 +65,12 @@ class PatternStats:
         stats = GaussianStats.summarize(rows, codes, k, weight, form)
         if np.isfinite(stats.mean).all():  # a missing cell would have made its class mean NaN
             return cls(stats, {})
-        codes = np.zeros(len(rows), dtype=np.int8) if codes is None else codes
+        codes = np.zeros(rows.shape[0], dtype=np.int8) if codes is None else codes
+        if is_device_array(rows):  # complete rows stay where they are, the others come to the CPU
+            full = complete_rows(rows)
+            w, v = (None, None) if weight is None else (weight[full], weight[~full])
+            there = GaussianStats.summarize(take(rows, full), codes[full], k, w, form)
+            return cls(there, {}).merge(cls.summarize(fetch(take(rows, ~full)), codes[~full], k, v, form))
         whole = GaussianStats.zero(k, rows.shape[1], form)
         groups = list(pattern_groups(~np.isnan(rows)))
         _check_bound(

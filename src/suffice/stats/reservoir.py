@@ -9,6 +9,7 @@ complete. A few rows of every class stay even where the class is rare, and weigh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -168,6 +169,10 @@ class Reservoir:
         within = self.priority <= limit[self.codes]
         return replace(self if within.all() else self._take(np.flatnonzero(within)), limit=limit)
 
+    def bounded(self, bound: int) -> Self:
+        """Return the sample that keeps at most so many rows."""
+        return self if bound >= self.bound else replace(self, bound=bound)._bounded()
+
     def _bounded(self) -> Self:
         return self._within(_limits(self.priority, self.codes, self.limit, self.bound))
 
@@ -281,7 +286,7 @@ def _cells(part: Any) -> int:
     """Return how many cells the rows of a block hold."""
     if isinstance(part, CodedColumns):
         return part.rows * len(part.codes)
-    return int(part.nnz if is_sparse(part) else part.size)
+    return int(part.nnz if is_sparse(part) else math.prod(part.shape))
 
 
 def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Codes, NDArray, is_sparse, np, sparse
+from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, sort_levels
 from .counts import CodedColumns
 
@@ -25,7 +26,7 @@ def take_rows(part: Any, index: Any) -> Any:
     """Return some rows of a block as it was encoded; `index` is an array of row numbers or a slice."""
     if isinstance(part, tuple):  # CodedColumns
         return CodedColumns(part.levels, tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
-    return part[index]
+    return take(part, index) if is_device_array(part) else part[index]
 
 
 def concat_rows(first: Any, second: Any) -> Any:
@@ -43,11 +44,14 @@ def concat_rows(first: Any, second: Any) -> Any:
 
 
 def compact(part: Any) -> Any:
-    """Return rows in a form that depends on their contents alone: only levels that occur, float64 without −0."""
+    """Return rows in a form that depends on their contents alone: only levels that occur, float64 without −0.
+
+    Rows on another device come to the CPU.
+    """
     if is_sparse(part):
         return part
     if not isinstance(part, CodedColumns):
-        return np.asarray(part, dtype=np.float64) + 0.0
+        return np.asarray(fetch(part) if is_device_array(part) else part, dtype=np.float64) + 0.0
     levels, codes = [], []
     for known, column in zip(part.levels, part.codes, strict=True):
         present = np.unique(column[column >= 0])
@@ -124,12 +128,17 @@ def priorities(part: Any, seed: int) -> Keys:
         for levels, codes, factor in zip(part.levels, part.codes, factors, strict=True):
             total += np.take(level_keys(levels) * factor, codes, mode="wrap")  # −1 is the last
         return total
+    if is_device_array(part):
+        found = row_bits(part, SPREAD, factors)
+        if found is not None:
+            return found
+        part = fetch(part)
     total = np.empty(len(part), dtype=np.uint64)
     step = max(HASH_CELLS // max(d, 1), 1)
     cells = np.empty((min(step, len(part)), d))  # once for all: new memory is slow to touch
     for start in range(0, len(part), step):
         own = cells[: len(part) - start]
-        np.multiply(part[start : start + step], SPREAD, out=own)
+        np.multiply(part[start : start + step], np.float64(SPREAD), out=own)  # in float64 whatever the rows are
         own += 0.0  # no −0
         np.einsum("ij,j->i", own.view(np.uint64), factors, out=total[start : start + step])
     return total

@@ -11,10 +11,12 @@ from typing import Any, Protocol
 import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, is_sparse, np
+from .._arrays_api import is_device_array
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema
 from .arrays import ArrayTable
 from .categories import factorize, recode
+from .devices import DeviceTable
 from .frames import FrameTable, declared_schema, label_values
 from .matrices import ContainerError, SparseTable
 from .writing import CONTAINERS, Holes, NewColumn, make_sparse, make_table, stack_sparse
@@ -59,9 +61,11 @@ class Table(Protocol):
 
 
 def read_table(X: Any) -> Table:
-    """Return `X` as a Table: a 2-D array, list of rows, SciPy sparse matrix or data frame."""
+    """Return `X` as a Table: a 2-D array, also of another library, list of rows, SciPy sparse matrix or data frame."""
     if is_sparse(X):
         return SparseTable(X)
+    if is_device_array(X):
+        return DeviceTable(X)
     if isinstance(X, np.ndarray | list | tuple) or not is_frame(X):
         return ArrayTable(X)
     if _is_series(X):

@@ -28,7 +28,19 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
         raise DataError.infinite([column])
     codes = np.full(len(values), -1, dtype=np.int32)
     codes[present] = inverse
-    return tuple(plain_value(level) for level in found.tolist()), codes
+    levels = tuple(plain_value(level) for level in found.tolist())
+    check_text(levels, column)
+    return levels, codes
+
+
+def check_text(levels: Sequence[Level], column: Name) -> None:
+    """Raise SchemaError if a text is not Unicode, which no file, query or page could hold."""
+    for level in levels:
+        if isinstance(level, str) and not level.isascii():
+            try:
+                level.encode()
+            except UnicodeEncodeError:
+                raise SchemaError.not_unicode(column, level) from None
 
 
 def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None]:
@@ -117,6 +129,7 @@ def factorize_objects(values: Any, column: Name) -> tuple[tuple[Level, ...], Cod
     strange: list[Any] = [value for value in present if type(value) not in (str, int, float, bool)]
     if strange:
         raise SchemaError.unsupported(column, type(strange[0]).__name__)
+    check_text(list(present), column)
     levels = sort_levels(list(present))
     index = {level: i for i, level in enumerate(levels)}
     return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)

@@ -10,7 +10,7 @@ import narwhals.stable.v2 as nw
 from .._arrays import Array, Codes, np
 from ..errors import SchemaError
 from ..schema import Column, Kind, Level, Name, Schema, sort_levels
-from .categories import factorize, factorize_objects, recode
+from .categories import check_text, factorize, factorize_objects, recode
 from .cells import as_float, check_finite, holds_value, object_kind, plain_value
 from .writing import FRAMES, Holes, fill_frame
 
@@ -128,7 +128,8 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     """Code a boolean, categorical or string column without passing through object arrays.
 
     Dictionary columns are cast to strings first: reading a chunked pyarrow dictionary with nulls through
-    `to_numpy` turns the nulls into a real category.
+    `to_numpy` turns the nulls into a real category. Missing cells of pandas leave before the cast, which in
+    pandas 2 makes them the text "nan".
     """
     declared: list[Any] = []
     if series.dtype in (nw.Categorical, nw.Enum):
@@ -140,21 +141,27 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
             return _factorize_numbers(series.cast(categories.dtype), series.name)
         if pandas or series.dtype == nw.Enum:
             declared = categories.to_list()
+    if any(not isinstance(level, str) for level in declared):  # pandas categories may be any objects
+        return _declared_objects(series, declared)
+    codes, present = np.full(len(series), -1, dtype=np.int32), np.ones(len(series), dtype=bool)
+    if series.implementation.is_pandas_like():
+        present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
+        series = series.drop_nulls()
     if kind is Kind.BOOLEAN:
         series = series.cast(nw.Int8)
         declared = [False, True]
-    elif any(not isinstance(level, str) for level in declared):  # pandas categories may be any objects
-        return _declared_objects(series, declared)
-    else:
+    elif series.dtype != nw.String:  # objects of pandas may hold text that no other string type can
         series = series.cast(nw.String)
     found = [value for value in series.unique().to_list() if holds_value(value)]
+    check_text(found, series.name)
     levels = sort_levels([*declared, *(found if kind is not Kind.BOOLEAN else [])])
     index: dict[Any, int] = {level: i for i, level in enumerate(levels)}
     if not found:
-        return levels, np.full(len(series), -1, dtype=np.int32)
+        return levels, codes
     coded = series.replace_strict(found, [index[value] for value in found], default=None, return_dtype=nw.Float64)
-    codes = np.asarray(coded.to_numpy(), dtype=np.float64)
-    return levels, np.where(np.isnan(codes), -1, codes).astype(np.int32)
+    places = np.asarray(coded.to_numpy(), dtype=np.float64)
+    codes[present] = np.where(np.isnan(places), -1, places)
+    return levels, codes
 
 
 def _declared_objects(series: nw.Series[Any], declared: Sequence[Level]) -> tuple[tuple[Level, ...], Codes]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
+from .._arrays_api import device_log_softmax, device_logsumexp, is_device_array, like, namespace, put
 from ..joint import JointModel
 
 
@@ -17,6 +18,8 @@ def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | Non
     """
     prior = model.log_prior if log_prior is None else log_prior
     scores = model.log_joint(rows, prior)
+    if is_device_array(scores):  # Gaussians: only numbers beyond all bounds have density zero in every class
+        return device_log_softmax(scores, put(prior, scores))
     return normalize(scores, prior, lambda chosen: model.limit_log_joint(rows, chosen, prior))
 
 
@@ -44,18 +47,20 @@ def _limit_scores(order: Array, score: Array, prior: Array) -> Array:
 
 def marginal_log_density(model: JointModel, rows: Sequence[Any]) -> Array:
     """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats."""
-    return np.asarray(logsumexp(model.log_joint(rows), axis=1))
+    scores = model.log_joint(rows)
+    return device_logsumexp(scores) if is_device_array(scores) else np.asarray(logsumexp(scores, axis=1))
 
 
-def decide(log_posteriors: Array, costs: Array | None = None, reject: float | None = None) -> Codes:
+def decide(log_posteriors: Any, costs: Array | None = None, reject: float | None = None) -> Any:
     """Return the class number (n,) with the largest posterior, or with the smallest expected cost.
 
     `costs[i, j]` is the cost of answering j when the truth is i; without it a wrong answer costs 1. Where the least
     expected cost is above `reject` the number is −1: no answer (Chow 1970, doi:10.1109/TIT.1970.1054406).
     """
+    xp = namespace(log_posteriors)
     if costs is None:
-        choice = np.asarray(log_posteriors.argmax(axis=1))
-        return choice if reject is None else np.where(-np.expm1(log_posteriors.max(axis=1)) > reject, -1, choice)
-    expected = np.exp(log_posteriors) @ costs
-    choice = np.asarray(expected.argmin(axis=1))
-    return choice if reject is None else np.where(expected.min(axis=1) > reject, -1, choice)
+        choice = xp.argmax(log_posteriors, axis=1)
+        return choice if reject is None else xp.where(-xp.expm1(xp.max(log_posteriors, axis=1)) > reject, -1, choice)
+    expected = xp.matmul(xp.exp(log_posteriors), like(costs, log_posteriors))
+    choice = xp.argmin(expected, axis=1)
+    return choice if reject is None else xp.where(xp.min(expected, axis=1) > reject, -1, choice)

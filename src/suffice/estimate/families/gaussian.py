@@ -39,7 +39,8 @@ class GaussianFamily:
     fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return table.numeric(positions)
+        there = getattr(table, "resident", None)  # numbers on another device stay there
+        return table.numeric(positions) if there is None else there(positions)
 
     def recode(self, rows: Array, stats: Any) -> Array:
         return rows
@@ -48,25 +49,37 @@ class GaussianFamily:
         return GaussianFamily(structure=Full)
 
     @property
-    def _form(self) -> Any:
+    def form(self) -> Any:
+        """The scatter that is kept."""
         if self.structure is not Full:
             return DiagonalScatter
         return PooledScatter if self.shared else FullScatter
+
+    @property
+    def fills(self) -> bool:
+        """Whether missing cells need a joint density to be filled."""
+        return self.structure is Full and not self.fourth
 
     @property
     def _type(self) -> Any:
         return PatternStats if self.structure is Full else GaussianStats
 
     def zero(self, k: int, columns: int) -> Any:
-        return FourthMomentStats.zero(k, columns) if self.fourth else self._type.zero(k, columns, self._form)
+        if self.fourth:
+            return FourthMomentStats.zero(k, columns, self.shared)
+        return self._type.zero(k, columns, self.form)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
-        if self.fourth:
-            return FourthMomentStats.summarize(rows, codes, k, weight)
         try:
-            return self._type.summarize(rows, codes, k, weight, self._form)
+            return self.count(rows, codes, k, weight)
         except TooManyPatternsError:
-            return complete_rows(rows, codes, k, weight, self._form)
+            return complete_rows(rows, codes, k, weight, self.form)
+
+    def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
+        """Return the statistics of a batch; TooManyPatternsError where EM would have to make passes over the rows."""
+        if self.fourth:
+            return FourthMomentStats.summarize(rows, codes, k, weight, self.shared)
+        return self._type.summarize(rows, codes, k, weight, self.form)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
         if settings.prior is not None:
@@ -94,19 +107,17 @@ class GaussianFamily:
 
     def misses(self, rows: Array) -> bool:
         """Return whether cells are missing that only a joint density can fill."""
-        return self.structure is Full and not self.fourth and bool(np.isnan(rows).any())
+        return self.fills and bool(np.isnan(rows).any())
 
-    def fill(
-        self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian | MultivariateT, squares: Array
-    ) -> PatternStats:
-        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from.
+    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian | MultivariateT) -> PatternStats:
+        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
+        return PatternStats(fill(rows, codes, k, weight, _plugged_in(density), self.form), {})
 
-        `squares` (g, d) are those that a prior adds to the scatter.
-        """
-        filled = fill(rows, codes, k, weight, _plugged_in(density), self._form)
+    def add_squares(self, stats: PatternStats, squares: Array) -> PatternStats:
+        """Return the statistics with the squares (g, d) that a prior adds to the scatter."""
         added = squares[:, :, None] * np.eye(squares.shape[1])
-        values = filled.scatter.values + (added[0] if self.shared else added)
-        return PatternStats(replace(filled, scatter=self._form(values)), {})
+        values = stats.complete.scatter.values + (added[0] if self.shared else added)
+        return PatternStats(replace(stats.complete, scatter=self.form(values)), {})
 
     def prior_squares(self, stats: PatternStats | CompletedStats, secured: NDArray[np.bool_]) -> Array:
         """Return the squares (g, d) that the weak prior of `em.complete` adds to the scatter of the `secured` classes.

@@ -19,7 +19,7 @@ STRENGTHS = (1.0, 4.0, 16.0)
 CHUNK_CELLS = 1 << 21
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own
 
-Floats = NDArray[np.float32]
+Floats = NDArray[np.floating]
 
 
 def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:
@@ -51,9 +51,15 @@ class DependenceMember:
     tables: tuple[tuple[Array, Floats], ...] = ()
 
     def ready(self) -> DependenceMember:
-        """Return the member with its tables made, once for all rows to come."""
+        """Return the member with its tables made, once for all rows to come.
+
+        These are in double precision, so that new rows score the same wherever the model is exported to; leaving rows
+        out, which only compares settings, makes do with single precision.
+        """
         none = np.zeros(len(self.pairs))
-        return replace(self, tables=tuple(self._tables(c, self.strength, none, 0.0) for c in range(len(self.pairs))))
+        return replace(
+            self, tables=tuple(self._tables(c, self.strength, none, 0.0, np.float64) for c in range(len(self.pairs)))
+        )
 
     def scores(self, levels: Codes) -> Array:
         """Return log f(x | k), (n, k), for new rows given as level numbers (n, p), −1 where missing."""
@@ -79,7 +85,9 @@ class DependenceMember:
                         out[rows, c] = self._score(levels[rows], self._tables(c, strength, lost, float(amount)))
         return out
 
-    def _tables(self, c: int, t: float, lost: Array, everywhere: float) -> tuple[Array, Floats]:
+    def _tables(
+        self, c: int, t: float, lost: Array, everywhere: float, kind: type = np.float32
+    ) -> tuple[Array, Floats]:
         """Return log P(v | k), (L,), and log P(v | k, u), (L, L), with the counts of the row's cells lowered."""
         bounds = np.asarray(self.starts)
         sizes = np.diff(bounds)
@@ -92,7 +100,7 @@ class DependenceMember:
         class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost[c], 0.0)
         alone = (single + t * share) / np.repeat(class_whole + t, sizes)
         given = np.maximum(np.add.reduceat(self.pairs[c], bounds[:-1], axis=1) - lost[c], 0.0)
-        table = np.log((pairs + t * alone) / np.repeat(given + t, sizes, axis=1)).astype(np.float32)
+        table = np.log((pairs + t * alone) / np.repeat(given + t, sizes, axis=1)).astype(kind)
         for start, stop in pairwise(self.starts):
             table[start:stop, start:stop] = 0.0
         return np.log(alone), table
@@ -104,7 +112,7 @@ class DependenceMember:
 
         def work(part: slice) -> Array:
             own = levels[part]
-            by_parent = one_hot(own, size, np.float32) @ table.T
+            by_parent = one_hot(own, size, table.dtype.type) @ table.T
             seen = own >= 0
             score = np.take_along_axis(by_parent, np.maximum(own, 0), axis=1) + padded[own]
             score = np.where(seen, score, -np.inf)

@@ -66,15 +66,20 @@ class HatMember:
     counts: Array
     strength: float = 1.0
 
+    def table(self, j: int) -> Array:
+        """Return F at the knots of column j, (k, knots)."""
+        start, stop = self.hats.starts[j : j + 2]
+        own = self.counts[:, start:stop]
+        base = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
+        table = np.log((own + self.strength * base) / (own.sum(axis=1, keepdims=True) + self.strength))
+        return np.asarray(table - np.log(base))
+
     def columns(self, rows: Array) -> Iterator[Array]:
         """Yield F (n, k) of each column for new rows."""
-        for j, (start, stop) in enumerate(self._bounds()):
-            own = self.counts[:, start:stop]
-            base = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
-            table = np.log((own + self.strength * base) / (own.sum(axis=1, keepdims=True) + self.strength))
-            table -= np.log(base)
+        for j in range(rows.shape[1]):
+            table = self.table(j)
             left, share, seen = self.hats.weights(np.asarray(rows[:, j], dtype=np.float64), j)
-            right = np.minimum(left + 1, stop - start - 1)
+            right = np.minimum(left + 1, table.shape[1] - 1)
             yield ((1.0 - share) * seen)[:, None] * table.T[left] + (share * seen)[:, None] * table.T[right]
 
     def scores(self, rows: Array) -> Array:

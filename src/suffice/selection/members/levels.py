@@ -22,13 +22,18 @@ class LevelMember:
     counts: tuple[Array, ...]
     strength: float = 2.0
 
+    def table(self, j: int) -> Array:
+        """Return log p(level | k) of column j, (k, levels + 1), the last for a level never seen."""
+        counts = self.counts[j]
+        known = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
+        share = (known.sum(axis=0) + 0.5) / (known.sum() + 0.5 * known.shape[1])
+        table = (known + self.strength * share) / (known.sum(axis=1, keepdims=True) + self.strength)
+        return np.asarray(np.log(table))
+
     def columns(self, codes: Sequence[Codes]) -> Iterator[Array]:
         """Yield log p(level | k), (n, k), of each column for new rows: level numbers (n,), −1 missing, L − 1 unseen."""
-        for counts, column in zip(self.counts, codes, strict=True):
-            known = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
-            share = (known.sum(axis=0) + 0.5) / (known.sum() + 0.5 * known.shape[1])
-            table = np.log((known + self.strength * share) / (known.sum(axis=1, keepdims=True) + self.strength))
-            yield np.where(column[:, None] < 0, 0.0, table.T[column])
+        for j, column in enumerate(codes):
+            yield np.where(column[:, None] < 0, 0.0, self.table(j).T[column])
 
     def scores(self, codes: Sequence[Codes]) -> Array:
         """Return Σ_j log p(level_j | k), (n, k)."""

@@ -1,0 +1,207 @@
+"""A fitted model as an ONNX file: the graph of its program, the declarations and the facts beside it.
+
+Opset 21 (and `ai.onnx.ml` 4 for text), IR version 10. Floats are those of `dtype`; missing cells are NaN, or the text
+that the metadata names.
+"""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import Any
+
+import onnx
+from onnx import TensorProto, helper
+
+from .._arrays import np
+from ..errors import ExportError, quoted
+from ..schema import Level
+from .onnx_graph import FLOATS, Exact, Graph, Value
+from .onnx_readings import OUTPUTS, Readings, level_texts
+from .onnx_terms import Score, hats, term_score
+from .program import Hats, Program, Stack
+
+MOST_BYTES = (1 << 31) - (1 << 20)  # a protocol buffer holds no more than 2 GiB
+
+
+def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
+    """Return a program as an ONNX model with the outputs label (n,), probabilities (n, k) and log_density (n,).
+
+    ExportError where labels or levels have no place in ONNX, or where the file would be too large for its format.
+    """
+    g = Graph(dtype)
+    readings = Readings(g, program)
+    g.reserve([own.name for own in readings.inputs] + list(OUTPUTS))
+    scores = _Scores(g, readings)
+    joint = _joint(g, scores)
+    if program.stack is None:
+        ranked = _ranked(g, program, joint)  # ties are ties here; the exponential need not keep them
+        posterior = g.op("Softmax", ranked, axis=1)
+    else:
+        ranked = posterior = _pooled(g, scores, program.stack)
+    density = joint.log
+    if joint.order is not None:
+        density = g.where(g.op("Greater", joint.order, 0.0), -np.inf, joint.log)
+    labels, kind = _labels(program.classes)
+    k = len(program.classes)
+    outputs = [
+        g.output("label", g.take(labels, g.op("ArgMax", ranked, axis=1, keepdims=0)), kind, ["n"]),
+        g.output("probabilities", posterior, FLOATS[dtype], ["n", k]),
+        g.output("log_density", g.logsumexp(density, 1), FLOATS[dtype], ["n"]),
+    ]
+    model = g.model(
+        readings.infos(),
+        outputs,
+        producer_name="suffice",
+        producer_version=version("suffice"),
+        domain="suffice",
+        model_version=1,
+        doc_string=_description(program),
+    )
+    helper.set_model_props(model, _facts(program, readings, dtype))
+    size = model.ByteSize()
+    if size > MOST_BYTES:
+        raise ExportError(
+            f"The ONNX file of this {program.estimator} would take {size / 2**30:.1f} GiB; the format holds 2. "
+            "Next: drop columns, or export to SQL."
+        )
+    return model
+
+
+# --- densities --------------------------------------------------------------------------------------------------------
+
+
+class _Scores:
+    """The terms of a program, each made when first asked for; piecewise linear ones together."""
+
+    def __init__(self, g: Graph, readings: Readings) -> None:
+        self.g, self.readings = g, readings
+        self._terms: dict[int, Score] = {}
+
+    def of(self, number: int) -> Score:
+        """Return what one term adds."""
+        if number not in self._terms:
+            self._terms[number] = term_score(self.g, self.readings, self.readings.program.terms[number])
+        return self._terms[number]
+
+    def weighted(self, numbers: tuple[int, ...], weight: Any) -> Value | None:
+        """Return Σ weight × term (n, k), None of none; terms of weight 0 are left out."""
+        terms = self.readings.program.terms
+        used = [(number, float(w)) for number, w in zip(numbers, weight, strict=True) if w]
+        lines: list[Hats] = []
+        weights: list[float] = []
+        for number, w in used:
+            term = terms[number]
+            if isinstance(term, Hats):
+                lines.append(term)
+                weights.append(w)
+        total = hats(self.g, self.readings, lines, weights) if lines else None
+        for number, w in used:
+            if not isinstance(terms[number], Hats):
+                part = self.of(number).log
+                part = part if w == 1.0 else part * w
+                total = part if total is None else total + part
+        return total
+
+
+def _joint(g: Graph, scores: _Scores) -> Score:
+    """Return log π_k + log p(x | k), with the order of its zero."""
+    program = scores.readings.program
+    total = scores.weighted(program.joint, np.ones(len(program.joint)))
+    base = g.filled(0.0, g.size(scores.readings.first(), 0), len(program.classes)) if total is None else total
+    order: Value | None = None
+    for number in program.joint:
+        own = scores.of(number).order if not isinstance(program.terms[number], Hats) else None
+        if own is not None:
+            order = own if order is None else order + own
+    return Score(base + program.log_prior, order)
+
+
+def _ranked(g: Graph, program: Program, joint: Score) -> Value:
+    """Return the joints of the classes whose density vanishes slowest; the prior where all have density zero."""
+    score = joint.log
+    if joint.order is not None:
+        order = g.where(_is_zero(g, score), np.inf, joint.order)
+        score = g.where(g.op("Equal", order, g.min(order, 1)), score, -np.inf)
+    return g.where(_is_zero(g, g.max(score, 1)), program.log_prior, score)
+
+
+def _is_zero(g: Graph, score: Value) -> Value:
+    return g.op("IsInf", score, detect_positive=0)
+
+
+def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
+    """Return the stack's posterior; a row that says nothing has the classes' shares."""
+    pool = scores.weighted(stack.terms, stack.weight)
+    if pool is None:
+        pool = g.filled(0.0, g.size(scores.readings.first(), 0), len(stack.offset))
+    posterior = g.op("Softmax", pool + stack.offset, axis=1) * (1.0 - stack.floor) + stack.floor * stack.prior
+    readings, program = scores.readings, scores.readings.program
+    known = []
+    if stack.known_readings:
+        known.append(g.op("Not", g.op("IsNaN", readings.block(stack.known_readings))))
+    if stack.known_codes:
+        codes = readings.codes(stack.known_codes)
+        most = np.array([len(program.codes[number].levels) for number in stack.known_codes])  # type: ignore[union-attr]
+        known.append(g.op("And", g.op("GreaterOrEqual", codes, 0), g.op("Less", codes, most)))
+    if not known:
+        return posterior
+    count = g.sum(g.integers(g.join(known, 1)), 1, keep=True)
+    return g.where(g.op("Greater", count, 0), posterior, stack.shares)
+
+
+# --- labels and facts -------------------------------------------------------------------------------------------------
+
+
+def _labels(classes: tuple[Level, ...]) -> tuple[Any, int]:
+    """Return the class labels as a constant and the type of the output: text, whole numbers, truth values or floats."""
+    if any(isinstance(label, str) for label in classes):
+        for label in classes:
+            try:
+                str(label).encode()
+            except UnicodeEncodeError:
+                raise ExportError(
+                    f"The class {label!r} is no valid Unicode, which ONNX needs. Next: rename it and fit again."
+                ) from None
+        return np.array([str(label) for label in classes], dtype=object), TensorProto.STRING
+    if all(isinstance(label, bool) for label in classes):
+        return np.array(classes, dtype=bool), TensorProto.BOOL
+    if all(isinstance(label, int) for label in classes):
+        beyond = [label for label in classes if not -(2**63) <= label < 2**63]  # type: ignore[operator]
+        if beyond:
+            raise ExportError(
+                f"The classes {quoted(beyond)} do not fit into 64-bit integers, which ONNX needs. Next: make the "
+                "labels text and fit again."
+            )
+        return np.array(classes, dtype=np.int64), TensorProto.INT64
+    return Exact(np.array([float(label) for label in classes])), TensorProto.DOUBLE
+
+
+def _description(program: Program) -> str:
+    return (
+        f"{program.estimator} of suffice, {len(program.columns)} columns, {len(program.classes)} classes. Inputs: one "
+        "row per entry of the first axis; a missing cell is NaN, in columns of text the text that the metadata "
+        "`columns` gives. Outputs: label (n,), the most probable class; probabilities (n, k) in the order of the "
+        "metadata `classes`; log_density (n,), log p(x) of the known cells in nats."
+    )
+
+
+def _facts(program: Program, readings: Readings, dtype: str) -> dict[str, str]:
+    columns = []
+    for own in readings.inputs:
+        for place, position in enumerate(own.columns):
+            column = program.columns[position]
+            fact: dict[str, Any] = {"name": column.name, "kind": column.kind, "input": own.name}
+            if len(own.columns) > 1:
+                fact["place"] = place
+            if own.missing is not None:
+                fact |= {"missing": own.missing, "levels": level_texts(column, column.levels)}
+            elif column.kind == "category":
+                fact["levels"] = list(column.levels)
+            columns.append(fact)
+    return {
+        "estimator": program.estimator,
+        "classes": json.dumps(list(program.classes)),
+        "columns": json.dumps(columns),
+        "dtype": dtype,
+    }

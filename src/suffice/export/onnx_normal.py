@@ -1,0 +1,245 @@
+"""Gaussians and Student t's of several readings in ONNX: whitened where a row is complete, else see `onnx_elimination`.
+
+Rows are centred before they are scaled, and the second part of every centre is taken off after whitening, so that
+single precision loses no more digits than the input itself has lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from .._arrays import Array, np
+from .onnx_elimination import Tiles, eliminate, eliminate_panel, patch_incomplete, substitute_back
+from .onnx_graph import Graph, Value
+from .program import Dense, Factors, Independent, Mixture, Normal
+
+FAR = {"float64": 1e6, "float32": 1e2}  # squared distance between means above which no square is expanded
+
+
+class Measured(NamedTuple):
+    """What a log density is read off: squared distances, log determinants, and how many cells were observed."""
+
+    squares: Value
+    log_det: Any
+    observed: Any
+
+
+def normal(g: Graph, term: Normal, x: Value) -> Value:
+    """Return log densities (n, m) of readings x (n, d)."""
+    m, d = term.location.shape
+    if not d:
+        return g.filled(0.0, g.size(x, 0), m)
+    spread = term.spread
+    scores = g.bounded(lambda part: _finish(g, term, _complete(g, term, part)), x, d, 2 * m * d)
+    if isinstance(spread, Independent):
+        return scores
+    if isinstance(spread, Dense):
+        width = len(spread.covariance) * d * d
+    else:
+        width = sum(own.shape[1] * (own.shape[1] + d) for own in spread.loadings)
+
+    def cells_per_tile(rows: Value) -> Value:
+        return rows * int(2 * m * d) + int(width)
+
+    def score(tiles: Tiles) -> Value:
+        with g.floats("float64"):  # a singular block would cost single precision all its digits
+            exact = Tiles(g.cast(tiles.cells), g.cast(tiles.observed))
+            if isinstance(spread, Dense):
+                return _finish(g, term, _marginal_dense(g, term, spread, exact))
+            return _finish(g, term, _marginal_factors(g, term, spread, exact))
+
+    return patch_incomplete(g, x, scores, cells_per_tile, score)
+
+
+def mixture(g: Graph, term: Mixture, x: Value) -> Value:
+    """Return log densities (n, k) of mixtures, components of a class side by side, the shorter filled up with −∞."""
+    parts = normal(g, term.parts, x) + term.log_weight
+    owner = np.asarray(term.owner)
+    k, counts = int(owner[-1]) + 1, np.bincount(owner)
+    most = int(counts.max())
+    if most == 1:
+        return parts
+    place, weight = np.zeros((k, most), dtype=np.int64), np.full((k, most), -np.inf)
+    for c in range(k):
+        own = np.flatnonzero(owner == c)
+        place[c, : len(own)], weight[c, : len(own)] = own, 0.0
+    side = g.take(parts, place.reshape(-1), axis=1)
+    return g.logsumexp(g.reshape(side, -1, k, most) + weight, 2)
+
+
+def _finish(g: Graph, term: Normal, found: Measured) -> Value:
+    """Return log densities: constant − ½ log |Σ| − ((df + o) / 2) log(1 + q / df), or − q / 2."""
+    squares, log_det, o = found
+    d, endless = term.location.shape[1], np.isinf(term.df)
+    whole = isinstance(o, int)
+    constant = term.constant[:, d] if whole else g.take(np.ascontiguousarray(term.constant.T), o)
+    decay = squares * 0.5
+    if not endless.all():
+        df = np.where(endless, 1.0, term.df)
+        half = 0.5 * (df + d) if whole else (g.cast(g.unsqueeze(o, -1)) + df) * 0.5
+        heavy = g.log1p(squares / df) * half
+        decay = heavy if not endless.any() else g.where(endless, decay, heavy)
+    base = constant - 0.5 * log_det if whole else constant - log_det * 0.5
+    return g.value(base) - decay
+
+
+def _complete(g: Graph, term: Normal, x: Value) -> Measured:
+    """Return distances of rows without missing cells; for independent readings of all rows."""
+    spread = term.spread
+    if isinstance(spread, Independent):
+        return _independent(g, term, spread, x)
+    return _dense(g, term, spread, x) if isinstance(spread, Dense) else _factors(g, term, spread, x)
+
+
+def _far_apart(g: Graph, targets: Array) -> bool:
+    return bool((targets**2).sum(axis=-1).max(initial=0.0) > FAR[g.dtype])
+
+
+def _center(g: Graph, location: Array) -> Array:
+    """Return the mean of the locations (d,) as this graph's floats have it, so that what is left is exact."""
+    return np.asarray(location.mean(axis=0).astype(g.dtype), dtype=np.float64)
+
+
+# --- complete rows ----------------------------------------------------------------------------------------------------
+
+
+def _dense(g: Graph, term: Normal, spread: Dense, x: Value) -> Measured:
+    d = term.location.shape[1]
+    if len(spread.whitener) == 1 and _same(term.inflation):
+        whitener = spread.whitener[0] / np.sqrt(term.inflation[0])
+        center = _center(g, term.location)
+        squares = _shared_squares(g, (x - center) @ whitener.T, (term.location - center) @ whitener.T)
+    else:
+        whitener = spread.whitener / np.sqrt(term.inflation)[:, None, None]
+        first = np.asarray(term.location.astype(g.dtype), dtype=np.float64)
+        rest = np.einsum("mij,mj->mi", whitener, term.location - first)
+        z = (g.unsqueeze(x, 0) - first[:, None]) @ np.swapaxes(whitener, 1, 2)
+        squares = g.op("Transpose", g.squares(z - rest[:, None] if rest.any() else z, 2), perm=[1, 0])
+    return Measured(squares, spread.log_det, d)
+
+
+def _shared_squares(g: Graph, z: Value, targets: Array) -> Value:
+    """Return squared distances (n, m) of whitened rows z (n, d) from targets (m, d)."""
+    if _far_apart(g, targets):
+        return g.squares(g.unsqueeze(z, 1) - targets, 2)
+    lengths = (targets**2).sum(axis=1)
+    squares = g.unsqueeze(g.squares(z, 1), 1) - z @ (2.0 * targets.T) + lengths
+    return g.op("Max", squares, 0.0)
+
+
+def _factors(g: Graph, term: Normal, spread: Factors, x: Value) -> Measured:
+    squares, log_det = [], []
+    for c, location in enumerate(term.location):
+        i = min(c, len(spread.loadings) - 1)
+        loadings, floor, scale = spread.loadings[i], float(spread.floor[i]), spread.scale[i]
+        inner = loadings.T @ loadings + floor * np.eye(loadings.shape[1])
+        z = (x - location) / scale
+        y = z @ np.linalg.solve(inner, loadings.T).T
+        own = g.squares(z - y @ loadings.T, 1) / floor + g.squares(y, 1)
+        squares.append(g.unsqueeze(own / float(term.inflation[c]), 1))
+        rest = (len(scale) - len(inner)) * np.log(floor)
+        log_det.append(np.linalg.slogdet(inner)[1] + rest + 2.0 * np.log(scale).sum())
+    return Measured(g.join(squares, 1), np.array(log_det), term.location.shape[1])
+
+
+def _independent(g: Graph, term: Normal, spread: Independent, x: Value) -> Measured:
+    """Return distances over the observed columns: (x − m)² / v as x² / v − 2 x m / v + m² / v, three products."""
+    variance = np.broadcast_to(spread.variance, term.location.shape)
+    precision = 1.0 / (variance * term.inflation[:, None])
+    center = _center(g, term.location)
+    targets = term.location - center
+    holes = g.op("IsNaN", x)
+    known = g.cast(g.op("Not", holes))
+    cells = g.where(holes, 0.0, x - center)
+    if _far_apart(g, targets * np.sqrt(precision)):
+        apart = (g.unsqueeze(cells, 1) - targets) * np.sqrt(precision) * g.unsqueeze(known, 1)
+        squares = g.squares(apart, 2)
+    else:
+        squares = (cells * cells) @ precision.T - cells @ (2.0 * precision * targets).T
+        squares = g.op("Max", squares + known @ (precision * targets**2).T, 0.0)
+    return Measured(squares, known @ np.log(variance).T, g.sum(g.integers(known), 1))
+
+
+# --- rows with missing cells ------------------------------------------------------------------------------------------
+
+
+def _same(values: Array) -> bool:
+    return bool((values == values[0]).all())
+
+
+def _marginal_dense(g: Graph, term: Normal, spread: Dense, tiles: Tiles) -> Measured:
+    """Return distances (b, t, m) in the observed columns, on the correlation scale."""
+    m, d = term.location.shape
+    count = len(spread.covariance)
+    sd = np.sqrt(np.diagonal(spread.covariance, axis1=1, axis2=2))
+    correlation = spread.covariance / sd[:, :, None] / sd[:, None, :]
+    seen = g.op("Transpose", tiles.observed, perm=[1, 0])  # (d, b)
+    rows, columns = g.unsqueeze(seen, 1, 3), g.unsqueeze(seen, 0, 3)
+    matrix = np.moveaxis(correlation, 0, 2)[:, :, None] * (rows * columns)
+    matrix = matrix + np.eye(d)[:, :, None, None] * (1.0 - rows)  # (d, d, b, g)
+    x = g.op("Transpose", tiles.cells, perm=[2, 1, 0])  # (d, t, b)
+    scale = np.broadcast_to(sd, (m, d)) * np.sqrt(term.inflation)[:, None]
+    if count == 1:  # every row less every mean is one more right-hand side
+        z = (g.unsqueeze(x, 1) - term.location.T[:, :, None, None]) / scale.T[:, :, None, None]
+        side = _observed_only(g, z, g.unsqueeze(seen, 1, 2))  # (d, m, t, b)
+    else:
+        z = (g.unsqueeze(x, 3) - term.location.T[:, None, None]) / scale.T[:, None, None]
+        side = _observed_only(g, z, g.unsqueeze(seen, 1, 3))  # (d, t, b, m)
+    augmented = g.join([_batch_last(g, matrix, d, count), _flat_sides(g, side, count, m)], 1)
+    pivots, solved = eliminate(g, augmented, d)
+    squares = g.sum(solved * solved / g.unsqueeze(pivots, 1), 0)
+    log_det = g.reshape(g.sum(g.op("Log", pivots), 0), -1, count) + tiles.observed @ (2.0 * np.log(sd)).T
+    return _measured(g, squares, log_det, tiles, count, m)
+
+
+def _observed_only(g: Graph, z: Value, seen: Value) -> Value:
+    return g.known_or(z, 0.0) * seen
+
+
+def _batch_last(g: Graph, matrix: Value, d: int, count: int) -> Value:
+    """Return (d, d, b · g) of (d, d, b, g)."""
+    return g.squeeze(matrix, 3) if count == 1 else g.reshape(matrix, d, d, -1)
+
+
+def _flat_sides(g: Graph, side: Value, count: int, m: int) -> Value:
+    """Return right-hand sides as (d, m · t, b) for a shared covariance, (d, t, b · m) otherwise."""
+    return g.reshape(side, g.size(side, 0), -1, g.size(side, 3) if count == 1 else g.size(side, 2) * m)
+
+
+def _measured(g: Graph, squares: Value, log_det: Value, tiles: Tiles, count: int, m: int) -> Measured:
+    """Return squares (m · t, b) or (t, b · m) and log determinants (b, g) as (b, t, m), (b, 1, g) and counts (b, 1)."""
+    b, t = g.size(tiles.cells, 0), g.size(tiles.cells, 1)
+    if count == 1:
+        squares = g.op("Transpose", g.reshape(squares, m, t, b), perm=[2, 1, 0])
+    else:
+        squares = g.op("Transpose", g.reshape(squares, t, b, m), perm=[1, 0, 2])
+    observed = g.sum(g.integers(tiles.observed), 1, keep=True)
+    return Measured(squares, g.unsqueeze(log_det, 1), observed)
+
+
+def _marginal_factors(g: Graph, term: Normal, spread: Factors, tiles: Tiles) -> Measured:
+    """Return the same for Σ = D^½ (F Fᵀ + s I) D^½, by the factors' posterior means y = (F_oᵀ F_o + s I)⁻¹ F_oᵀ z."""
+    squares, log_dets = [], []
+    for c, location in enumerate(term.location):
+        i = min(c, len(spread.loadings) - 1)
+        loadings, floor, scale = spread.loadings[i], float(spread.floor[i]), spread.scale[i]
+        r = loadings.shape[1]
+        z = _observed_only(g, (tiles.cells - location) / scale, g.unsqueeze(tiles.observed, 1))  # (b, t, d)
+        number = g.sum(tiles.observed, 1, keep=True)
+        log_det = tiles.observed @ (2.0 * np.log(scale))[:, None]
+        if r:
+            own = g.unsqueeze(tiles.observed, 1) * loadings.T  # (b, r, d)
+            matrix = own @ loadings + floor * np.eye(r)
+            side = g.op("Transpose", z @ loadings, perm=[2, 1, 0])  # (r, t, b)
+            augmented = g.join([g.op("Transpose", matrix, perm=[1, 2, 0]), side], 1)
+            pivots, sides, factor = eliminate_panel(g, augmented, r, factors=True)
+            y = g.op("Transpose", substitute_back(g, pivots, sides, factor, r), perm=[2, 1, 0])  # (b, t, r)
+            rest = (z - y @ loadings.T) * g.unsqueeze(tiles.observed, 1)
+            distance = g.squares(rest, 2) / floor + g.squares(y, 2)
+            log_det = log_det + g.unsqueeze(g.sum(g.op("Log", pivots), 0), 1)
+        else:
+            distance = g.squares(z, 2) / floor
+        log_dets.append(log_det + (number - float(r)) * np.log(floor))
+        squares.append(g.unsqueeze(distance / float(term.inflation[c]), 2))
+    observed = g.sum(g.integers(tiles.observed), 1, keep=True)
+    return Measured(g.join(squares, 2), g.unsqueeze(g.join(log_dets, 1), 1), observed)

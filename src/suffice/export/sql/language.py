@@ -1,0 +1,155 @@
+"""The words of one SQL dialect, through sqlglot; everything else is arithmetic that all dialects write alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from ..._arrays import Array, np
+from ...errors import ExportError, SettingError
+
+try:
+    import sqlglot
+    from sqlglot import exp
+except ImportError as error:
+    raise ImportError("SQL needs sqlglot, which is not installed. Next: pip install 'suffice[sql]'") from error
+
+FENCED = {"postgres", "sqlite"}  # where a stage is substituted into the next one unless it is said to be materialized
+CHAIN = 40  # additions in a row: parsers limit the depth of an expression
+
+
+class Language:
+    """Text in one dialect. Names and values of users become quoted identifiers and literals, here and nowhere else."""
+
+    def __init__(self, dialect: str) -> None:
+        known = sorted(name for name in sqlglot.Dialect.classes if name)
+        if dialect not in known:
+            close = get_close_matches(str(dialect), known, n=3, cutoff=0.5) or ["duckdb", "postgres", "sqlite"]
+            raise SettingError(
+                f"dialect={dialect!r} is not a SQL dialect that sqlglot writes. Next: did you mean "
+                f"{' or '.join(map(repr, close))}? All are {', '.join(known)}."
+            )
+        self.dialect = dialect
+        self.fenced = dialect in FENCED
+
+    def write(self, expression: Any) -> str:
+        """Return an expression as text."""
+        return str(expression.sql(dialect=self.dialect))
+
+    def identifier(self, name: str) -> Any:
+        """Return a quoted name; ExportError for one that SQL cannot have."""
+        if not name or "\0" in name:
+            raise ExportError(
+                f"SQL has no way to write the column name {name!r}. Next: rename the column, and fit again."
+            )
+        return exp.to_identifier(name, quoted=True)
+
+    def text(self, value: str) -> str:
+        """Return a string literal."""
+        if "\0" in value:
+            raise ExportError(f"SQL has no way to write the text {value!r}. Next: rename the category, and fit again.")
+        return self.write(exp.Literal.string(value))
+
+    def level(self, value: Any) -> str:
+        """Return a class label as a literal of its type."""
+        if isinstance(value, bool):
+            return self.write(exp.true() if value else exp.false())
+        return (
+            repr(int(value))
+            if isinstance(value, int)
+            else number(value)
+            if isinstance(value, float)
+            else self.text(value)
+        )
+
+    def double(self, text: str) -> str:
+        """Return a number cast to double precision."""
+        return self.write(exp.cast(raw(text), "double"))
+
+    def whole(self, text: str) -> str:
+        """Return a truth value or number cast to an integer."""
+        return self.write(exp.cast(raw(text), "int"))
+
+    def characters(self, text: str) -> str:
+        """Return a value cast to text."""
+        return self.write(exp.cast(raw(text), "text"))
+
+    def ln(self, text: str) -> str:
+        """Return the natural logarithm."""
+        return self.write(exp.Ln(this=raw(text)))
+
+    def exp(self, text: str) -> str:
+        """Return the exponential function, of at least −700 so that no database stops at what is as good as 0."""
+        return self.write(exp.Exp(this=raw(self.greatest([text, number(-700.0)]))))
+
+    def greatest(self, parts: Sequence[str]) -> str:
+        """Return the greatest of expressions that are not NULL."""
+        return self._extreme(exp.Greatest, parts)
+
+    def least(self, parts: Sequence[str]) -> str:
+        """Return the least of expressions that are not NULL."""
+        return self._extreme(exp.Least, parts)
+
+    def _extreme(self, kind: Any, parts: Sequence[str]) -> str:
+        if len(parts) == 1:
+            return parts[0]
+        if len(parts) > CHAIN:  # SQLite takes at most 127 arguments
+            parts = [self._extreme(kind, parts[i : i + CHAIN]) for i in range(0, len(parts), CHAIN)]
+        rest = [raw(part) for part in parts[1:]]
+        return self.write(kind(this=raw(parts[0]), expressions=rest, ignore_nulls=True))
+
+
+def raw(text: str) -> Any:
+    """Return text that this package wrote as an expression."""
+    return exp.Var(this=text)
+
+
+def number(value: Any) -> str:
+    """Return a double precision literal that reads back as the same float; in parentheses if negative."""
+    value = float(value)
+    if not np.isfinite(value):
+        raise ExportError(
+            f"A parameter of this model is {value}, which SQL has no literal for. Next: fit with smoothing above 0."
+        )
+    text = repr(abs(value))
+    text = text if "e" in text else f"{text}e0"
+    return f"(-{text})" if value < 0 else text
+
+
+def total(parts: Sequence[str]) -> str:
+    """Return a sum, in parentheses, no deeper than parsers allow."""
+    if not parts:
+        return number(0.0)
+    while len(parts) > CHAIN:
+        parts = [total(parts[i : i + CHAIN]) for i in range(0, len(parts), CHAIN)]
+    return f"({' + '.join(parts)})"
+
+
+def case(branches: Sequence[tuple[str, str]], otherwise: str) -> str:
+    """Return CASE WHEN … THEN … ELSE … END."""
+    if not branches:
+        return otherwise
+    return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
+
+
+def switch(subject: str, branches: Sequence[tuple[int, str]], otherwise: str) -> str:
+    """Return CASE subject WHEN … for whole numbers."""
+    if not branches:
+        return otherwise
+    return f"CASE {subject} {' '.join(f'WHEN {when} THEN {then}' for when, then in branches)} ELSE {otherwise} END"
+
+
+def where_known(column: str, text: str, otherwise: str = "0.0e0") -> str:
+    """Return an expression where a cell is known, and otherwise 0."""
+    return f"CASE WHEN {column} IS NULL THEN {otherwise} ELSE {text} END"
+
+
+def piecewise(x: str, cuts: Sequence[float] | Array, pieces: Sequence[str]) -> str:
+    """Return pieces[i] for the number i of ascending cuts that are at most x, found by halving."""
+    if not len(cuts):
+        return pieces[0]
+    middle = len(cuts) // 2
+    below = piecewise(x, cuts[:middle], pieces[: middle + 1])
+    above = piecewise(x, cuts[middle + 1 :], pieces[middle + 1 :])
+    return f"CASE WHEN {x} < {number(cuts[middle])} THEN {below} ELSE {above} END"

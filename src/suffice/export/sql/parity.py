@@ -1,0 +1,84 @@
+"""Run an exported query in DuckDB beside the model it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import duckdb
+
+from ..._arrays import Array, np
+from ...errors import ExportError
+from ...table import Table
+from ..program import Column, Program
+from .language import Language
+from .query import column_names, write_query
+
+TOLERANCE = 1e-9
+TABLE = "rows"
+
+
+def check(
+    program: Program,
+    table: Table,
+    order: Sequence[int],
+    expected: tuple[Any, Array, Array],
+    exact: bool = True,
+) -> tuple[float, float]:
+    """Return the largest differences of posteriors and of relative log densities between the query and the model.
+
+    The program's column p stands at `order[p]` of the table; `expected` are the model's labels (n,), posteriors (n, k)
+    and log densities (n,). ExportError where posteriors, or log densities relative to their size, differ by more than
+    1e-9, or where a label is another one though no two posteriors are as near.
+    """
+    labels, posteriors, densities = expected
+    label, posterior, density = _run(program, table, order, exact)
+    scored = np.array([value is not None for value in label], dtype=bool)  # without exact, some rows have no answer
+    apart = float(np.abs(posterior - posteriors)[scored].max(initial=0.0))
+    same = (np.isnan(density) & np.isneginf(densities)) | ~scored
+    with np.errstate(invalid="ignore"):
+        error = np.where(same, 0.0, np.abs(density - densities) / (1.0 + np.abs(densities)))
+    off = float(error.max(initial=0.0))
+    top = np.sort(posteriors, axis=1)[:, -2:]
+    tied = top[:, -1] - top[:, 0] <= 2.0 * TOLERANCE if posteriors.shape[1] > 1 else np.ones(len(top), dtype=bool)
+    wrong = sum(a != b for a, b, near in zip(label, labels, tied | ~scored, strict=True) if not near)
+    if not (apart <= TOLERANCE and off <= TOLERANCE) or wrong or (exact and not scored.all()):
+        raise ExportError(
+            f"The query does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
+            f"{off:.1e} of their size, and {wrong} of {len(label)} labels; {TOLERANCE:.0e} is allowed. Next: report "
+            "this, with the model file; check=False returns the query all the same."
+        )
+    return apart, off
+
+
+def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Any], Array, Array]:
+    """Return labels, posteriors and log densities of the query in DuckDB; NULL posteriors and densities are NaN."""
+    language, names, k = Language("duckdb"), column_names(program), len(program.classes)
+    cells = [_cells(column, table, p) for column, p in zip(program.columns, order, strict=True)]
+    with duckdb.connect(":memory:", config={"enable_external_access": "false"}) as connection:
+        declared = ", ".join(
+            f"{language.write(language.identifier(name))} {kind}" for name, (kind, _) in zip(names, cells, strict=True)
+        )
+        connection.execute(f"CREATE TABLE {TABLE} ({declared})")
+        marks = ", ".join("?" for _ in names)
+        filled = list(zip(*(values for _, values in cells), strict=True))
+        connection.executemany(f"INSERT INTO {TABLE} VALUES ({marks})", filled)  # noqa: S608 - our own names
+        answers = connection.execute(write_query(program, "duckdb", [TABLE], exact=exact)).fetchall()
+    d = len(names)
+    numbers = np.array([row[d + 1 :] for row in answers], dtype=np.float64).reshape(len(answers), k + 1)
+    return [row[d] for row in answers], numbers[:, :k], numbers[:, k]
+
+
+def _cells(column: Column, table: Table, position: int) -> tuple[str, list[Any]]:
+    """Return the type of a column in the database and its cells, None where missing."""
+    if column.kind != "category":
+        kind = "BOOLEAN" if column.kind == "truth" else "DOUBLE"
+        values = table.numeric([position])[:, 0]
+        return kind, [None if np.isnan(value) else float(value) for value in values]
+    levels, codes = table.categories(position)
+    known = [*levels, None]
+    kinds = {type(level) for level in (*levels, *column.levels)}
+    kind = "BOOLEAN" if kinds == {bool} else "VARCHAR" if str in kinds or not kinds else "DOUBLE"
+    if kind == "DOUBLE" and float not in kinds:
+        kind = "HUGEINT"
+    return kind, [known[code] for code in codes]

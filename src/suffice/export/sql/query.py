@@ -1,0 +1,270 @@
+"""A program as one SELECT: cells → readings → terms → scores → largest → posteriors, label and log density."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from ..._arrays import np
+from ...errors import ExportError, quoted
+from ...schema import Level
+from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Table, Term
+from .cells import Cells
+from .language import Language, case, number, total
+from .normal import Normals, entries, readings_that_miss
+from .pools import mixture, pairs
+from .stages import Stages
+from .terms import counts, counts_order, hats, location_scale, log_factorials, table, table_order
+
+MOST_ENTRIES = 60_000  # numbers of covariances per row: about five megabytes of SQL
+LONGEST_NAME = 60  # bytes: PostgreSQL cuts names at 63
+
+
+def write_query(
+    program: Program, dialect: str, source: Sequence[str], keep: Sequence[str] = (), exact: bool = True
+) -> str:
+    """Return the query of a program over the table named `source` (with its schema in front, if any).
+
+    With `exact`, rows with missing cells are scored as the model does; without, rows that miss a cell of a full
+    covariance get NULL, and the text is much shorter.
+    """
+    size = entries(program, exact)
+    if size > MOST_ENTRIES:
+        raise ExportError.too_large(size, MOST_ENTRIES, exact)
+    return _Query(program, Language(dialect), source, keep, exact).text()
+
+
+def column_names(program: Program) -> list[str]:
+    """Return the names of the model's columns in the table: x0, x1, … if it was fitted without names."""
+    return [column.name if isinstance(column.name, str) else f"x{column.name}" for column in program.columns]
+
+
+def answer_names(program: Program, taken: Iterable[str]) -> list[str]:
+    """Return the names of label, posteriors and log density, none of them taken, whatever case a database minds."""
+    used, names = {name.casefold() for name in taken}, []
+    for i, wanted in enumerate(["label", *(f"p_{label}" for label in program.classes), "log_density"]):
+        name = wanted
+        if len(name.encode()) > LONGEST_NAME or "\0" in name:
+            name = f"p_{i}"
+        while name.casefold() in used:
+            name = f"predicted_{name}" if len(name.encode()) < LONGEST_NAME - 10 else f"p_{len(used)}"
+        used.add(name.casefold())
+        names.append(name)
+    return names
+
+
+class _Query:
+    """The query of one program under construction."""
+
+    def __init__(
+        self, program: Program, language: Language, source: Sequence[str], keep: Sequence[str], exact: bool
+    ) -> None:
+        self.program, self.language, self.exact = program, language, exact
+        own = column_names(program)
+        clash = sorted(set(keep) & set(own))
+        if clash:
+            raise ExportError(f"keep names {quoted(clash)}, which the model reads and the query keeps anyway.")
+        self.names = [*keep, *own]
+        self.stages = Stages(language, source)
+        kept = {f"u{i}": language.identifier(name) for i, name in enumerate(self.names)}
+        self.stages.add(kept)
+        self.cells = Cells(program, self.stages, list(kept)[len(keep) :])
+        self.alive = {"j": np.flatnonzero(np.isfinite(program.log_prior)).tolist()}
+        if program.stack is not None:
+            self.alive["e"] = np.flatnonzero(np.isfinite(program.stack.offset)).tolist()
+        self.zeros = program.has_zeros
+
+    def text(self) -> str:
+        self._start()
+        self._terms()
+        answers = self._answers()
+        names = answer_names(self.program, self.names)
+        kept = [(f"u{i}", name) for i, name in enumerate(self.names)]
+        return self.stages.finish([*kept, *zip(answers, names, strict=True)])
+
+    # --- scores ------------------------------------------------------------------------------------------------------
+
+    def _start(self) -> None:
+        double, new = self.language.double, {}
+        for c in self.alive["j"]:
+            new[f"j{c}"] = double(number(self.program.log_prior[c]))
+            if self.zeros:
+                new[f"o{c}"] = double("0.0e0")
+        stack = self.program.stack
+        if stack is not None:
+            new |= {f"e{c}": double(number(stack.offset[c])) for c in self.alive["e"]}
+            known = [f"{self.cells.reading(i)} IS NOT NULL" for i in stack.known_readings]
+            for i in stack.known_codes:
+                levels = len(self.program.codes[i].levels)  # type: ignore[union-attr]
+                known.append(f"{self.cells.code(i)} BETWEEN 0 AND {levels - 1}")
+            new["known"] = f"CASE WHEN {' OR '.join(known)} THEN 1 ELSE 0 END"
+        gaps = [f"{self.cells.reading(i)} IS NULL" for i in self._gaps()]
+        if gaps:
+            new["gap"] = f"CASE WHEN {' OR '.join(gaps)} THEN 1 ELSE 0 END"
+        self.stages.add(new)
+
+    def _gaps(self) -> list[int]:
+        """Return the readings without which a row shall have no answer."""
+        if self.exact:
+            return []
+        terms = [term.parts if isinstance(term, Mixture) else term for term in self.program.terms]
+        full = [readings_that_miss(self.program, term) for term in terms if isinstance(term, Normal)]
+        return sorted({i for own in full for i in own})
+
+    def _uses(self) -> list[tuple[int, str, float]]:
+        """Return (term, score it adds to, weight) in the order in which the query works them out."""
+        uses = [(i, "j", 1.0) for i in self.program.joint]
+        stack = self.program.stack
+        if stack is not None:
+            uses += [(i, "e", float(w)) for i, w in zip(stack.terms, stack.weight, strict=True)]
+        return sorted(uses, key=lambda use: isinstance(self.program.terms[use[0]], Normal | Mixture | Pairs))
+
+    def _terms(self) -> None:
+        """Add every term to the scores, and forget readings and codes that nothing needs any more."""
+        uses = self._uses()
+        simple = [use for use in uses if not isinstance(self.program.terms[use[0]], Normal | Mixture | Pairs)]
+        rest = uses[len(simple) :]
+        self._add_simple(simple, self._needed(rest))
+        for n, (i, score, weight) in enumerate(rest):
+            found = self._complex(self.program.terms[i], self.alive[score])
+            new = {f"{score}{c}": f"{score}{c} + {_times(weight, found[c])}" for c in self.alive[score]}
+            self.stages.add(new, drop=[*found.values(), *self._spare(self._needed(rest[n + 1 :]))])
+
+    def _needed(self, uses: Sequence[tuple[int, str, float]]) -> set[str]:
+        return {name for i, *_ in uses for name in _inputs(self.program.terms[i], self.cells)}
+
+    def _spare(self, needed: set[str]) -> list[str]:
+        return [name for name in self.stages.columns if name[0] in "rk" and name != "known" and name not in needed]
+
+    def _add_simple(self, uses: Sequence[tuple[int, str, float]], needed: set[str]) -> None:
+        new: dict[str, str] = {}
+        for score, alive in self.alive.items():
+            own = [(self.program.terms[i], weight) for i, target, weight in uses if target == score]
+            for c in alive:
+                parts = [_times(weight, self._simple(term, c)) for term, weight in own]
+                new[f"{score}{c}"] = f"{score}{c} + {total(parts)}"
+                orders = [self._order(term, c) for term, _ in own]
+                if self.zeros and score == "j":
+                    new[f"o{c}"] = f"o{c} + {total([text for text in orders if text])}"
+        common = [
+            log_factorials(term, self.cells, self.language)
+            for term in (self.program.terms[i] for i, score, _ in uses if score == "j")
+            if isinstance(term, Counts) and term.log_factorial
+        ]
+        if common:
+            name = self.stages.name()
+            self.stages.add({name: total(common)})
+            new |= {f"j{c}": f"{new[f'j{c}']} - {name}" for c in self.alive["j"]}
+        self.stages.add(new, drop=self._spare(needed))
+
+    def _simple(self, term: Term, c: int) -> str:
+        if isinstance(term, Table):
+            return table(term, c, self.cells)
+        if isinstance(term, Counts):
+            return counts(term, c, self.cells)
+        if isinstance(term, LocationScale):
+            return location_scale(term, c, self.cells, self.language)
+        assert isinstance(term, Hats)
+        return hats(term, c, self.cells)
+
+    def _order(self, term: Term, c: int) -> str:
+        if isinstance(term, Table) and term.order is not None:
+            return table_order(term, c, self.cells)
+        return counts_order(term, c, self.cells) if isinstance(term, Counts) else ""
+
+    def _complex(self, term: Term, classes: Sequence[int]) -> dict[int, str]:
+        if isinstance(term, Normal):
+            return Normals(term, self.cells, self.stages, self.exact).densities(classes)
+        if isinstance(term, Mixture):
+            return mixture(term, classes, self.cells, self.stages, self.exact)
+        assert isinstance(term, Pairs)
+        return pairs(term, classes, self.cells, self.stages)
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def _answers(self) -> list[str]:
+        """Return label, posteriors and log density as expressions over the last stage."""
+        self.stages.add({}, drop=self._spare(set()))
+        joint = self.alive["j"]
+        log_density = self._log_density(joint)
+        stack, posterior = self.program.stack, dict[int, str]()
+        if stack is None:
+            posterior = self._normalized({c: f"w{c}" if self.zeros else f"j{c}" for c in joint})
+        else:
+            pooled = self._normalized({c: f"e{c}" for c in self.alive["e"]})
+            new = {}
+            for c in range(len(self.program.classes)):
+                share = (
+                    f"{number(1.0 - stack.floor)} * {pooled.get(c, '0.0e0')} + {number(stack.floor * stack.prior[c])}"
+                )
+                posterior[c] = f"p{c}"
+                new[f"p{c}"] = f"CASE WHEN known = 1 THEN {share} ELSE {number(stack.shares[c])} END"
+            self.stages.add(new)
+        double = self.language.double
+        each = [posterior.get(c, double("0.0e0")) for c in range(len(self.program.classes))]
+        answers = [self._label(posterior), *each, log_density]
+        return [f"CASE WHEN gap = 1 THEN NULL ELSE {text} END" for text in answers] if self._gaps() else answers
+
+    def _log_density(self, joint: Sequence[int]) -> str:
+        """Add the logarithm of the sum of the joint densities: NULL where it is that of zero."""
+        scores = {c: f"j{c}" for c in joint}
+        if self.zeros:  # scores w of the classes of least order, the others far below
+            self.stages.add({"least": self.language.least([f"o{c}" for c in joint])})
+            far = "NULL"
+            self.stages.add(
+                {f"w{c}": f"CASE WHEN o{c} = least THEN j{c} ELSE {far} END" for c in joint},
+                drop=[*scores.values(), *(f"o{c}" for c in joint)],
+            )
+            scores = {c: f"w{c}" for c in joint}
+        self.stages.add({"peak": self._peak(scores.values())})
+        sums = total([self._exp(name, "peak") for name in scores.values()])
+        density = f"peak + {self.language.ln(sums)}"
+        density = f"CASE WHEN least > 0.5e0 THEN NULL ELSE {density} END" if self.zeros else density
+        keep_scores = self.program.stack is None
+        gone = ["peak", *(["least"] if self.zeros else []), *([] if keep_scores else scores.values())]
+        self.stages.add({"density": density}, drop=gone)
+        return "density"
+
+    def _peak(self, names: Iterable[str]) -> str:
+        return self.language.greatest([f"COALESCE({name}, -1.0e300)" if self.zeros else name for name in names])
+
+    def _exp(self, name: str, peak: str) -> str:
+        text = self.language.exp(f"{name} - {peak}")
+        return f"CASE WHEN {name} IS NULL THEN 0.0e0 ELSE {text} END" if self.zeros else text
+
+    def _normalized(self, scores: dict[int, str]) -> dict[int, str]:
+        """Add the softmax of scores and return its columns."""
+        self.stages.add({"m": self._peak(scores.values())})
+        exps = {f"x{c}": self._exp(name, "m") for c, name in scores.items()}
+        self.stages.add(exps, drop=["m", *scores.values()])
+        self.stages.add({"whole": total(list(exps))})
+        out = {c: f"p{c}" for c in scores}
+        self.stages.add({out[c]: f"x{c} / whole" for c in scores}, drop=["whole", *exps])
+        return out
+
+    def _label(self, posterior: dict[int, str]) -> str:
+        """Return the first class of largest posterior."""
+        classes, order = self.program.classes, sorted(posterior)
+        alike = len({type(label) for label in classes}) == 1
+        literals = {c: self._literal(classes[c], alike) for c in order}
+        branches = []
+        for c, _ in pairwise(order):
+            others = [posterior[b] for b in order if b > c]
+            branches.append((" AND ".join(f"{posterior[c]} >= {other}" for other in others), literals[c]))
+        return case(branches, literals[order[-1]])
+
+    def _literal(self, label: Level, alike: bool) -> str:
+        return self.language.level(label if alike else str(label))
+
+
+def _times(weight: float, text: str) -> str:
+    return text if weight == 1.0 else f"{number(weight)} * {text}"
+
+
+def _inputs(term: Term, cells: Cells) -> Iterator[str]:
+    if isinstance(term, Mixture):
+        term = term.parts
+    if isinstance(term, Table | Pairs):
+        yield from (cells.code(i) for i in ([term.code] if isinstance(term, Table) else term.codes))
+    else:
+        yield from (cells.reading(i) for i in ([term.reading] if isinstance(term, Hats) else term.readings))

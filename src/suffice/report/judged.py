@@ -1,0 +1,137 @@
+"""What a model says of a table: answers by class, how good they are if labels are known, and which rows are unusual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..plots._view import View
+from ..schema import Kind
+from ..table import factorize, label_values
+from .facts import in_words
+
+MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps
+MOST_UNUSUAL = 10
+FEW = 0.01
+
+
+def collect_answers(estimator: Any, X: Any, y: Any = None) -> dict[str, Any]:
+    """Return what a fitted model says of the rows of a table, as plain values.
+
+    `classes` has, by class, how many rows are given it (`predicted`), the sum of its probabilities (`expected`) and,
+    with labels `y`, how many are of it (`actual`). `quality` judges rows of known class: accuracy, log_loss in nats,
+    the baseline of the model's own priors, and the confusion table, true classes in rows; None without labels.
+    `outliers` are the p-values of at most 5,000 rows at even steps, `unusual` the ten least of them.
+
+    DataError and SchemaError as for `predict_proba`.
+
+    Examples
+    --------
+    >>> from suffice import GaussianDiscriminant
+    >>> from suffice.report import collect_answers
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> answers = collect_answers(GaussianDiscriminant().fit(X[::2], y[::2]), X[1::2], y[1::2])
+    >>> answers["rows"], [own["predicted"] for own in answers["classes"]], answers["quality"]["confusion"][1]
+    (75, [25, 25, 25], [0, 24, 1])
+    """
+    view = View(estimator)
+    log_p = np.asarray(estimator.predict_log_proba(X))
+    n, k = log_p.shape
+    answer = log_p.argmax(axis=1)
+    codes, others = _codes(view, y, n)
+    actual = np.bincount(codes[codes >= 0], minlength=k)
+    counts = zip(np.bincount(answer, minlength=k), np.exp(log_p).sum(axis=0), actual, strict=True)
+    chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
+    pvalues = np.asarray(estimator.outlier_pvalues(_take(X, chosen))) if n else np.zeros(0)
+    return {
+        "rows": n,
+        "classes": [
+            {"label": str(label), "predicted": int(given), "expected": float(expected), "actual": int(own)}
+            for label, (given, expected, own) in zip(view.classes, counts, strict=True)
+        ],
+        "labelled": int((codes >= 0).sum()),
+        "other_labels": others,
+        "quality": _quality(estimator, log_p, codes),
+        "judged": len(chosen),
+        "few": int((pvalues <= FEW).sum()),
+        "outliers": pvalues.tolist(),
+        "unusual": _unusual(view, X, chosen, pvalues, log_p, codes),
+    }
+
+
+def _codes(view: View, y: Any, n: int) -> tuple[Codes, int]:
+    """Return class numbers (n,), −1 where the label is missing or of no class, and how many are of no class."""
+    if y is None:
+        return np.full(n, -1), 0
+    levels, codes = factorize(label_values(y), "y")
+    known = {(isinstance(label, bool), label): c for c, label in enumerate(view.classes)}
+    number = np.array([*(known.get((isinstance(level, bool), level), -2) for level in levels), -1])
+    found = number[codes]
+    return np.maximum(found, -1), int((found == -2).sum())
+
+
+def _quality(estimator: Any, log_p: Array, codes: Codes) -> dict[str, Any] | None:
+    rows = np.flatnonzero(codes >= 0)
+    if not len(rows):
+        return None
+    own, answer, k = codes[rows], log_p[rows].argmax(axis=1), log_p.shape[1]
+    table = np.zeros((k, k), dtype=np.int64)
+    np.add.at(table, (own, answer), 1)
+    with np.errstate(divide="ignore"):
+        prior = np.log(np.asarray(estimator.priors_))
+    return {
+        "accuracy": float((answer == own).mean()),
+        "log_loss": -float(np.maximum(log_p[rows, own], -1e6).mean()),
+        "baseline": -float(np.maximum(prior[own], -1e6).mean()),
+        "rows": len(rows),
+        "confusion": table.tolist(),
+    }
+
+
+def _unusual(view: View, X: Any, chosen: Codes, pvalues: Array, log_p: Array, codes: Codes) -> list[dict[str, Any]]:
+    """Return the rows with the smallest p-values: number (from 1), p-value, answer, and the cells that tell most."""
+    order = np.argsort(pvalues, kind="stable")[:MOST_UNUSUAL]
+    shown = view.informative(5, view.rows())
+    cells = _cells(view, _take(X, chosen[order]), shown)
+    found = []
+    for place, own in zip(order, cells, strict=True):
+        i = int(chosen[place])
+        best = int(log_p[i].argmax())
+        found.append(
+            {
+                "row": i + 1,
+                "pvalue": float(pvalues[place]),
+                "answer": str(view.classes[best]),
+                "probability": float(np.exp(log_p[i, best])),
+                "actual": None if codes[i] < 0 else str(view.classes[codes[i]]),
+                "cells": own,
+            }
+        )
+    return found
+
+
+def _cells(view: View, X: Any, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
+    """Return (column, cell as text) of some columns of every row; a missing cell is "unknown"."""
+    table, order = view.estimator._aligned(X)
+    columns = []
+    for position in positions:
+        column = view.schema.columns[position]
+        if column.kind is Kind.NUMERIC:
+            numbers = table.numeric([order[position]])[:, 0]
+            text = ["unknown" if cell != cell else in_words(float(cell)) for cell in numbers]
+        else:
+            levels, codes = table.categories(order[position])
+            text = ["unknown" if code < 0 else str(levels[code]) for code in codes]
+        columns.append([(str(column.name), cell) for cell in text])
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _take(X: Any, index: Codes) -> Any:
+    """Return some rows of a table of any kind."""
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
+        return X.take(index)
+    return [X[int(i)] for i in index] if isinstance(X, list | tuple) else X[index]

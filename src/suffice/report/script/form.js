@@ -1,0 +1,222 @@
+// The form: cells as they are typed, answers as they change. All text goes in as text, never as markup.
+
+const MOST_BARS = 12, MOST_REASONS = 8;
+
+const find = (id) => document.getElementById(id);
+
+function element(tag, text, className) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+function number(x) {
+  if (Math.abs(x) >= 1e5) return x.toLocaleString("en", { maximumFractionDigits: 0 });
+  return String(Number(x.toPrecision(4))).replace("-", "−");
+}
+
+// A probability in percent, never rounded to certainty.
+function percent(p) {
+  if (p > 0 && p < 0.001) return "< 0.1\u00a0%";
+  if (p > 0.999 && p < 1) return "> 99.9\u00a0%";
+  return `${(100 * p).toFixed((p > 0.1 && p < 0.9) || p === 1 || p === 0 ? 0 : 1)}\u00a0%`;
+}
+
+const signed = (x) => (x === -Infinity ? "rules it out" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`);
+
+class Form {
+  constructor(model, fields, colors) {
+    Object.assign(this, { model, fields, colors });
+    this.inputs = fields.map((_, j) => find(`cell${j}`));
+    this.hints = fields.map((_, j) => find(`hint${j}`));
+    this.choice = find("why-class");
+    find("row").addEventListener("input", () => this.later());
+    find("row").addEventListener("submit", (event) => event.preventDefault());
+    find("forget").addEventListener("click", () => this.forget());
+    find("typical").addEventListener("change", (event) => this.typical(event.target));
+    this.choice.addEventListener("change", () => this.later());
+    find("explorer-body").hidden = false;
+    this.update();
+  }
+
+  // --- cells ---------------------------------------------------------------------------------------------------------
+
+  // The row as typed; a cell that holds no number is unknown, and says so.
+  row() {
+    return this.inputs.map((input, j) => {
+      if (this.fields[j].levels) return input.value === "" ? null : Number(input.value);
+      const bad = input.validity.badInput || (input.value !== "" && !this.allowed(input.valueAsNumber, j));
+      input.setAttribute("aria-invalid", String(bad));
+      return bad || input.value === "" ? null : input.valueAsNumber;
+    });
+  }
+
+  allowed(x, j) {
+    return Math.abs(x) <= 1e150 && !(this.fields[j].count && x < 0);
+  }
+
+  forget() {
+    for (const input of this.inputs) input.value = "";
+    find("typical").value = "";
+    this.update();
+    this.inputs[0].focus();
+  }
+
+  typical(chosen) {
+    if (chosen.value === "") return;
+    const found = this.model.expected(this.inputs.map(() => null), 0.9, Number(chosen.value));
+    found.forEach((cell, j) => {
+      if (cell === null) this.inputs[j].value = "";
+      else if (cell.levels) this.inputs[j].value = String(cell.levels.indexOf(Math.max(...cell.levels)));
+      else this.inputs[j].value = String(this.fields[j].count ? Math.round(cell.mean) : Number(cell.mean.toPrecision(4)));
+    });
+    this.update();
+  }
+
+  // --- answers -------------------------------------------------------------------------------------------------------
+
+  later() {
+    if (this.waiting) return;
+    this.waiting = true;
+    requestAnimationFrame(() => { this.waiting = false; this.update(); });
+  }
+
+  update() {
+    const row = this.row(), posterior = this.model.logPosterior(row).map(Math.exp);
+    this.showPosterior(posterior);
+    this.showExpected(row);
+    this.showUnusual(row);
+    this.say(row, posterior);
+    clearTimeout(this.reasoning);
+    this.reasoning = setTimeout(() => this.showReasons(row, posterior), this.slow ? 250 : 0);
+  }
+
+  showPosterior(posterior) {
+    const order = posterior.map((_, c) => c);
+    if (order.length > MOST_BARS) order.sort((a, b) => posterior[b] - posterior[a]);
+    const rows = order.slice(0, MOST_BARS).map((c) => {
+      const bar = element("span", "", "bar");
+      bar.style.width = `${100 * posterior[c]}%`;
+      bar.style.backgroundColor = this.colors[c];
+      return this.line(this.model.program.classes[c], bar, percent(posterior[c]));
+    });
+    find("posterior").replaceChildren(...rows);
+    find("posterior-rest").hidden = order.length <= MOST_BARS;
+  }
+
+  line(name, bar, text) {
+    const row = element("tr"), head = element("th", name), track = element("td", undefined, "track");
+    head.scope = "row";
+    track.append(bar);
+    track.setAttribute("aria-hidden", "true");
+    row.append(head, track, element("td", text, "amount"));
+    return row;
+  }
+
+  showExpected(row) {
+    const found = this.model.expected(row);
+    this.hints.forEach((hint, j) => {
+      const wrong = this.inputs[j].getAttribute("aria-invalid") === "true";
+      hint.classList.toggle("wrong", wrong);
+      if (wrong) hint.textContent = this.fields[j].count ? "A count of 0 or more is needed; taken as unknown." : "Not a number; taken as unknown.";
+      else hint.textContent = found[j] ? this.expectation(found[j], this.fields[j]) : "";
+    });
+  }
+
+  expectation(cell, field) {
+    if (!cell.levels) {
+      return cell.low === cell.high ? `always ${number(cell.mean)}`
+        : `about ${number(cell.mean)}; 90 %: ${number(cell.low)} to ${number(cell.high)}`;
+    }
+    const order = cell.levels.map((_, i) => i).sort((a, b) => cell.levels[b] - cell.levels[a]).slice(0, 3);
+    return order.filter((i, place) => place === 0 || cell.levels[i] >= 0.005)
+      .map((i) => `${field.levels[i]} ${percent(cell.levels[i])}`).join(", ");
+  }
+
+  showUnusual(row) {
+    const { share, rows } = this.model.unusual(row), density = this.model.logDensity(row);
+    const known = row.some((cell) => cell !== null);
+    let text = "Nothing is known of the row yet.";
+    if (known && !rows) text = "This model draws no rows to compare with.";
+    else if (known && share <= 1 / (rows + 1)) text = `Very: none of ${rows} rows drawn from the model is as improbable as this one.`;
+    else if (known) {
+      const verdict = share < 0.01 ? "Very" : share < 0.1 ? "Somewhat" : "Not at all";
+      text = `${verdict}: ${percent(share)} of rows drawn from the model are as improbable as this one, or more.`;
+    }
+    find("unusual").textContent = text;
+    find("density").textContent = known ? `log p(x) = ${density === -Infinity ? "−∞" : density.toFixed(2).replace("-", "−")}` : "";
+    const meter = find("unusual-bar");
+    meter.hidden = !known || !rows;
+    meter.firstElementChild.style.left = `${100 * share}%`;
+  }
+
+  // The only answer that may take long, so that it waits for a pause in the typing where it did.
+  showReasons(row, posterior) {
+    const begun = performance.now();
+    this.fillReasons(row, posterior);
+    this.slow = performance.now() - begun > 40;
+  }
+
+  fillReasons(row, posterior) {
+    const most = posterior.indexOf(Math.max(...posterior));
+    const c = this.choice.value === "" ? most : Number(this.choice.value);
+    const { score, error, sampled } = reasons(this.model, row), priors = this.model.program.log_prior;
+    const possible = priors.filter(Number.isFinite), mean = possible.reduce((sum, own) => sum + own, 0) / possible.length;
+    const prior = priors[c] - mean;
+    const known = row.map((_, j) => j).filter((j) => row[j] !== null);
+    known.sort((a, b) => Math.abs(score[b][c]) - Math.abs(score[a][c]));
+    const shown = known.slice(0, MOST_REASONS);
+    const finite = [prior, ...shown.map((j) => score[j][c])].map(Math.abs).filter(Number.isFinite);
+    const scale = Math.max(1, ...finite);
+    const lines = [this.reason("before looking", prior, 0, scale, c)];
+    for (const j of shown) lines.push(this.reason(`${this.fields[j].name} = ${this.cellText(row[j], j)}`, score[j][c], error[j][c], scale, c));
+    find("reasons").replaceChildren(...lines);
+    find("reasons-of").textContent = this.model.program.classes[c];
+    find("reasons-rest").textContent = known.length > shown.length ? `… and ${known.length - shown.length} smaller ones.` : "";
+    find("reasons-sampled").hidden = !sampled;
+    find("reasons-table").classList.toggle("sampled", sampled);
+  }
+
+  cellText(cell, j) {
+    const { levels } = this.fields[j];
+    return levels ? (cell < levels.length ? levels[cell] : "any other") : number(cell);
+  }
+
+  reason(name, value, error, scale, c) {
+    const bar = element("span", "", value < 0 ? "bar against" : "bar"), size = Math.min(Math.abs(value) / scale, 1);
+    bar.style.width = `${50 * size}%`;
+    if (value >= 0) bar.style.backgroundColor = this.colors[c];
+    bar.style.left = value < 0 ? `${50 - 50 * size}%` : "50%";
+    const spread = error > 0.005 ? ` ± ${error.toFixed(2)}` : "";
+    const line = this.line(name, bar, signed(value) + spread);
+    line.children[1].classList.add("both");
+    return line;
+  }
+
+  // One sentence for people who do not see the bars, a moment after the last key.
+  say(row, posterior) {
+    clearTimeout(this.timer);
+    const best = posterior.indexOf(Math.max(...posterior)), known = row.filter((cell) => cell !== null).length;
+    const text = `${this.model.program.classes[best]}, ${percent(posterior[best])}; ${known} of ${row.length} cells known`;
+    this.timer = setTimeout(() => { find("said").textContent = text; }, 400);
+  }
+}
+
+// --- the page --------------------------------------------------------------------------------------------------------
+
+if (typeof document !== "undefined") {
+  const { program, fields, colors } = JSON.parse(find("parameters").textContent);
+  const model = new Model(program);
+  // For the console, and for tests: cells in the order of the columns, null where unknown, levels by number.
+  globalThis.suffice = Object.freeze({
+    ask: (row) => ({
+      posterior: model.logPosterior(row).map(Math.exp),
+      logDensity: model.logDensity(row),
+      expected: model.expected(row),
+      reasons: reasons(model, row),
+      unusual: model.unusual(row),
+    }),
+  });
+  new Form(model, fields, colors);
+}

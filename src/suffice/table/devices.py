@@ -1,0 +1,85 @@
+"""Tables that are an array on another device (PyTorch, CuPy): numbers without column names, read where they live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from .._arrays_api import blocks, fetch, namespace, plain, put, wide_float
+from ..errors import DataError
+from ..schema import Kind, Level, Schema, unnamed_schema
+from .arrays import ArrayTable
+from .cells import LARGEST
+from .writing import Holes
+
+
+class DeviceTable:
+    """A 2-D array of real numbers (n, d) of another library."""
+
+    def __init__(self, X: Any) -> None:
+        xp = namespace(X)
+        if X.ndim != 2:
+            raise DataError(
+                f"Expected 2D array, got {X.ndim}D array instead. Reshape your data either using "
+                "array.reshape(-1, 1) if it has one column or array.reshape(1, -1) if it has one row."
+            )
+        if xp.isdtype(X.dtype, "complex floating"):
+            raise DataError("Complex data not supported. Next: model the real and imaginary parts as two columns.")
+        self._values = plain(X)
+        self.rows = int(X.shape[0])
+        kind = Kind.BOOLEAN if xp.isdtype(X.dtype, "bool") else Kind.NUMERIC
+        schema = replace(unnamed_schema(int(X.shape[1]), kind), container="numpy")
+        self.schema = self._with_empty(schema) if xp.isdtype(X.dtype, "real floating") and self.rows else schema
+
+    def _with_empty(self, schema: Schema) -> Schema:
+        """Return the schema with the columns that hold no value: those with none in the first row are looked at."""
+        xp = namespace(self._values)
+        columns = list(schema.columns)
+        for j in np.flatnonzero(np.isnan(fetch(self._values[0, :]))).tolist():
+            if bool(xp.all(xp.isnan(self._values[:, j]))):
+                columns[j] = replace(columns[j], kind=Kind.EMPTY)
+        return replace(schema, columns=tuple(columns))
+
+    def resident(self, positions: Sequence[int]) -> Any:
+        """Return these columns (n, d) where they live, NaN where missing; DataError names columns with infinity."""
+        xp, values = namespace(self._values), self._values
+        if list(positions) != list(range(len(self.schema))):
+            values = xp.take(values, put(np.array(positions, dtype=np.int64), values), axis=1)
+        if not xp.isdtype(values.dtype, "real floating"):
+            values = xp.astype(values, wide_float(values))
+        self._check(values, [self.schema.names[p] for p in positions])
+        return values
+
+    @staticmethod
+    def _check(values: Any, names: Sequence[Any]) -> None:
+        xp = namespace(values)
+        for part in blocks(values):
+            cells = xp.astype(values[part, ...], wide_float(values))
+            with np.errstate(over="ignore", invalid="ignore"):  # for libraries that are NumPy within
+                if bool(xp.isfinite(xp.sum(cells * cells))):  # one cheap pass settles the common case
+                    continue
+            sizes = xp.where(xp.isnan(cells), 0.0, xp.abs(cells))
+            largest = fetch(xp.max(sizes, axis=0))
+            infinite = np.flatnonzero(np.isinf(largest))
+            if len(infinite):
+                raise DataError.infinite([names[int(j)] for j in infinite])
+            beyond = np.flatnonzero(largest > LARGEST)
+            if len(beyond):
+                raise DataError.overflowing([names[int(j)] for j in beyond])
+
+    def numeric(self, positions: Sequence[int]) -> Array:
+        """Return these columns on the CPU, for families that know no device."""
+        return self._here().numeric(positions)
+
+    def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
+        """Return the levels of a column and their codes, on the CPU."""
+        return self._here().categories(position)
+
+    def fill(self, holes: Holes) -> Any:
+        """Return a NumPy array with these cells filled."""
+        return self._here().fill(holes)
+
+    def _here(self) -> ArrayTable:
+        return ArrayTable(fetch(self._values))

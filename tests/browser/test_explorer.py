@@ -1,0 +1,273 @@
+"""What the page computes equals what Python computes, for every estimator, family and structure."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from fitted_models import CASES, case
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice.datasets import penguins_path
+from suffice.export.lower import lower
+from suffice.report import render_page
+from suffice.report.explorer import page_cells
+
+pytestmark = pytest.mark.usefixtures("without_pictures")
+PARAMETERS = re.compile(r'<script type="application/json" id="parameters">(.*?)</script>', re.DOTALL)
+
+
+def parameters(html):
+    return json.loads(PARAMETERS.search(html)[1])["program"]
+
+
+def ask(page, cells):
+    """Return the page's answers; infinities come as text, since JSON has none."""
+    plain = "(_, x) => Math.abs(x) === Infinity ? String(x) : x"
+    return json.loads(page.evaluate(f"rows => JSON.stringify(rows.map(row => suffice.ask(row)), {plain})", cells))
+
+
+def numbers(nested):
+    return np.array(nested, dtype=object).astype(str).astype(float)  # "-Infinity" is read as well
+
+
+def fifty(name):
+    """Return a model and 50 partial rows."""
+    model, rows = case(name)
+    rng = np.random.default_rng(50)
+    more = rows.iloc[rng.integers(0, len(rows), 10)].copy()
+    if name != "naive: words":
+        for column in more:
+            more.loc[rng.random(len(more)) < 0.3, column] = None if more[column].dtype == object else pd.NA
+    return model, pd.concat([rows, more.astype(rows.dtypes)], ignore_index=True)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_answers_equal_python(visit, name):
+    model, rows = fifty(name)
+    program = lower(model)
+    cells = page_cells(program, rows)
+    answers = ask(visit(render_page(model)), cells)
+    assert len(answers) == 50
+
+    posterior = numbers([own["posterior"] for own in answers])
+    np.testing.assert_allclose(posterior, model.predict_proba(rows), atol=1e-9, rtol=0)
+    density = numbers([own["logDensity"] for own in answers])
+    np.testing.assert_allclose(density, model.score_samples(rows), rtol=1e-9, atol=1e-9)
+
+    # exact reasons to rounding; where one side or both averaged over some orders, within ten standard errors
+    expected, spread = model.explain(rows, return_error=True)
+    found = numbers([own["reasons"]["score"] for own in answers])
+    error = numbers([own["reasons"]["error"] for own in answers])
+    finite = np.isfinite(expected)
+    np.testing.assert_array_equal(finite, np.isfinite(found))
+    size = np.where(finite, np.abs(expected), 0.0).max(axis=(1, 2), keepdims=True)
+    # covariances of more columns than rows have condition numbers up to 1e8, and are factored in another way
+    exact = (1e-6 if "than rows" in name else 1e-9) * np.maximum(size, 1.0)
+    far = np.abs(np.where(finite, found - np.where(finite, expected, 0.0), 0.0))
+    assert (far <= exact + 10.0 * np.hypot(spread, error)).all()
+    if not re.search("more columns|mixed|priors|penguins", name):
+        assert not error.any()
+        assert not spread.any()
+
+    if name != "naive: words":  # counts that share out a total cannot be filled
+        filled = page_cells(program, model.impute(rows))
+        check_expected(cells, filled, answers)
+
+
+def check_expected(cells, filled, answers):
+    for row, whole, own in zip(cells, filled, answers, strict=True):
+        for j, cell in enumerate(row):
+            guess = own["expected"][j]
+            if cell is not None:
+                assert guess is None
+            elif guess is None:
+                assert whole[j] is None  # a column without any level
+            elif "levels" in guess:
+                best = max(guess["levels"])
+                assert guess["levels"][int(whole[j])] == pytest.approx(best, rel=1e-12)  # ties may go either way
+            else:
+                assert guess["mean"] == pytest.approx(whole[j], rel=3e-8 if len(row) > 12 else 1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gaussian: full, own, prior", "naive: all families", "mixture: two components"])
+def test_intervals_hold_nine_tenths(visit, name):
+    """The mass between the ends is the integral of p(x_j | the other cells), from the log densities of Python."""
+    model, rows = case(name)
+    rows = rows.iloc[8:20]
+    program = lower(model)
+    cells = page_cells(program, rows)
+    answers = ask(visit(render_page(model)), cells)
+    looked = 0
+    for i, row in enumerate(cells):
+        for j, cell in enumerate(row):
+            guess = answers[i]["expected"][j]
+            if cell is not None or guess is None or program.columns[j].kind != "number":
+                continue
+            counts = program.columns[j].name == "visits"
+            grid = (
+                np.arange(guess["low"], guess["high"] + 1) if counts else np.linspace(guess["low"], guess["high"], 2001)
+            )
+            table = pd.concat([rows.iloc[[i]]] * len(grid), ignore_index=True).astype({rows.columns[j]: float})
+            table[rows.columns[j]] = grid
+            p = np.exp(model.score_samples(table) - model.score_samples(rows.iloc[[i]]))
+            mass = p.sum() if counts else np.trapezoid(p, grid)
+            assert mass >= 0.9 - 1e-9 if counts else mass == pytest.approx(0.9, abs=1e-5)
+            looked += 1
+    assert looked > 3
+
+
+def test_probabilities_of_levels_are_ratios_of_densities(visit):
+    model, rows = case("naive: all families")
+    rows = rows.iloc[8:30].assign(town=None)
+    program = lower(model)
+    j = [column.name for column in program.columns].index("town")
+    answers = ask(visit(render_page(model)), page_cells(program, rows))
+    for level, text in enumerate(program.columns[j].levels):
+        p = np.exp(model.score_samples(rows.assign(town=text)) - model.score_samples(rows))
+        np.testing.assert_allclose([own["expected"][j]["levels"][level] for own in answers], p, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gaussian: full, own", "mixture: two components", "automatic: numbers"])
+def test_unusual_is_a_share_of_drawn_rows(visit, name):
+    model, rows = case(name)
+    html = render_page(model)
+    drawn = np.array(parameters(html)["drawn"])
+    assert len(drawn) == 500
+    answers = ask(visit(html), page_cells(lower(model), rows))
+    for i, own in enumerate(answers):
+        seen = rows.iloc[i].notna().to_numpy()
+        if not seen.any():
+            assert own["unusual"]["share"] == 1
+            continue
+        table = pd.DataFrame(np.where(seen, drawn, np.nan), columns=rows.columns)
+        below = (model.score_samples(table) <= model.score_samples(rows.iloc[[i]])).sum()
+        assert abs(own["unusual"]["share"] - (1 + below) / 501) <= 1.5 / 501  # a tie may be broken by rounding
+
+
+def test_drawn_rows_are_not_those_learned():
+    model, _ = case("gaussian: full, own")
+    drawn = np.array(parameters(render_page(model))["drawn"])
+    kept = model.statistics_.sample.rows[0]
+    assert not any((np.abs(row - kept) < 1e-5 * np.abs(kept)).all(axis=1).any() for row in drawn)
+
+
+# --- the form --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def penguins():
+    table = pd.read_csv(penguins_path())
+    X, y = table.drop(columns=["species", "year"]), table["species"]
+    return GenerativeClassifier().fit(X, y), X
+
+
+def expect(locator):
+    from playwright.sync_api import expect as told
+
+    return told(locator)
+
+
+def percent(p):
+    if 0 < p < 0.001:
+        return "< 0.1\u00a0%"
+    if 0.999 < p < 1:
+        return "> 99.9\u00a0%"
+    return f"{100 * p:.{0 if 0.1 < p < 0.9 or p in (0.0, 1.0) else 1}f}\u00a0%"
+
+
+def expect_posterior(page, model, **cells):
+    row = pd.DataFrame([{name: cells.get(name) for name in model.feature_names_in_}])
+    row = row.astype({name: float for name in row if name not in ("island", "sex")})
+    bars = page.locator("#posterior .amount")
+    expect(bars).to_have_text([percent(p) for p in model.predict_proba(row)[0]])  # waits while the page is at it
+
+
+def test_typing_updates_and_unknown_works(visit, penguins):
+    model, X = penguins
+    page = visit(render_page(model))
+    box = {name: page.get_by_label(name, exact=True) for name in X.columns}
+    expect_posterior(page, model)
+    box["bill_length_mm"].press_sequentially("49.1")
+    expect_posterior(page, model, bill_length_mm=49.1)
+    box["island"].select_option("Biscoe")
+    expect_posterior(page, model, bill_length_mm=49.1, island="Biscoe")
+    box["island"].select_option("any other")
+    expect_posterior(page, model, bill_length_mm=49.1, island="Atlantis")
+    hint = page.locator(f"#hint{list(X.columns).index('flipper_length_mm')}")
+    expect(hint).to_have_text(re.compile(r"^about \d+\.?\d*; 90 %: \d+\.?\d* to \d+\.?\d*$"))
+    box["flipper_length_mm"].press_sequentially("1e")  # not a number yet
+    expect(hint).to_contain_text("taken as unknown")
+    box["flipper_length_mm"].press_sequentially("3")
+    expect_posterior(page, model, bill_length_mm=49.1, island="Atlantis", flipper_length_mm=1000)
+    expect(page.locator("#unusual")).to_contain_text("Very")
+    box["flipper_length_mm"].fill("")
+    box["island"].select_option("unknown")
+    expect_posterior(page, model, bill_length_mm=49.1)
+    page.get_by_role("button", name="Forget all cells").click()
+    expect_posterior(page, model)
+    page.get_by_label("Start from a typical").select_option("Gentoo")
+    expect(page.get_by_role("status")).to_have_text("Gentoo, > 99.9\u00a0%; 6 of 6 cells known")
+    page.get_by_label("Why", exact=True).select_option("Adelie")
+    expect(page.locator("#reasons-of")).to_have_text("Adelie")
+    expect(page.locator("#reasons tr")).to_have_count(7)
+    expect(page.locator("#reasons tr").first).to_contain_text("before looking")
+
+
+def test_keyboard_alone(visit, penguins):
+    model, X = penguins
+    page = visit(render_page(model))
+    seen = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.labels?.[0]?.textContent ?? document.activeElement.textContent")
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline != "none"
+        seen.append(name)
+        if name == "bill_length_mm":
+            page.keyboard.type("49.1")
+        if name == "island":
+            page.keyboard.type("Bis")
+        if name == "sex":
+            break
+    assert seen[-len(X.columns) - 2 :] == ["Start from a typical", "Forget all cells", *X.columns]
+    expect_posterior(page, model, bill_length_mm=49.1, island="Biscoe")
+    page.keyboard.press("Tab")
+    page.keyboard.type("Ch")
+    expect(page.locator("#reasons-of")).to_have_text("Chinstrap")
+
+
+def test_hostile_names_are_text(visit, rng):
+    n = 60
+    column, level, label = (
+        "<img src=x onerror=hacked=1>",
+        "</script><script>hacked=1</script>",
+        "<b onclick=hacked=1>\u2028&amp;",
+    )
+    X = pd.DataFrame({column: rng.normal(size=n), "__proto__": rng.choice([level, "constructor", "'\"]]>"], n)})
+    y = np.repeat([label, "</style><script>hacked=1</script>", "toString"], n // 3)
+    for model in (NaiveBayes(), GenerativeClassifier()):
+        html = render_page(model.fit(X, y), X, y, name="<script>hacked=1</script>")
+        page = visit(html)
+        page.get_by_label(column, exact=True).fill("0.5")
+        page.get_by_label("__proto__", exact=True).select_option(level)
+        expect(page.get_by_role("status")).to_contain_text("2 of 2")
+        expect(page.locator("#reasons tr")).to_have_count(3)
+        assert page.evaluate("typeof hacked") == "undefined"
+        assert page.locator("img, b[onclick]").count() == 0
+        assert page.locator("script").count() == 2
+        assert label in page.locator("#posterior").text_content()
+        assert level in page.locator("#reasons").text_content()
+        np.testing.assert_allclose(
+            ask(page, page_cells(lower(model), X.head(1)))[0]["posterior"], model.predict_proba(X.head(1))[0], atol=1e-9
+        )
+
+
+def test_a_model_too_large_for_the_form_says_so(visit, rng):
+    X, y = rng.normal(size=(40, 120)), np.repeat([0, 1], 20)
+    page = visit(render_page(GaussianDiscriminant("diagonal").fit(X, y)))
+    assert "the model has 120 columns" in page.locator("main").inner_text()
+    assert page.locator("script, form").count() == 0

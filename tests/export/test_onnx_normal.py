@@ -1,0 +1,155 @@
+"""Gaussians and Student t's in ONNX against SciPy on the observed cells of every row, whatever is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+from onnx import helper
+from scipy import stats
+from scipy.special import gammaln
+
+from suffice.export import onnx_elimination
+from suffice.export.onnx_graph import FLOATS, Graph, Value
+from suffice.export.onnx_normal import normal
+from suffice.export.program import Dense, Factors, Independent, Normal
+
+TOLERANCE = 1e-9  # SciPy's eigenvectors lose a few digits where columns differ in units
+
+
+def run(term: Normal, rows: Any) -> Any:
+    """Return the term's log densities (n, m) of rows (n, d)."""
+    g = Graph("float64")
+    g.reserve(["x", "y"])
+    found = normal(g, term, Value(g, "x"))
+    output = g.output("y", found, FLOATS["float64"], ["n", len(term.location)])
+    x = helper.make_tensor_value_info("x", FLOATS["float64"], ["n", term.location.shape[1]])
+    session = onnxruntime.InferenceSession(g.model([x], [output]).SerializeToString())
+    return session.run(None, {"x": rows})[0]
+
+
+def constants(m: int, d: int, df: Any, inflation: Any) -> Any:
+    o = np.arange(d + 1)
+    with np.errstate(invalid="ignore"):
+        t = gammaln((df[:, None] + o) / 2) - gammaln(df / 2)[:, None] - o / 2 * np.log(df / 2)[:, None]
+    t = np.where(np.isinf(df)[:, None], 0.0, t)
+    return t - 0.5 * o * (np.log(2 * np.pi) + np.log(inflation)[:, None])
+
+
+def expected(term: Normal, sigma: Any, rows: Any) -> Any:
+    """Return the same by SciPy, one row and component at a time."""
+    out = np.zeros((len(rows), len(term.location)))
+    for i, row in enumerate(rows):
+        seen = ~np.isnan(row)
+        for c in range(len(term.location)):
+            if seen.any():
+                shape = sigma[min(c, len(sigma) - 1)][np.ix_(seen, seen)] * term.inflation[c]
+                law = (
+                    stats.multivariate_normal(term.location[c, seen], shape)
+                    if np.isinf(term.df[c])
+                    else stats.multivariate_t(term.location[c, seen], shape, df=term.df[c])
+                )
+                out[i, c] = law.logpdf(row[seen])
+    return out
+
+
+def covariances(rng: Any, g: int, d: int) -> Any:
+    L = rng.normal(size=(g, d, 2 * d))
+    unit = 10.0 ** rng.integers(-1, 2, size=d)  # SciPy works in these units, not on the correlation scale
+    return L @ np.swapaxes(L, 1, 2) / d * unit[:, None] * unit
+
+
+def dense(sigma: Any) -> Dense:
+    whitener = np.stack([np.linalg.inv(np.linalg.cholesky(own)) for own in sigma])
+    return Dense(sigma, whitener, np.linalg.slogdet(sigma)[1])
+
+
+def rows_with_holes(rng: Any, n: int, term_location: Any, sigma: Any, share: float) -> Any:
+    d = sigma.shape[1]
+    x = rng.normal(size=(n, d)) * np.sqrt(np.diagonal(sigma[0])) * 2.0 + term_location[0]
+    x[rng.random(x.shape) < share] = np.nan
+    x[0] = np.nan
+    return x
+
+
+@pytest.mark.parametrize(("chunk", "wide"), [(1, 40), (1 << 19, 40), (1 << 19, 1)])
+@pytest.mark.parametrize("df", ["gaussian", "both"])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("d", [1, 5])
+def test_any_pattern_of_missing_cells(
+    d: int, shared: bool, df: str, chunk: int, wide: int, rng: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Full covariances, one per component or one for all; in chunks of a single tile, all at once, in panels."""
+    monkeypatch.setattr(onnx_elimination, "CHUNK_CELLS", chunk)
+    monkeypatch.setattr(onnx_elimination, "WIDE", wide)
+    monkeypatch.setattr(onnx_elimination, "PANEL", 3)
+    m = 3
+    sigma = covariances(rng, 1 if shared else m, d)
+    free = {"gaussian": np.full(m, np.inf), "both": np.array([5.0, np.inf, 400.0])}
+    inflation = np.array([1.0, 1.5, 2.0]) if df != "gaussian" else np.ones(m)
+    location = rng.normal(size=(m, d)) * np.sqrt(np.diagonal(sigma[0]))
+    term = Normal(tuple(range(d)), location, dense(sigma), free[df], inflation, constants(m, d, free[df], inflation))
+    rows = rows_with_holes(rng, 40, location, sigma, 0.4)
+    np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.02, 1.0])
+def test_rows_of_one_pattern_share_a_tile(share: float, rng: Any) -> None:
+    """200 rows of two patterns need four tiles of 64; a few, or all, rows incomplete."""
+    d, m = 4, 2
+    sigma = covariances(rng, m, d)
+    location = rng.normal(size=(m, d))
+    ones = np.ones(m)
+    term = Normal((0, 1, 2, 3), location, dense(sigma), ones * np.inf, ones, constants(m, d, ones * np.inf, ones))
+    rows = rng.normal(size=(200, d)) * np.sqrt(np.diagonal(sigma[0]))
+    holed = rng.random(200) < share
+    rows[np.ix_(holed, [1])] = np.nan
+    rows[np.ix_(holed & (np.arange(200) % 3 == 0), [3])] = np.nan
+    np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("far", [1.0, 1e7])
+def test_independent_readings(far: float, rng: Any) -> None:
+    """Distances from means far apart are not expanded into products that would cancel."""
+    m, d = 3, 4
+    variance = rng.random((m, d)) + 0.5
+    location = rng.normal(size=(m, d)) * far
+    df, ones = np.array([np.inf, 4.0, np.inf]), np.ones(m)
+    term = Normal((0, 1, 2, 3), location, Independent(variance), df, ones, constants(m, d, df, ones))
+    rows = rng.normal(size=(50, d)) + location[np.arange(50) % m]
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    # cells themselves are rounded to 1e-16 of their size, and squares of tens lose that often
+    atol = 1e-12 + 1e-14 * far
+    np.testing.assert_allclose(run(term, rows), _sum_of_columns(term, variance, rows), rtol=1e-11, atol=atol)
+
+
+def _sum_of_columns(term: Normal, variance: Any, rows: Any) -> Any:
+    """Return independent Gaussians column by column; Student t's by SciPy."""
+    every = expected(term, np.stack([np.diag(own) for own in variance]), rows)
+    logs = stats.norm.logpdf(rows[:, None], term.location, np.sqrt(variance))
+    return np.where(np.isinf(term.df), np.nansum(logs, axis=2), every)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_few_factors(rank: int, shared: bool, rng: Any) -> None:
+    """D^½ (F Fᵀ + s I) D^½ is measured without its d × d matrix, down to a floor of 1e-6."""
+    m, d = 2, 6
+    g = 1 if shared else m
+    scale, floor = rng.random((g, d)) + 0.5, np.array([1e-6, 0.3])[:g]
+    loadings = tuple(rng.normal(size=(d, rank)) for _ in range(g))
+    sigma = np.stack(
+        [(F @ F.T + s * np.eye(d)) * np.outer(D, D) for F, s, D in zip(loadings, floor, scale, strict=True)]
+    )
+    df, inflation = np.array([np.inf, 5.0]), np.array([1.0, 1.25])
+    location = rng.normal(size=(m, d))
+    term = Normal(
+        tuple(range(d)), location, Factors(scale, loadings, floor), df, inflation, constants(m, d, df, inflation)
+    )
+    rows = location[0] + rng.normal(size=(40, d)) * 1e-2
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    rows[0] = np.nan
+    # SciPy works on Σ, whose condition is up to 1e7 here
+    np.testing.assert_allclose(run(term, rows), expected(term, sigma, rows), rtol=1e-7, atol=1e-8)

@@ -1,0 +1,73 @@
+"""What the page's form is given: parameters to the last bit, in JSON that is safe inside a page."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from fitted_models import case
+
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.export.lower import lower
+from suffice.report.explorer import MOST_CLASSES, collect_explorer, page_cells, write_json
+
+
+@pytest.mark.parametrize("name", ["gaussian: full, own", "naive: all families", "automatic: mixed"])
+def test_parameters_are_read_back_to_the_last_bit(name):
+    model, _ = case(name)
+    explorer = collect_explorer(model)
+    read = json.loads(write_json(explorer))["program"]
+    program = lower(model)
+    np.testing.assert_array_equal(read["log_prior"], program.log_prior)
+    for term, own in zip(program.terms, read["terms"], strict=True):
+        assert own["kind"] == type(term).__name__
+        for field in ("location", "log_p", "per_count", "values", "constant"):
+            if hasattr(term, field):
+                np.testing.assert_array_equal(own[field], getattr(term, field))
+        if own["kind"] == "Normal" and own["spread"]["kind"] == "Dense":
+            for rows, matrix in zip(own["spread"]["lower"], term.spread.covariance, strict=True):
+                for j, row in enumerate(rows):
+                    assert row == matrix[j, : j + 1].tolist()
+
+
+def test_json_of_odd_values():
+    text = write_json({"<a & b>": [np.inf, -np.inf, -0.0, 0.1, 3.0, 1e300, None, True, "\u2028</script>"], "none": {}})
+    assert not set("<>&\u2028") & set(text)
+    read = json.loads(text)
+    assert list(read) == ["<a & b>", "none"]
+    assert read["<a & b>"] == [np.inf, -np.inf, 0.0, 0.1, 3, 1e300, None, True, "\u2028</script>"]
+    assert np.signbit(read["<a & b>"][2])
+    rng = np.random.default_rng(0)
+    some = np.exp(rng.normal(size=1000) * 100)
+    np.testing.assert_array_equal(json.loads(write_json(some)), some)
+
+
+def test_cells_are_levels_by_number():
+    model, rows = case("naive: all families")
+    program = lower(model)
+    cells = page_cells(program, rows)
+    j = [column.name for column in program.columns].index("town")
+    levels = program.columns[j].levels
+    for own, town in zip(cells, rows["town"], strict=True):
+        expected = None if pd.isna(town) else levels.index(town) if town in levels else len(levels)
+        assert own[j] == expected
+
+
+def test_fields_ask_for_what_a_column_holds():
+    model, _ = case("naive: all families")
+    fields = {field["name"]: field for field in collect_explorer(model)["fields"]}
+    assert fields["size 0"] == {"name": "size 0", "levels": None, "count": False}
+    assert fields["visits"]["count"] is True
+    assert fields["smoker"] == {"name": "smoker", "levels": ["false", "true"], "open": False}
+    assert fields["wing"]["levels"] == ["0", "10", "20"]
+    assert fields["wing"]["open"] is True
+
+
+def test_what_no_form_can_ask_says_why(rng):
+    X, y = rng.normal(size=(40, 120)), np.repeat([0, 1], 20)
+    assert "120 columns" in collect_explorer(NaiveBayes().fit(X, y))["why_not"]
+    y = np.repeat(np.arange(MOST_CLASSES + 1), 2)
+    X = rng.normal(size=(len(y), 1))
+    assert "classes" in collect_explorer(GaussianDiscriminant(shared=True).fit(X, y))["why_not"]

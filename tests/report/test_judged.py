@@ -1,0 +1,72 @@
+"""What the page says of a table is what the estimator answers, counted."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss
+
+from suffice import GaussianDiscriminant, NaiveBayes
+from suffice.report import collect_answers, render_page
+
+
+@pytest.fixture
+def halves(blobs):
+    X, y = blobs
+    table = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])
+    return table[::2], y[::2], table[1::2].reset_index(drop=True), y[1::2]
+
+
+def test_answers_are_counted(halves):
+    X, y, new, truth = halves
+    model = GaussianDiscriminant(shared=True).fit(X, y)
+    answers = collect_answers(model, new, truth)
+    p, predicted = model.predict_proba(new), model.predict(new)
+    for c, own in enumerate(answers["classes"]):
+        assert own["predicted"] == (predicted == model.classes_[c]).sum()
+        assert own["actual"] == (truth == model.classes_[c]).sum()
+        assert own["expected"] == pytest.approx(p[:, c].sum())
+    quality = answers["quality"]
+    assert quality["accuracy"] == pytest.approx(accuracy_score(truth, predicted))
+    assert quality["log_loss"] == pytest.approx(log_loss(truth, p, labels=model.classes_))
+    np.testing.assert_array_equal(quality["confusion"], confusion_matrix(truth, predicted, labels=model.classes_))
+    pvalues = model.outlier_pvalues(new)
+    np.testing.assert_allclose(answers["outliers"], pvalues)
+    assert [own["row"] - 1 for own in answers["unusual"]] == np.argsort(pvalues, kind="stable")[:10].tolist()
+    first = answers["unusual"][0]
+    assert dict(first["cells"])["x0"] == f"{new['x0'][first['row'] - 1]:.4g}"
+
+
+def test_labels_may_be_missing_or_of_no_class(halves):
+    X, y, new, truth = halves
+    model = GaussianDiscriminant().fit(X, y)
+    labels = truth.astype(object)
+    labels[:5], labels[5:8] = None, "never seen"
+    answers = collect_answers(model, new, labels)
+    assert answers["other_labels"] == 3
+    assert answers["labelled"] == answers["quality"]["rows"] == len(new) - 8
+    assert answers["quality"]["accuracy"] == pytest.approx(accuracy_score(truth[8:], model.predict(new)[8:]))
+    nothing = collect_answers(model, new)
+    assert nothing["quality"] is None
+    assert nothing["labelled"] == 0
+    page = render_page(model, new, labels, name="new.csv")
+    assert "What it says of new.csv" in page
+    assert "3 labels are of no class" in page
+
+
+def test_tables_of_every_kind(halves):
+    X, y, new, truth = halves
+    model = NaiveBayes().fit(X.to_numpy(), y)
+    expected = collect_answers(model, new.to_numpy(), truth)
+    pa, pl = pytest.importorskip("pyarrow"), pytest.importorskip("polars")
+    for table in (
+        new.to_numpy().tolist(),
+        pa.Table.from_pandas(new),
+        pl.DataFrame({n: new[n].to_numpy() for n in new}),
+    ):
+        with nullcontext() if isinstance(table, list) else pytest.warns(UserWarning, match="feature names"):
+            found = collect_answers(model, table, truth)
+        assert found["unusual"] == expected["unusual"]
