@@ -150,7 +150,7 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     if kind is Kind.BOOLEAN:
         series = series.cast(nw.Int8)
         declared = [False, True]
-    elif series.dtype != nw.String:  # objects of pandas may hold text that no other string type can
+    elif series.dtype != nw.String or not series.implementation.is_pandas_like():  # there objects are text as they are
         series = series.cast(nw.String)
     found = [value for value in series.unique().to_list() if holds_value(value)]
     check_text(found, series.name)
