@@ -73,11 +73,12 @@ class SchemaError(SufficeError):
         )
 
     @classmethod
-    def not_unicode(cls, column: object, text: str) -> SchemaError:
-        """Refuse text with half a surrogate pair, which bytes of another encoding are read as."""
+    def not_unicode(cls, column: object | None, text: str) -> SchemaError:
+        """Refuse text with half a surrogate pair, as bytes of another encoding are read; None: a column's name."""
+        what = "A column has the name" if column is None else f"Column {shown(column)} has the text"
         return cls(
-            f"Column {column!r} has the text {shown(text)}, which is not valid Unicode. Next: read the table with the "
-            "encoding it was written in."
+            f"{what} {shown(text)}, which is not valid Unicode. Next: read the table with the encoding it was written "
+            "in."
         )
 
     @classmethod

@@ -58,6 +58,7 @@ class Schema:
         object.__setattr__(self, "names", tuple(column.name for column in self.columns))
         text = frozenset(i for i, column in enumerate(self.columns) if column.kind.is_label)
         object.__setattr__(self, "text", text)
+        check_text([name for name in self.names if isinstance(name, str)], None)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -110,6 +111,19 @@ class Schema:
 def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:
     """Return distinct levels in a fixed order, numbers before text, so that merging commutes exactly."""
     return tuple(sorted(set(levels), key=lambda level: (isinstance(level, str), level)))
+
+
+def check_text(levels: Sequence[Level], column: Name | None) -> None:
+    """Raise SchemaError if a text is not Unicode, which no file, query or page could hold.
+
+    `column` is None if the texts are names of columns.
+    """
+    for level in levels:
+        if isinstance(level, str) and not level.isascii():
+            try:
+                level.encode()
+            except UnicodeEncodeError:
+                raise SchemaError.not_unicode(column, level) from None
 
 
 @lru_cache(maxsize=16)

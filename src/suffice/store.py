@@ -101,7 +101,7 @@ def _npy(values: Any) -> bytes:
 
 
 def _write(path: str | os.PathLike[str], document: dict[str, Any], members: dict[str, bytes]) -> None:
-    text = json.dumps(document, allow_nan=False, indent=1).encode()  # ASCII: a name may hold half a surrogate pair
+    text = json.dumps(document, allow_nan=False, indent=1).encode()
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("model.json"), text)
         for name, data in members.items():
@@ -146,6 +146,8 @@ def _read_document(path: Any, archive: zipfile.ZipFile, size: int) -> dict[str, 
     data = _member(path, archive, "model.json", min(size, MAX_JSON))
     try:
         document = json.loads(data)
+        if b"\\ud" in data.lower():  # an escaped surrogate: pairs of them are characters, half a pair is none
+            json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ModelFileError.unreadable(path, "model.json is not JSON") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

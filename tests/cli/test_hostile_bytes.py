@@ -14,27 +14,41 @@ from hypothesis import strategies as st
 TRIES = int(os.environ.get("SUFFICE_TABLES", "0"))
 LONGEST = 2000
 
-MARKS = [b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0", b'"', b'""', b"'", b",", b";", b"\t", b"|", b"\r", b"\r\n", b"\n", b"\n\n", b"\x1a", b"\xff",
-         b"\xc3", b"\xa0", b"#", b"\\", b"\x85", b"=1+1", b"1e999", b"-inf", b"nan", b"NA", b"1,5", b"1.234,5", b"\xf0\x9f\xa6\x89"]  # fmt: skip
-CELLS = ["", "0", "1", "-2.5", "1e300", "1e-320", "1e999", "inf", "NaN", "NA", "a", "b", "é", "true", "False", "0x10", "1_000", "007", "2020-01-01", "12:30", '"', '"a,b"',
-         '"a\nb"', "a" * 5000, "9" * 400, "=1+1", "@cmd", "<b>", "'; DROP TABLE t; --", "\0", "-", "+", "1,5", "1 000", "$5", "50%", "NULL"]  # fmt: skip
+MARKS = [
+    *[b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"],  # byte order marks
+    *[b'"', b'""', b"'", b"\\", b"#"],
+    *[b",", b";", b"\t", b"|"],
+    *[b"\r", b"\r\n", b"\n", b"\n\n"],
+    *[b"\0", b"\x1a", b"\xff", b"\xc3", b"\xa0", b"\x85", b"\xf0\x9f\xa6\x89"],
+    *[b"=1+1", b"1e999", b"-inf", b"nan", b"NA", b"1,5", b"1.234,5"],
+]
+CELLS = [
+    *[
+        "0",
+        "1",
+        "-2.5",
+        "1e300",
+        "1e-320",
+        "1e999",
+        "inf",
+        "0x10",
+        "1_000",
+        "007",
+        "1,5",
+        "1 000",
+        "$5",
+        "50%",
+        "9" * 400,
+    ],
+    *["", "NaN", "NA", "NULL", "-", "+"],
+    *["true", "False", "2020-01-01", "12:30"],
+    *["a", "b", "é", "a" * 5000, '"', '"a,b"', '"a\nb"', "\0"],
+    *["=1+1", "@cmd", "<b>", "'; DROP TABLE t; --"],
+]
 NAMES = [
-    "x",
-    "y",
-    "",
-    "y",
-    "a b",
-    "é",
-    '"x\ny"',
-    "=1+1",
-    "<script>",
-    "a" * 3000,
-    "0",
-    "label",
-    "p_a",
-    "log_density",
-    "'; --",
-    "NA",
+    *["x", "y", "", "y", "a b", "é", '"x\ny"', "a" * 3000, "0", "NA"],
+    *["label", "p_a", "log_density"],
+    *["=1+1", "<script>", "'; --"],
 ]
 
 
@@ -45,17 +59,13 @@ def grids(draw: st.DrawFn) -> bytes:
     names = [*draw(st.lists(st.sampled_from(NAMES), min_size=d, max_size=d)), "y"]
     mark = draw(st.sampled_from([",", ",", ",", ";", "\t", "|"]))
     lines = [mark.join(names)]
-    pool = draw(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4)) + ["1", "2"]
+    pool = [*draw(st.lists(st.sampled_from(CELLS), min_size=1, max_size=4)), "1", "2"]
     for _ in range(draw(st.integers(0, 12))):
         cells = [draw(st.sampled_from(pool)) for _ in range(d)]
         lines.append(mark.join([*cells, draw(st.sampled_from(["a", "b", "b", ""]))]))
-    data = (
-        draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
-        .join(lines)
-        .encode(
-            draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig", "utf-16-le"])), "replace"
-        )
-    )
+    end = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
+    encoding = draw(st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig", "utf-16-le"]))
+    data = end.join(lines).encode(encoding, "replace")
     for _ in range(draw(st.sampled_from([0, 0, 1, 3]))):
         at = draw(st.integers(0, len(data)))
         data = data[:at] + draw(st.sampled_from(MARKS) | st.binary(max_size=3)) + data[at:]
@@ -91,12 +101,9 @@ def question(cli, data: bytes, folder) -> None:
     acceptable(done)
     assert model.exists() == (done.status == 0)
     if not done.status:
-        for words in (
-            ["predict", model, table, "-o", folder / "o.csv"],
-            ["show", model],
-            ["impute", model, table, "-o", folder / "i.csv"],
-        ):
-            acceptable(cli(*words))
+        acceptable(cli("predict", model, table, "-o", folder / "o.csv"))
+        acceptable(cli("show", model))
+        acceptable(cli("impute", model, table, "-o", folder / "i.csv"))
 
 
 def test_any_bytes(cli, tmp_path) -> None:

@@ -1,6 +1,6 @@
-"""Tables nobody expects, drawn by Hypothesis: the same cells plainly and in some container, and tables of odd objects."""
+"""Tables nobody expects, drawn by Hypothesis: the same cells plainly and in some container; tables of odd objects."""
 
-import datetime
+import datetime as dt
 import decimal
 import fractions
 from dataclasses import dataclass
@@ -12,14 +12,43 @@ import pyarrow as pa
 from hypothesis import strategies as st
 from scipy import sparse
 
-WILD = [0.0, -0.0, 1.0, 1e150, -1e150, 1.1e150, 1e-150, 1e149, 1e308, -1e308, 5e-324, 1e-308, 1e16, 1e-9, float("inf"), float("-inf")]  # fmt: skip
-TEXTS = ["", " ", "a", "b", "ä", "é\u0301", "🦉", "0", "1", "nan", "None", "NA", "=1+1", "x\ny", "\0", "\ud800", "a" * 3000, "<b>", "'; --", "True"]  # fmt: skip
-NAMES = ["", " ", "a", "b", "é", "名前", "x\ny", "\0", "\ud800", "=1+1", "@x", "<script>alert(1)</script>", "'; DROP TABLE t; --", '"', "0", "label", "None", "a" * 3000]  # fmt: skip
+WILD = [
+    *[0.0, -0.0, 1.0, 1e16, 1e-9, float("inf"), float("-inf")],
+    *[1e149, 1e150, -1e150, 1.1e150, 1e-150],  # where squares leave the range of floats
+    *[1e308, -1e308, 5e-324, 1e-308],
+]
+HALF = "\ud800"  # of a surrogate pair
+ODD_TEXTS = ["", " ", "x\ny", "\0", HALF, "=1+1", "'; DROP TABLE t; --", "None", "a" * 3000]
+TEXTS = [*ODD_TEXTS, "a", "b", "ä", "é\u0301", "🦉", "0", "1", "nan", "NA", "<b>", "True"]
+NAMES = [*ODD_TEXTS, "a", "b", "é", "名前", "@x", "<script>alert(1)</script>", '"', "0", "label"]
 LABELS = [
-    ["a", "b"], ["a", "b", "c"], ["", "b"], [True, False], [0, 1], [-(2**62), 2**62], [2**64, 1], [0.0, 1.0], [0.5, 1.0], ["0", "1"],
-    ["é", "🦉", "\ud800"], ["a"], [0, "0"], [0, False], ["=1+1", "<b>"], ["x\ny", "x"], [None, "a"], [None], [float("nan"), 1.0, 2.0],
-    [1e300, -1e300], [b"a", b"b"], [("a",), ("b",)], [pd.NaT, "a", "b"], [datetime.date(2020, 1, 1), "a"], ["a" * 3000, "b"],
-]  # fmt: skip
+    ["a", "b"],
+    ["a", "b", "c"],
+    ["", "b"],
+    [True, False],
+    [0, 1],
+    [-(2**62), 2**62],
+    [2**64, 1],
+    [0.0, 1.0],
+    [0.5, 1.0],
+    ["0", "1"],
+    ["é", "🦉"],
+    ["é", HALF],
+    ["a"],
+    [0, "0"],
+    [0, False],
+    ["=1+1", "<b>"],
+    ["x\ny", "x"],
+    [None, "a"],
+    [None],
+    [float("nan"), 1.0, 2.0],
+    [1e300, -1e300],
+    [b"a", b"b"],
+    [("a",), ("b",)],
+    [pd.NaT, "a", "b"],
+    [dt.date(2020, 1, 1), "a"],
+    ["a" * 3000, "b"],
+]
 
 
 @dataclass
@@ -41,12 +70,13 @@ def columns(draw, n, numbers):
     kind = "number" if numbers else draw(st.sampled_from(["number", "number", "integer", "text", "text", "truth"]))
     mode = draw(st.sampled_from(["plain"] * 5 + ["wild", "constant", "missing", "tiny", "huge"]))
     ordinary = st.integers(-40, 40).map(lambda i: i / 8)
+    integers = [0, 1, 2, -1, 2**53 + 1, 2**63 - 1, -(2**63)]
     cell = {
         "number": st.sampled_from(WILD) | ordinary if mode == "wild" else ordinary,
-        "integer": st.sampled_from([0, 1, 2, -1, 2**53 + 1, 2**63 - 1, -(2**63)]) if mode == "wild" else st.integers(-3, 3),
+        "integer": st.sampled_from(integers) if mode == "wild" else st.integers(-3, 3),
         "text": st.sampled_from(TEXTS) if mode == "wild" else st.sampled_from("abc"),
         "truth": st.booleans(),
-    }[kind]  # fmt: skip
+    }[kind]
     if mode == "constant":
         cells = [draw(cell)] * n
     elif mode == "missing":
@@ -92,7 +122,7 @@ def pandas_column(draw, kind, cells):
         "text": ["object", "string", "category", "string[pyarrow]", "large_string[pyarrow]"],
         "truth": ["boolean", "object", "bool[pyarrow]"],
     }[kind]
-    if any(isinstance(cell, str) and "\ud800" in cell for cell in cells):
+    if HALF in cells:
         dtypes = ["object"]
     if dtypes[0] == "Int64" and None not in cells:
         dtypes = [*dtypes, "int64"]
@@ -123,9 +153,8 @@ def arrow_column(draw, kind, cells):
             with np.errstate(all="ignore"):
                 cells = [None if cell is None else float(np.float32(cell)) for cell in cells]
     else:
-        dtype = draw(
-            st.sampled_from({"integer": [pa.int64()], "truth": [pa.bool_()], "text": [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]}[kind])
-        )  # fmt: skip
+        texts = [pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())]
+        dtype = draw(st.sampled_from({"integer": [pa.int64()], "truth": [pa.bool_()], "text": texts}[kind]))
     if all(cell is None for cell in cells) and draw(st.booleans()):
         dtype = pa.null()
     values = pa.array(cells, dtype)
@@ -161,8 +190,8 @@ def cases(draw, numbers=False):
     names = draw(
         st.lists(st.sampled_from(NAMES), min_size=d, max_size=d, unique=draw(st.sampled_from([True] * 9 + [False])))
     )
-    clean = all(not isinstance(cell, str) or "\ud800" not in cell for _, cells in made for cell in cells)
-    if container in ("polars", "arrow") and not (clean and all("\ud800" not in name for name in names)):
+    clean = HALF not in names and all(HALF not in cells for _, cells in made)
+    if container in ("polars", "arrow") and not clean:
         container = "pandas"
     kinds, cells = [kind for kind, _ in made], [values for _, values in made]
     if container in ("numpy", "lists", "masked"):
@@ -184,8 +213,13 @@ def cases(draw, numbers=False):
         plain = plainly(kinds, cells, n)
         if container == "pandas":
             table = pd.DataFrame(dict(enumerate(series)), index=range(n))
-            odd = draw(st.sampled_from(["text", "text", "integers", "tuples", "mixed"]))
-            table.columns = {"text": pd.Index(names, dtype=object), "integers": pd.Index(range(5, 5 + d)), "tuples": pd.Index([("a", j) for j in range(d)]), "mixed": pd.Index([*names[: d // 2], *range(d - d // 2)], dtype=object)}[odd]  # fmt: skip
+            odd = {
+                "text": pd.Index(names, dtype=object),
+                "integers": pd.Index(range(5, 5 + d)),
+                "tuples": pd.Index([("a", j) for j in range(d)]),
+                "mixed": pd.Index([*names[: d // 2], *range(d - d // 2)], dtype=object),
+            }
+            table.columns = odd[draw(st.sampled_from(["text", *odd]))]
         elif container == "polars":
             if len(set(names)) < d:
                 names = [f"c{j}" for j in range(d)]
@@ -209,11 +243,39 @@ def plainly(kinds, cells, n):
 
 
 ODD_CELLS = [
-    None, float("nan"), pd.NA, pd.NaT, 1, 2.5, "a", True, b"x", 1j, (), (1, 2), [1], {"a": 1}, datetime.date(2020, 1, 1), datetime.timedelta(1),
-    decimal.Decimal("1.5"), decimal.Decimal("NaN"), decimal.Decimal("sNaN"), decimal.Decimal("Infinity"), decimal.Decimal("1e999"), fractions.Fraction(1, 3),
-    10**400, -(2**70), np.float32(1), np.int8(3), np.str_("s"), np.bool_(True), np.datetime64("2020-01-01"), np.array([1, 2]), np.array(3.0), object, len, Ellipsis,
-    float("inf"), 1e308, "\ud800", pd.Interval(0, 1), pd.Period("2020"), "1", "nan", 2**63, np.longdouble(1.5), np.void(b"ab"),
-]  # fmt: skip
+    *[None, float("nan"), pd.NA, pd.NaT, Ellipsis],
+    *[1, 2.5, True, 10**400, -(2**70), 2**63, float("inf"), 1e308, 1j],
+    *["a", "1", "nan", HALF, b"x"],
+    *[(), (1, 2), [1], {"a": 1}, object, len],
+    *[dt.date(2020, 1, 1), dt.timedelta(1), np.datetime64("2020-01-01"), pd.Interval(0, 1), pd.Period("2020")],
+    *[decimal.Decimal(text) for text in ("1.5", "NaN", "sNaN", "Infinity", "1e999")],
+    fractions.Fraction(1, 3),
+    *[np.float32(1), np.int8(3), np.longdouble(1.5), np.str_("s"), np.bool_(True), np.void(b"ab")],
+    *[np.array([1, 2]), np.array(3.0)],
+]
+
+
+SPARSE = [
+    sparse.csr_matrix,
+    sparse.csc_array,
+    sparse.coo_array,
+    sparse.lil_array,
+    sparse.dok_array,
+    sparse.dia_array,
+]
+
+
+def things(n):
+    """What is no table, or barely one, of n rows."""
+    words = [["a", "b"]] * n
+    return [
+        *[None, 1, "table", "x" * 9000, b"", object(), len, np.array(3.0)],
+        *[{}, {"x": [1] * n}, {"x": np.arange(5000.0)}, [{"a": 1}] * n],
+        *[set(), iter([]), range(3), [[]], [[[1]]], [1, [2]], [None]],
+        np.zeros((2, 2, 2)),
+        *[np.zeros((n, 2), dtype) for dtype in (complex, "M8[s]", np.float16, np.longdouble, "U0")],
+        *[np.array(words, "S"), np.array(words, np.dtypes.StringDType())],
+    ]
 
 
 @st.composite
@@ -227,28 +289,13 @@ def odd_tables(draw):
     )
     cells = [[draw(st.sampled_from(pool)) for _ in range(2)] for _ in range(n)]
     if form == "thing":
-        table = draw(st.sampled_from([None, 1, "table", b"", {}, {"x": [1] * n}, {"x": np.arange(5000.0)}, set(), iter([]), len, [[]], [[[1]]], [1, [2]], "x" * 9000, object(), range(3), [None], [{"a": 1}] * n, np.array(3), np.zeros((2, 2, 2)), np.zeros((n, 2), complex), np.zeros((n, 2), "M8[s]"), np.array([["a"] * 2] * n, "S"), np.zeros((n, 2), np.float16), np.zeros((n, 2), np.longdouble), np.zeros((n, 2), "U0"), np.array([["a", "b"]] * n, np.dtypes.StringDType())]))  # fmt: skip
+        table = draw(st.sampled_from(things(n)))
     elif form == "sparse":
-        values = np.array(
-            [
-                [draw(st.sampled_from([0, 0, 1, 2, -1, 0.5, np.nan, np.inf, 1e200, 5e-324])) for _ in range(3)]
-                for _ in range(n)
-            ]
-        )
+        number = st.sampled_from([0, 0, 1, 2, -1, 0.5, np.nan, np.inf, 1e200, 5e-324])
+        values = np.array([[draw(number) for _ in range(3)] for _ in range(n)])
         with np.errstate(all="ignore"):
             values = values.astype(draw(st.sampled_from(["f8", "f4", "i8", "?", "u1", "c16"])))
-        table = draw(
-            st.sampled_from(
-                [
-                    sparse.csr_matrix,
-                    sparse.csc_array,
-                    sparse.coo_array,
-                    sparse.lil_array,
-                    sparse.dok_array,
-                    sparse.dia_array,
-                ]
-            )
-        )(values)
+        table = draw(st.sampled_from(SPARSE))(values)
     elif form == "structured":
         table = np.zeros(n, dtype=[("a", "f8"), ("b", "i4")])
     elif form == "typed":
@@ -264,22 +311,29 @@ def odd_tables(draw):
             table = pd.DataFrame(table)
         elif form in ("polars", "arrow"):
             try:
-                tame = [
-                    [1.5 if isinstance(cell, decimal.Decimal) and not cell.is_finite() else cell for cell in row]
-                    for row in cells
-                ]
+                tame = [[1.5 if _endless(cell) else cell for cell in row] for row in cells]
                 columns = {"p": [row[0] for row in tame], "q": [row[1] for row in tame]}
                 table = pl.DataFrame(columns, strict=False) if form == "polars" else pa.table(columns)
-            except Exception:  # noqa: BLE001  # it cannot hold them
+            except (
+                TypeError,
+                ValueError,
+                OverflowError,
+                pa.ArrowException,
+                pl.exceptions.PolarsError,
+            ):  # cannot hold them
                 table = cells
-    return Case(
-        table, None, y, f"{form} {type(table).__name__} {getattr(table, 'dtype', '')!s}\n{cells}\n{table!r:.500}\n{y!r}"
-    )
+    what = f"{form} {type(table).__name__} {getattr(table, 'dtype', '')!s}\n{cells}\n{table!r:.500}\n{y!r}"
+    return Case(table, None, y, what)
+
+
+def _endless(cell):
+    return isinstance(cell, decimal.Decimal) and not cell.is_finite()
 
 
 def _typed(draw, n):
     """Columns of types beyond numbers, text and truth values, in pandas, polars or pyarrow."""
-    day, text = datetime.datetime(2020, 1, 1), ["a", "b"] * n
+    day, text = dt.datetime(2020, 1, 1), ["a", "b"] * n
+    decimals, pairs = ([decimal.Decimal("1.5"), None] * n)[:n], np.arange(2.0 * n).reshape(n, 2)
     kinds = {
         "time": lambda: pd.DataFrame({"t": pd.to_datetime([day] * n), "x": range(n)}),
         "zone": lambda: pd.DataFrame({"t": pd.to_datetime([day] * n).tz_localize("UTC")}),
@@ -289,7 +343,7 @@ def _typed(draw, n):
         "complex": lambda: pd.DataFrame({"t": np.full(n, 1j)}),
         "dates as categories": lambda: pd.DataFrame({"t": pd.Categorical([day] * n)}),
         "bytes": lambda: pa.table({"t": pa.array([b"a"] * n)}),
-        "decimal": lambda: pa.table({"t": pa.array([decimal.Decimal("1.5"), None] * n, pa.decimal128(10, 2))[:n]}),
+        "decimal": lambda: pa.table({"t": pa.array(decimals, pa.decimal128(10, 2))}),
         "decimal256": lambda: pa.table({"t": pa.array([decimal.Decimal("1.5")] * n, pa.decimal256(50, 2))}),
         "lists": lambda: pa.table({"t": pa.array([[1.0], None] * n)[:n]}),
         "lists of lists": lambda: pa.table({"t": pa.array([[["a"]]] * n)}),
@@ -302,7 +356,7 @@ def _typed(draw, n):
         "dictionary of numbers": lambda: pa.table({"t": pa.array([1, 2, None] * n).dictionary_encode()[:n]}),
         "duration": lambda: pa.table({"t": pa.array([1] * n, pa.duration("s"))}),
         "runs": lambda: pa.table({"t": pa.RunEndEncodedArray.from_arrays(pa.array([n], pa.int32()), pa.array([1.0]))}),
-        "polars decimal": lambda: pl.DataFrame({"t": pl.Series([decimal.Decimal("1.5"), None] * n, dtype=pl.Decimal(10, 2))[:n]}),
+        "polars decimal": lambda: pl.DataFrame({"t": pl.Series(decimals, dtype=pl.Decimal(10, 2))}),
         "polars list": lambda: pl.DataFrame({"t": [[1.0]] * n}),
         "polars array": lambda: pl.DataFrame({"t": pl.Series([[1.0, 2.0]] * n, dtype=pl.Array(pl.Float64, 2))}),
         "polars struct": lambda: pl.DataFrame({"t": [{"a": 1}] * n}),
@@ -310,14 +364,14 @@ def _typed(draw, n):
         "polars binary": lambda: pl.DataFrame({"t": [b"a"] * n}),
         "polars object": lambda: pl.DataFrame({"t": pl.Series([object()] * n, dtype=pl.Object)}),
         "polars big": lambda: pl.DataFrame({"t": pl.Series([2**100] * n, dtype=pl.Int128)}),
-        "polars duration": lambda: pl.DataFrame({"t": [datetime.timedelta(1)] * n}),
+        "polars duration": lambda: pl.DataFrame({"t": [dt.timedelta(1)] * n}),
         "polars null": lambda: pl.DataFrame({"t": [None] * n}),
         "lazy": lambda: pl.LazyFrame({"t": [1.0] * n}),
         "series": lambda: pl.Series([1.0] * n),
         "chunked": lambda: pa.chunked_array([[1.0] * n]),
         "batch": lambda: pa.record_batch({"t": [1.0] * n}),
         "no columns": lambda: pd.DataFrame(index=range(n)),
-        "two headers": lambda: pd.DataFrame(np.arange(2.0 * n).reshape(n, 2), columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
-        "name NaN": lambda: pd.DataFrame(np.arange(2.0 * n).reshape(n, 2), columns=[np.nan, None]),
-    }  # fmt: skip
+        "two headers": lambda: pd.DataFrame(pairs, columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])),
+        "name NaN": lambda: pd.DataFrame(pairs, columns=[np.nan, None]),
+    }
     return kinds[draw(st.sampled_from(sorted(kinds)))]()

@@ -125,6 +125,18 @@ def test_a_document_that_does_not_fit(gaussian, change, message):
     refuses(gaussian, message, digests="sha256" not in change)
 
 
+@pytest.mark.parametrize("half", [0xD83D, 0xDE00])
+def test_text_that_is_not_unicode_is_refused(gaussian, half):
+    gaussian.document["classes"][0] = "half " + chr(half)
+    refuses(gaussian, "model.json is not JSON")
+
+
+def test_pairs_of_surrogates_are_characters(gaussian):
+    gaussian.document["classes"][2] = "🦉\\ud83d"  # the second is six characters of text
+    gaussian.pack()
+    assert load(gaussian.path).classes_[2] == "🦉\\ud83d"
+
+
 @pytest.mark.parametrize(
     "key",
     [

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
+from suffice import NaiveBayes
 from suffice.errors import DataError, SchemaError
 from suffice.table import label_values, read_table
 
@@ -274,6 +275,23 @@ def test_objects_of_mixed_types_are_refused_by_name():
     for X in (pandas(["1", 1], object), polars(["1", 1], pl.Object)):
         with pytest.raises(SchemaError, match=r"Column 'a' mixes values of the types int, str"):
             read_table(X)
+
+
+HALF = "half \ud83d"  # of a surrogate pair, which no encoding of Unicode holds
+
+
+@pytest.mark.parametrize("dtype", [object, pd.StringDtype("python")])
+def test_text_that_is_not_unicode_is_refused_by_name(dtype):
+    column = pd.Series(["", None, HALF, "é"], dtype=dtype)
+    with pytest.raises(SchemaError, match=r"Column 'a' has the text 'half \\ud83d'.*Next: read the table with"):
+        read_table(pd.DataFrame({"a": column})).categories(0)
+    with pytest.raises(SchemaError, match=r"Column 'y' has the text 'half \\ud83d'"):
+        NaiveBayes().fit([[1.0], [2.0], [3.0], [4.0]], column.fillna(""))
+
+
+def test_names_that_are_not_unicode_are_refused():
+    with pytest.raises(SchemaError, match=r"A column has the name 'half \\ud83d', which is not valid Unicode"):
+        read_table(pd.DataFrame([[1.0]], columns=pd.Index([HALF], dtype=object)))
 
 
 @pytest.mark.parametrize("X", [pandas([1.0, np.inf]), polars([1.0, np.inf]), arrow([1.0, -np.inf])])

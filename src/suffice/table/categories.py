@@ -7,7 +7,7 @@ from typing import Any
 
 from .._arrays import Codes, np, parallel_map, row_chunks
 from ..errors import DataError, SchemaError
-from ..schema import Level, Name, sort_levels
+from ..schema import Level, Name, check_text, sort_levels
 from .cells import holds_value, plain_value
 
 BLOCK_CELLS = 1 << 18  # cells of a table coded at a time: few enough for a cache, enough to keep threads apart
@@ -31,16 +31,6 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
     levels = tuple(plain_value(level) for level in found.tolist())
     check_text(levels, column)
     return levels, codes
-
-
-def check_text(levels: Sequence[Level], column: Name) -> None:
-    """Raise SchemaError if a text is not Unicode, which no file, query or page could hold."""
-    for level in levels:
-        if isinstance(level, str) and not level.isascii():
-            try:
-                level.encode()
-            except UnicodeEncodeError:
-                raise SchemaError.not_unicode(column, level) from None
 
 
 def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None]:

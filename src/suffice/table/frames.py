@@ -9,8 +9,8 @@ import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, np
 from ..errors import SchemaError
-from ..schema import Column, Kind, Level, Name, Schema, sort_levels
-from .categories import check_text, factorize, factorize_objects, recode
+from ..schema import Column, Kind, Level, Name, Schema, check_text, sort_levels
+from .categories import factorize, factorize_objects, recode
 from .cells import as_float, check_finite, holds_value, object_kind, plain_value
 from .writing import FRAMES, Holes, fill_frame
 
@@ -50,7 +50,11 @@ class FrameTable:
             return (), np.full(self.rows, -1, dtype=np.int32)
         if series.dtype == nw.Object:
             return factorize(series.to_numpy(), name)
-        return _factorize_series(series, kind)
+        try:
+            return _factorize_series(series, kind)
+        except UnicodeEncodeError:  # the strings of Arrow, which pandas may turn to, hold nothing but Unicode
+            check_text([value for value in series.to_list() if holds_value(value)], name)
+            raise
 
     def fill(self, holes: Holes) -> Any:
         return fill_frame(self._frame, holes)
@@ -150,11 +154,11 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     if kind is Kind.BOOLEAN:
         series = series.cast(nw.Int8)
         declared = [False, True]
-    elif series.dtype != nw.String or not series.implementation.is_pandas_like():  # there objects are text as they are
+    else:
         series = series.cast(nw.String)
     found = [value for value in series.unique().to_list() if holds_value(value)]
-    check_text(found, series.name)
     levels = sort_levels([*declared, *(found if kind is not Kind.BOOLEAN else [])])
+    check_text(levels, series.name)
     index: dict[Any, int] = {level: i for i, level in enumerate(levels)}
     if not found:
         return levels, codes
