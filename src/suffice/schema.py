@@ -5,7 +5,8 @@ A schema is fixed at the first fit and checked before any cell of a later table 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
@@ -80,9 +81,9 @@ class Schema:
         missing, unknown, or of another kind.
         """
         if self.named and other.named:
-            theirs = {name: i for i, name in enumerate(other.names)}
+            theirs, own = {name: i for i, name in enumerate(other.names)}, set(self.names)
             missing = [name for name in self.names if name not in theirs]
-            extra = [name for name in other.names if name not in set(self.names)]
+            extra = [name for name in other.names if name not in own]
             if missing or extra:
                 raise SchemaError.columns_differ(missing, extra, who)
             order = tuple(theirs[name] for name in self.names)
@@ -106,6 +107,11 @@ class Schema:
             for mine, kind in zip(self.columns, kinds, strict=True)
         )
         return Schema(tuple(columns), self.named, self.container)
+
+
+def repeated_names(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:

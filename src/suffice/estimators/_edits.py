@@ -231,8 +231,9 @@ def _check_same_columns(mine: Schema, theirs: Schema) -> None:
             if Kind.EMPTY not in (a.kind, b.kind) and a.kind.is_number != b.kind.is_number:
                 raise MergeError(str(SchemaError.kind_differs(a.name, a.kind.value, b.kind.value)))
         return
-    missing = [name for name in mine.names if name not in set(theirs.names)]
-    extra = [name for name in theirs.names if name not in set(mine.names)]
+    own, other = set(mine.names), set(theirs.names)
+    missing = [name for name in mine.names if name not in other]
+    extra = [name for name in theirs.names if name not in own]
     if missing or extra:
         raise MergeError(str(SchemaError.columns_differ(missing, extra, "the first model")))
     raise MergeError(
