@@ -143,6 +143,14 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def vanishing_fourth(cls, columns: Sequence[object]) -> DataError:
+        """Refuse columns whose numbers are so small that their fourth powers are 0 in floating point."""
+        return cls(
+            f"The numbers in {quoted(columns)} vary by less than 1e-72, so that their fourth powers, which Ledoit-Wolf "
+            'shrinkage is computed from, vanish. Next: express them in smaller units, or use shrinkage="oas".'
+        )
+
+    @classmethod
     def not_learned(cls, row: int, label: object, why: str) -> DataError:
         """Refuse a row that is to be taken out of statistics it cannot be part of."""
         return cls(

@@ -125,6 +125,11 @@ def factorize_objects(values: Any, column: Name) -> tuple[tuple[Level, ...], Cod
     return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
 
 
+def both_truths(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:
+    """Return the codes of a column of truth values, which has both levels even where one does not occur."""
+    return (False, True), recode(levels, codes, (False, True))
+
+
 def recode(levels: Sequence[Level], codes: Codes, known: Sequence[Level]) -> Codes:
     """Return codes against the `known` levels: len(known) for a level not among them, −1 for missing."""
     if tuple(levels) == tuple(known):

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -32,6 +33,7 @@ from suffice import (
     NormalInverseWishart,
     drop_in,
 )
+from suffice.stats import patterns
 from suffice.store import FORMAT_VERSION
 
 LIMIT = 60_000  # bytes of a file
@@ -73,7 +75,7 @@ def labels(n: int) -> Any:
     return np.array(CLASSES)[np.arange(n) % 3]
 
 
-# --- formulas: log p(x, y) of rows, from the rows that the model learns ------------------------------------------------
+# --- formulas: log p(x, y) of rows, from the rows that the model learns -----------------------------------------------
 
 
 def of_classes(density: Callable[[Any, Any], Any]) -> Callable[[Any, Any, Any], Any]:
@@ -152,6 +154,7 @@ class Golden:
     model: Any
     table: Callable[[], Any] = numbers
     formula: Callable[[Any, Any, Any], Any] | None = None
+    swept: bool = False  # as if its patterns of missing cells were too many to keep
 
 
 GOLDEN = {
@@ -159,6 +162,7 @@ GOLDEN = {
     "gaussian_shared": Golden(GaussianDiscriminant(shared=True), formula=shared),
     "gaussian_diagonal": Golden(GaussianDiscriminant("diagonal"), formula=of_classes(diagonal)),
     "gaussian_missing": Golden(GaussianDiscriminant(), holes),
+    "gaussian_swept": Golden(GaussianDiscriminant(), holes, swept=True),
     "gaussian_wide": Golden(GaussianDiscriminant(shared=True), wide),
     "gaussian_ledoit_wolf": Golden(GaussianDiscriminant(shrinkage="ledoit-wolf", priors=[0.2, 0.3, 0.5])),
     "gaussian_rda": Golden(GaussianDiscriminant(shrinkage=RDA(0.2, 0.1), divisor="unbiased")),
@@ -194,7 +198,8 @@ def write(name: str, folder: Path) -> None:
     golden = GOLDEN[name]
     X = golden.table()
     y = labels(len(X))
-    model = golden.model.fit(X, y)
+    with mock.patch.object(patterns, "MAX_CELLS", 8 if golden.swept else patterns.MAX_CELLS):
+        model = golden.model.fit(X, y)
     path = folder / f"{name}.suffice"
     model.save(path)
     assert path.stat().st_size < LIMIT, (name, path.stat().st_size)
