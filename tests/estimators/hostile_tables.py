@@ -255,6 +255,7 @@ ODD_CELLS = [
 ]
 
 
+UNFIT = (TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError)
 SPARSE = [
     sparse.csr_matrix,
     sparse.csc_array,
@@ -308,19 +309,13 @@ def odd_tables(draw):
         if form == "lists":
             table = cells
         elif form == "pandas":
-            table = pd.DataFrame(table)
+            table = pd.DataFrame(table, dtype=object if any(cell is HALF for cell in pool) else None)
         elif form in ("polars", "arrow"):
             try:
                 tame = [[1.5 if _endless(cell) else cell for cell in row] for row in cells]
                 columns = {"p": [row[0] for row in tame], "q": [row[1] for row in tame]}
                 table = pl.DataFrame(columns, strict=False) if form == "polars" else pa.table(columns)
-            except (
-                TypeError,
-                ValueError,
-                OverflowError,
-                pa.ArrowException,
-                pl.exceptions.PolarsError,
-            ):  # cannot hold them
+            except UNFIT:
                 table = cells
     what = f"{form} {type(table).__name__} {getattr(table, 'dtype', '')!s}\n{cells}\n{table!r:.500}\n{y!r}"
     return Case(table, None, y, what)

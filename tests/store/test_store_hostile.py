@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from suffice import GaussianDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
 from suffice.errors import ModelFileError
 
 
@@ -57,6 +57,33 @@ def test_a_file_packed_again_loads(request, name):
     file = request.getfixturevalue(name)
     file.pack(text=json.dumps(file.document, indent=4, sort_keys=True))
     assert load(file.path).classes_ is not None
+
+
+# --- the automatic classifier, which keeps rows ---
+
+
+@pytest.fixture
+def automatic(tmp_path, packed):
+    X = np.array([[i / 7.0, i * i % 11 / 3.0, "xyz"[i % 3]] for i in range(30)], dtype=object)
+    return packed(GenerativeClassifier().fit(X, np.arange(30) % 2), tmp_path / "automatic.suffice")
+
+
+def test_kept_rows_of_other_columns(automatic):
+    automatic.document["sample"]["blocks"] = 1
+    refuses(automatic, "the sample of rows has other columns")
+
+
+@pytest.mark.parametrize("numbers", [1, 0, 3, -1, 10**9])
+def test_members_of_other_columns(automatic, numbers):
+    members = automatic.document["blocks"][-1]["family"]
+    assert members["members"] == 2
+    members["members"] = numbers
+    refuses(automatic)
+
+
+def test_members_of_columns_that_are_not_there(automatic):
+    automatic.document["blocks"][-1]["positions"] = [0, 1, 5]
+    refuses(automatic, "the members do not cover the columns")
 
 
 # --- the document ---

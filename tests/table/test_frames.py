@@ -277,6 +277,38 @@ def test_objects_of_mixed_types_are_refused_by_name():
             read_table(X)
 
 
+def test_truth_values_have_both_levels_whatever_holds_them():
+    """As objects, in lists or in typed columns; levels that do not occur count in smoothed shares."""
+    tables = [
+        pandas([False, None, False], object),
+        pandas([False, None, False], "boolean"),
+        polars([False, None, False]),
+        polars([False, None, False], pl.Object),
+        arrow([False, None, False]),
+        [[False], [None], [False]],
+        np.array([[False], [None], [False]], dtype=object),
+    ]
+    for X in tables:
+        levels, codes = read_table(X).categories(0)
+        assert (tuple(levels), codes.tolist()) == ((False, True), [0, -1, 0])
+    assert tuple(read_table(np.zeros((2, 1), dtype=bool)).categories(0)[0]) == (False, True)
+
+
+def test_integers_of_128_bits():
+    X = pl.DataFrame({"a": pl.Series([2**100, None, -1], dtype=pl.Int128)})
+    assert_array_equal(read_table(X).numeric([0])[:, 0], [2.0**100, np.nan, -1.0])
+    assert cells(X) == [2**100, None, -1]
+    assert label_values(pl.Series([2**100, 1], dtype=pl.Int128)).tolist() == [2**100, 1]
+
+
+def test_columns_without_a_name():
+    for names in ([np.nan, None], [None, None], [np.nan, np.nan], [pd.NA, 1, None]):
+        X = pd.DataFrame(np.zeros((2, len(names))), columns=pd.Index(names, dtype=object))
+        with pytest.raises(SchemaError, match="several columns (without a name|named)"):
+            read_table(X)
+    assert read_table(pd.DataFrame([[2.0, 3.0]], columns=[None, 1])).numeric([0, 1]).tolist() == [[2.0, 3.0]]
+
+
 HALF = "half \ud83d"  # of a surrogate pair, which no encoding of Unicode holds
 
 
