@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 
 from hypothesis import HealthCheck, given, settings
@@ -140,3 +141,27 @@ def test_a_cell_of_ten_million_characters(cli, tmp_path) -> None:
     acceptable(cli("fit", table, "--target", "y", "--model", "nb", "-o", tmp_path / "m.suffice"))
     table.write_text("a" * 10_000_000 + ",y\n1,a\n2,b\n")
     acceptable(cli("fit", table, "--target", "z", "--model", "nb", "-o", tmp_path / "m.suffice"), [1])
+
+
+NAMES_OF_CLASSES = ["=1+1", 'say "x, y"', "two\nlines", "@cmd|' /C calc'!A0", " -2", "é;\t🦉"]
+
+
+def test_names_and_cells_come_out_of_csv_as_they_went_in(cli, tmp_path) -> None:
+    """Formulas too: a sign put before them would be other data. Quotes, commas and line breaks are quoted instead."""
+    header = ["size", "=SUM(A1:A9)", 'a "b", c', "y"]
+    rows = [
+        [str(i + i % 6 * 50), NAMES_OF_CLASSES[i % 6], "+x" if i % 2 else "", NAMES_OF_CLASSES[i % 6]]
+        for i in range(36)
+    ]
+    table, model, out = tmp_path / "t.csv", tmp_path / "m.suffice", tmp_path / "o.csv"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    acceptable(cli("fit", table, "--target", "y", "--model", "nb", "-o", model), [0])
+    acceptable(cli("predict", model, table, "--keep", "-o", out), [0])
+    with out.open(newline="", encoding="utf-8") as file:
+        names, *found = csv.reader(file)
+    label = names.index("label")
+    assert names[:4] == header
+    assert [row[:4] for row in found] == rows
+    assert [row[label] for row in found] == [row[3] for row in rows]  # the second column is the class
+    assert [name for name in names if name.startswith("p_")] == [f"p_{name}" for name in sorted(NAMES_OF_CLASSES)]

@@ -304,7 +304,7 @@ def test_integers_of_128_bits():
 def test_columns_without_a_name():
     for names in ([np.nan, None], [None, None], [np.nan, np.nan], [pd.NA, 1, None]):
         X = pd.DataFrame(np.zeros((2, len(names))), columns=pd.Index(names, dtype=object))
-        with pytest.raises(SchemaError, match="several columns (without a name|named)"):
+        with pytest.raises(SchemaError, match=r"several columns (without a name|named)"):
             read_table(X)
     assert read_table(pd.DataFrame([[2.0, 3.0]], columns=[None, 1])).numeric([0, 1]).tolist() == [[2.0, 3.0]]
 
