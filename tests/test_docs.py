@@ -28,7 +28,7 @@ DOCUMENTS = sorted(
     key=lambda path: path.as_posix(),
 )
 # Python blocks are run, commands are parsed; the others are no code that could go wrong.
-LANGUAGES = {"python", "console", "sh", "sql", "text"}
+LANGUAGES = {"python", "console", "sh", "sql", "text", "py"}  # make arrays runs the "py" of docs/embeddings.md
 NOT_RUN = {"CHANGELOG.md", "CONTRIBUTING.md"}  # conftest.py runs the others
 FENCE = re.compile(r"^( *)(`{3,}|:{3,})([^\n`]*)\n(.*?)^\1\2 *$", re.MULTILINE | re.DOTALL)
 

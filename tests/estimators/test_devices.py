@@ -1,10 +1,14 @@
 """Models of arrays of other libraries: answers are those of NumPy, and lie where the rows do."""
 
+import os
 import pickle
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import config_context
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, NormalInverseWishart, load
 from suffice import _arrays_api as door
@@ -300,3 +304,23 @@ class TestTorch:
             found = there.predict_proba(rows)
             assert found.dtype == torch.float64
             assert_allclose(found.numpy(), here.predict_proba(plain), atol=1e-9)
+
+
+def test_the_example_of_the_documents_runs(tmp_path, monkeypatch, rng):
+    """The block of `docs/embeddings.md` that needs PyTorch, on the CPU where there is no GPU."""
+    torch = pytest.importorskip("torch", reason="make arrays installs PyTorch")
+    if not os.environ.get("SCIPY_ARRAY_API"):
+        pytest.skip("make arrays sets SCIPY_ARRAY_API")
+    text = (Path(__file__).parents[2] / "docs" / "embeddings.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"^```py\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    monkeypatch.chdir(tmp_path)
+    X, y = torch.tensor(rng.normal(size=(60, 4))), torch.arange(60) % 3
+    torch.save(X, "features.pt")
+    torch.save(y, "labels.pt")
+    there = {}
+    with config_context():
+        exec(code if torch.cuda.is_available() else code.replace(".cuda()", ""), there)
+        found = there["model"].predict_proba(X)
+    assert isinstance(found, torch.Tensor)
+    want = GaussianDiscriminant(shared=True, shrinkage="oas").fit(X.numpy(), y.numpy()).predict_proba(X.numpy())
+    assert_allclose(found.numpy(), want, rtol=1e-9, atol=1e-12)

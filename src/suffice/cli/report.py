@@ -45,7 +45,7 @@ def report(
     Examples
     --------
     $ suffice report penguins.suffice -o penguins.html
-    $ suffice report penguins.suffice new.csv --target species -o penguins.html
+    $ suffice report penguins.suffice more.csv --target species -o penguins.html
     """
     facts_only = common.json and output is None
     made = model.with_suffix(".html") if output is None else output

@@ -246,15 +246,40 @@ class Diagonal:
             pass
         return out
 
-    def _direct_distances(self, rows: Array, means: Array) -> Array:
+    def observed_distances(self, rows: Array, means: Array) -> Array:
+        """Return squared distances (n, k) over the cells that rows have; missing ones (NaN) add nothing."""
+        n, d = rows.shape
+        center = means.mean(axis=0)
+        shifted, precision = means - center, 1.0 / self.variance
+        if _far_apart(shifted * np.sqrt(precision)):
+            return self._direct_distances(rows, means, missing=0.0)
+        linear, constant = -2.0 * (precision * shifted).T, (precision * shifted**2).T
+        out = np.empty((n, len(means)))
+
+        def fill(part: slice) -> None:
+            block = rows[part] - center
+            missing = np.isnan(block)
+            block[missing] = 0.0
+            total = block @ linear
+            block *= block
+            total += block @ precision.T
+            total += ~missing @ constant
+            np.maximum(total, 0.0, out=out[part])
+
+        for _ in parallel_map(fill, row_chunks(n, _chunk_rows(d)), cost=6.0 * rows.size * len(means)):
+            pass
+        return out
+
+    def _direct_distances(self, rows: Array, means: Array, missing: float = np.nan) -> Array:
         """Like `distances`, without expanding the square, for class means very far apart in some column."""
-        scale = 1.0 / np.sqrt(self.variance)
+        scale = np.broadcast_to(1.0 / np.sqrt(self.variance), means.shape)
         out = np.empty((len(rows), len(means)))
 
         def fill(part: slice) -> None:
             block = rows[part]
             for c, mean in enumerate(means):
                 z = (block - mean) * scale[c]
+                z[np.isnan(z)] = missing
                 out[part, c] = np.einsum("nd,nd->n", z, z)
 
         for _ in parallel_map(
@@ -262,6 +287,10 @@ class Diagonal:
         ):
             pass
         return out
+
+    def diagonal(self) -> Diagonal:
+        """Return itself."""
+        return self
 
     def marginal(self, columns: Sequence[int]) -> Diagonal:
         return Diagonal(self.variance[:, columns])
@@ -294,7 +323,8 @@ class Spherical:
     def log_det(self) -> Array:
         return np.asarray(self.d * np.log(self.variance))
 
-    def _diagonal(self) -> Diagonal:
+    def diagonal(self) -> Diagonal:
+        """Return the same covariance, column by column."""
         return Diagonal(np.repeat(self.variance[:, None], self.d, axis=1))
 
     def distances(self, rows: Array, means: Array) -> Array:

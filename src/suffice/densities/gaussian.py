@@ -8,7 +8,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np, pattern_groups, row_chunks
 from .._arrays_api import DeviceCache
-from .covariance import Covariance, Full
+from .covariance import Covariance, Diagonal, Full, Spherical
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
 CHUNK_CELLS = 1 << 20
@@ -34,8 +34,11 @@ class Gaussian:
         """Return log N(x; μ_k, Σ_k), (n, k) in nats, of rows (n, d) with missing cells (NaN) integrated out.
 
         log N = −½ (d log 2π + log|Σ_k| + (x − μ_k)ᵀ Σ_k⁻¹ (x − μ_k)); with cells missing, the same formula with the
-        rows and columns of μ and Σ that are observed. Rows that miss the same cells are computed together.
+        rows and columns of μ and Σ that are observed. Rows that miss the same cells are computed together; where
+        columns are independent given the class, a missing cell is a term less of a sum.
         """
+        if isinstance(self.covariance, Diagonal | Spherical):
+            return self._sum_columns(rows, self.covariance.diagonal())
 
         def score(cells: Array, columns: Sequence[int] | None) -> Array:
             if columns is None:
@@ -48,6 +51,16 @@ class Gaussian:
             return _scores_by_size(self.covariance, cells, self.means[:, self.used])
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
+
+    def _sum_columns(self, rows: Array, covariance: Diagonal) -> Array:
+        rows, means = rows if len(self.used) == rows.shape[1] else rows[:, self.used], self.means[:, self.used]
+        scores = _scores(self.covariance, rows, means)
+        incomplete = np.flatnonzero(np.isnan(scores).any(axis=1))
+        if len(incomplete):
+            part = rows[incomplete]
+            squares = covariance.observed_distances(part, means)
+            scores[incomplete] = -0.5 * (squares + ~np.isnan(part) @ (np.log(covariance.variance) + LOG_2PI).T)
+        return scores
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
         """Return the density of some of the columns."""

@@ -30,7 +30,19 @@ class Page:
         name : str
             What the table is called on the page.
 
-        ImportError where Matplotlib or Jinja2 is not installed: `pip install 'suffice[report]'`.
+        Raises
+        ------
+        ImportError
+            If Matplotlib or Jinja2 is not installed; it says what to install.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from suffice import GaussianDiscriminant
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> GaussianDiscriminant().fit(X, y).to_html("iris.html")
+        >>> "Content-Security-Policy" in open("iris.html", encoding="utf-8").read()
+        True
         """
         check_is_fitted(self, "statistics_")
         from ..report import write_page
