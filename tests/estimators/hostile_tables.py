@@ -63,6 +63,9 @@ class Case:
     def __repr__(self):
         return self.what
 
+    def _repr_pretty_(self, printer, cycle):
+        printer.text(self.what)  # as Hypothesis prints; pandas cannot print every cell it holds
+
 
 @st.composite
 def columns(draw, n, numbers):
@@ -317,7 +320,7 @@ def odd_tables(draw):
                 table = pl.DataFrame(columns, strict=False) if form == "polars" else pa.table(columns)
             except UNFIT:
                 table = cells
-    shown = f"{table!r:.500}" if form in ("thing", "typed", "sparse") else ""  # pandas cannot print every cell it holds
+    shown = f"{table!r:.500}" if form in ("thing", "typed", "sparse") else ""
     what = f"{form} {type(table).__name__} {getattr(table, 'dtype', '')!s}\n{cells}\n{shown}\n{y!r}"
     return Case(table, None, y, what)
 

@@ -177,7 +177,7 @@ def path(tmp_path_factory):
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_in_any_container(name, path):
-    @profile(8)
+    @profile(20)
     @given(made.cases(numbers=True))
     def run(case):
         judge(case, name, path)
@@ -187,7 +187,7 @@ def test_numbers_in_any_container(name, path):
 
 @pytest.mark.parametrize("name", [*MIXED, "full", "mixture", "poisson", "multinomial"])
 def test_any_kinds_of_columns_in_any_container(name, path):
-    @profile(4 if name == "automatic" else 15)
+    @profile(6 if name == "automatic" else 25)
     @given(made.cases())
     def run(case):
         judge(case, name, path)
@@ -197,7 +197,7 @@ def test_any_kinds_of_columns_in_any_container(name, path):
 
 @pytest.mark.parametrize("name", ["full", "naive bayes", "mixture", "automatic", *COUNTS])
 def test_cells_of_any_type(name, path):
-    @profile(25)
+    @profile(40)
     @given(made.odd_tables())
     def run(case):
         judge(case, name, path)

@@ -301,6 +301,20 @@ def test_integers_of_128_bits():
     assert label_values(pl.Series([2**100, 1], dtype=pl.Int128)).tolist() == [2**100, 1]
 
 
+def test_a_signalling_nan_is_a_missing_cell():
+    """pandas itself cannot ask whether one is missing."""
+    X = pandas([Decimal("sNaN"), Decimal("1.5"), None], object)
+    assert_array_equal(read_table(X).numeric([0])[:, 0], [np.nan, 1.5, np.nan])
+    assert kinds(pandas([Decimal("sNaN"), None], object)) == ["empty"]
+
+
+def test_columns_of_polars_objects_are_filled():
+    X = pl.DataFrame({"a": pl.Series([Decimal("1.5"), pd.NA, Decimal(3), Decimal(4)], dtype=pl.Object)})
+    filled = NaiveBayes().fit(X, list("aaab")).impute(X)["a"]
+    assert filled.to_list() == [Decimal("1.5"), pytest.approx(filled[1]), Decimal(3), Decimal(4)]
+    assert 1.5 < filled[1] < 4.0
+
+
 def test_columns_without_a_name():
     for names in ([np.nan, None], [None, None], [np.nan, np.nan], [pd.NA, 1, None]):
         X = pd.DataFrame(np.zeros((2, len(names))), columns=pd.Index(names, dtype=object))

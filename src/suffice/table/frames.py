@@ -95,6 +95,8 @@ def _is_empty(series: nw.Series[Any]) -> bool:
     """Return whether no cell has a value, whatever the type; most columns show one in their first cell."""
     if len(series) and holds_value(series[0]):
         return False
+    if series.dtype == nw.Object:  # among objects may be signalling NaN, which pandas cannot look at
+        return not any(holds_value(value) for value in series.to_numpy())
     return bool((series.is_null() | series.is_nan()).all() if series.dtype.is_float() else series.is_null().all())
 
 
