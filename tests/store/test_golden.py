@@ -25,14 +25,17 @@ def rows_of(answers):
 def test_a_file_answers_as_it_did(path):
     """To 1e-9: loading estimates the model anew from its sums, which another BLAS or processor rounds otherwise.
 
-    Such roundings are of 1e-16 relative to a sum; inverting the covariances of these tables, whose condition numbers
-    are below 1e4, and steps of EM until they stop moving leave some 1e-11 of them in log densities.
+    Such roundings are of 1e-16 relative to a sum, and inverting the covariances of these tables, whose condition
+    numbers are below 1e4, or further steps of EM make up to 1e-11 of them. The covariances of the wide table are shrunk
+    until their condition number is some 1e6, and the weights of the automatic classifier are where an optimiser stops:
+    kernels of other processors move these by 1e-8, so that they are held to 1e-6.
     """
+    tolerance = 1e-6 if path.stem in ("gaussian_wide", "automatic") else 1e-9
     answers = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     model, rows = load(path), rows_of(answers)
     assert model.classes_.tolist() == answers["classes"]
-    np.testing.assert_allclose(model.score_samples(rows), answers["log_density"], rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(model.predict_proba(rows), answers["posterior"], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(model.score_samples(rows), answers["log_density"], rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(model.predict_proba(rows), answers["posterior"], rtol=tolerance, atol=tolerance)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
