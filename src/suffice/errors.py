@@ -6,12 +6,20 @@ by a named constructor here, never at the place that raises.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Self
 
+LONGEST = 1000  # characters of a message, whatever names and values users have
+LONGEST_VALUE = 100  # characters of one name or value in it
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.){%d,}'|"(?:[^"\\]|\\.){%d,}\"""" % (LONGEST_VALUE, LONGEST_VALUE))  # noqa: UP031
+
 
 class SufficeError(ValueError):
-    """Root of every error this library raises on purpose."""
+    """Root of every error this library raises on purpose; a message of more than 1,000 characters is shortened."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(brief(str(message)))
 
 
 class SettingError(SufficeError):
@@ -20,8 +28,8 @@ class SettingError(SufficeError):
     @classmethod
     def choice(cls, name: str, got: object, allowed: Iterable[object]) -> SettingError:
         """Refuse a value outside a fixed list."""
-        options = ", ".join(repr(option) for option in allowed)
-        return cls(f"{name}={got!r} is not one of {options}.")
+        options = ", ".join(shown(option) for option in allowed)
+        return cls(f"{name}={shown(got)} is not one of {options}.")
 
 
 class SchemaError(SufficeError):
@@ -44,7 +52,7 @@ class SchemaError(SufficeError):
     def kind_differs(cls, column: object, expected: str, got: str) -> SchemaError:
         """Refuse a column whose kind is not the one seen at fit."""
         return cls(
-            f"Column {column!r} was {expected} when the model was fitted and is {got} now. "
+            f"Column {shown(column)} was {expected} when the model was fitted and is {got} now. "
             f"Next: convert it to {expected}, or fit a new model."
         )
 
@@ -52,7 +60,7 @@ class SchemaError(SufficeError):
     def temporal(cls, column: object, dtype: object) -> SchemaError:
         """Refuse dates and times, which carry no unit a density could use."""
         return cls(
-            f"Column {column!r} holds dates or times ({dtype}), which have no density of their own. "
+            f"Column {shown(column)} holds dates or times ({dtype}), which have no density of their own. "
             "Next: turn it into numbers that matter (days since an event, month, hour) or drop it."
         )
 
@@ -60,15 +68,24 @@ class SchemaError(SufficeError):
     def unsupported(cls, column: object, dtype: object) -> SchemaError:
         """Refuse a column type that is neither number, truth value nor category."""
         return cls(
-            f"Column {column!r} has type {dtype}, which is neither numeric, boolean, categorical nor string. "
+            f"Column {shown(column)} has type {dtype}, which is neither numeric, boolean, categorical nor string. "
             "Next: convert it to one of those or drop it."
+        )
+
+    @classmethod
+    def not_unicode(cls, column: object | None, text: str) -> SchemaError:
+        """Refuse text with half a surrogate pair, as bytes of another encoding are read; None: a column's name."""
+        what = "A column has the name" if column is None else f"Column {shown(column)} has the text"
+        return cls(
+            f"{what} {shown(text)}, which is not valid Unicode. Next: read the table with the encoding it was written "
+            "in."
         )
 
     @classmethod
     def mixed_objects(cls, column: object, types: Iterable[str]) -> SchemaError:
         """Refuse an object column that mixes Python types."""
         return cls(
-            f"Column {column!r} mixes values of the types {', '.join(sorted(types))}; every argument must be "
+            f"Column {shown(column)} mixes values of the types {', '.join(sorted(types))}; every argument must be "
             "a string, or every one a number, or every one a truth value. Next: convert the column to one type."
         )
 
@@ -97,7 +114,9 @@ class DataError(SufficeError):
     @classmethod
     def in_column(cls, column: object, value: object, rule: str) -> Self:
         """Refuse a value that the family of its column gives no probability."""
-        return cls(f"Column {column!r} has the value {value}; {rule}. Next: correct it, or give it another family.")
+        return cls(
+            f"Column {shown(column)} has the value {value}; {rule}. Next: correct it, or give it another family."
+        )
 
     @classmethod
     def overflowing(cls, columns: Sequence[object]) -> DataError:
@@ -124,10 +143,18 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def vanishing_fourth(cls, columns: Sequence[object]) -> DataError:
+        """Refuse columns whose numbers are so small that their fourth powers are 0 in floating point."""
+        return cls(
+            f"The numbers in {quoted(columns)} vary by less than 1e-72, so that their fourth powers, which Ledoit-Wolf "
+            'shrinkage is computed from, vanish. Next: express them in smaller units, or use shrinkage="oas".'
+        )
+
+    @classmethod
     def not_learned(cls, row: int, label: object, why: str) -> DataError:
         """Refuse a row that is to be taken out of statistics it cannot be part of."""
         return cls(
-            f"Row {row} of class {label!r} cannot be among the rows this model has learned: {why}. "
+            f"Row {row} of class {shown(label)} cannot be among the rows this model has learned: {why}. "
             "Next: pass rows, labels and sample_weight as they were given to fit or partial_fit."
         )
 
@@ -191,7 +218,7 @@ class SourceError(DataError):
     def kind_differs(cls, where: object, column: object, expected: object, got: object) -> SourceError:
         """Refuse a file in which a column has another type than in the others."""
         return cls(
-            f"{where}: column {column!r} is {got}, and {expected} in the other files. "
+            f"{where}: column {shown(column)} is {got}, and {expected} in the other files. "
             "Next: write the files with one schema."
         )
 
@@ -225,7 +252,7 @@ class NotLearnedError(DataError):
         names: Sequence[object] = (),
     ) -> None:
         self.why, self.code, self.columns, self.block, self.label = why, code, tuple(columns), block, label
-        who = "" if label is None else f" of class {label!r}"
+        who = "" if label is None else f" of class {shown(label)}"
         where = f" in {'column' if len(names) == 1 else 'columns'} {quoted(names)}" if names else ""
         super().__init__(
             f"These rows{who} cannot be forgotten, because they were never learned: {why}{where}. Nothing has changed. "
@@ -249,7 +276,7 @@ class SingularCovarianceError(SufficeError):
         cls, label: object | None, columns: Sequence[object], rank: int, need: int
     ) -> SingularCovarianceError:
         """Name the class (None: the shared covariance), the columns involved and the rank found."""
-        who = "The covariance of all classes" if label is None else f"Class {label!r}: the covariance"
+        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
             f"{who} has rank {rank} of {need} and shrinkage=0.0 forbids repair; the columns involved are "
             f"{quoted(columns)}. Next: drop one of them, give a small shrinkage such as shrinkage=1e-3, or leave "
@@ -259,7 +286,7 @@ class SingularCovarianceError(SufficeError):
     @classmethod
     def while_filling(cls, label: object | None) -> SingularCovarianceError:
         """Name the class (None: all) whose covariance becomes singular while missing cells are filled in."""
-        who = "The covariance of all classes" if label is None else f"Class {label!r}: the covariance"
+        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
             f"{who} becomes singular while missing cells are filled in, or EM does not settle, and shrinkage=0.0 "
             "forbids repair. Next: leave shrinkage=None, which gives it a prior worth one row, drop columns that "
@@ -271,7 +298,7 @@ class SingularCovarianceError(SufficeError):
         cls, label: object | None, columns: Sequence[object], rank: int, need: int
     ) -> SingularCovarianceError:
         """Name the class (None: all) whose rows leave a covariance singular that a vague prior adds nothing to."""
-        who = "The covariance of all classes" if label is None else f"Class {label!r}: the covariance"
+        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
         return cls(
             f"{who} has rank {rank} of {need} and the prior adds nothing to it; the columns involved are "
             f"{quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, such as "
@@ -281,7 +308,7 @@ class SingularCovarianceError(SufficeError):
     @classmethod
     def too_few_rows(cls, label: object | None, rows: float, columns: int) -> SingularCovarianceError:
         """Name the class (None: all) that has too few rows for Jeffreys' prior to leave a density."""
-        who = "All classes together have" if label is None else f"Class {label!r} has"
+        who = "All classes together have" if label is None else f"Class {shown(label)} has"
         return cls(
             f"{who} {rows:g} rows, too few for a covariance of {columns} columns under Jeffreys' prior. "
             "Next: give the prior a strength, such as NormalInverseWishart(strength=1.0), or fit with shared=True."
@@ -369,5 +396,30 @@ class ModelFileError(SufficeError):
 
 def quoted(names: Sequence[object], limit: int = 8) -> str:
     """Join names for a message, the first `limit` of them."""
-    shown = ", ".join(repr(name) for name in names[:limit])
-    return shown if len(names) <= limit else f"{shown} and {len(names) - limit} more"
+    some = ", ".join(shown(name) for name in names[:limit])
+    return some if len(names) <= limit else f"{some} and {len(names) - limit} more"
+
+
+def shown(value: object, limit: int = LONGEST_VALUE) -> str:
+    """Return how Python writes a value, with the middle left out where that is longer than `limit` characters."""
+    text = repr(value)
+    return _cut(" ".join(text.split()) if "\n" in text else text, limit)
+
+
+def brief(message: str) -> str:
+    """Return a message of at most some 1,000 characters: long quoted names lose their middle, then the whole does.
+
+    What to do next, at the end, stays.
+    """
+    if len(message) > LONGEST:
+        message = _QUOTED.sub(lambda found: _cut(found[0], LONGEST_VALUE), message)
+    if len(message) > LONGEST:
+        what, mark, step = message.rpartition("Next: ")
+        step = _cut(mark + step, LONGEST // 2)
+        message = f"{_cut(what.rstrip(), LONGEST - len(step))} {step}" if mark else _cut(message, LONGEST)
+    return message
+
+
+def _cut(text: str, limit: int) -> str:
+    tail = limit // 4
+    return text if len(text) <= limit else f"{text[: limit - tail]} … {text[len(text) - tail :]}"

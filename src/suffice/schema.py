@@ -5,12 +5,13 @@ A schema is fixed at the first fit and checked before any cell of a later table 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
 
-from .errors import SchemaError
+from .errors import SchemaError, quoted, shown
 
 Name = str | int
 Level = str | int | float | bool
@@ -58,6 +59,7 @@ class Schema:
         object.__setattr__(self, "names", tuple(column.name for column in self.columns))
         text = frozenset(i for i, column in enumerate(self.columns) if column.kind.is_label)
         object.__setattr__(self, "text", text)
+        check_text([name for name in self.names if isinstance(name, str)], None)
 
     def __len__(self) -> int:
         return len(self.columns)
@@ -68,8 +70,7 @@ class Schema:
         unknown = [n for n in names if n not in index and not (isinstance(n, int) and 0 <= n < len(self))]
         if unknown:
             raise SchemaError(
-                f"There is no column {unknown[0]!r}; the table has {', '.join(map(repr, self.names))}. "
-                "Next: correct the name."
+                f"There is no column {shown(unknown[0])}; the table has {quoted(self.names)}. Next: correct the name."
             )
         return tuple(index[n] if n in index else int(n) for n in names)
 
@@ -80,9 +81,9 @@ class Schema:
         missing, unknown, or of another kind.
         """
         if self.named and other.named:
-            theirs = {name: i for i, name in enumerate(other.names)}
+            theirs, own = {name: i for i, name in enumerate(other.names)}, set(self.names)
             missing = [name for name in self.names if name not in theirs]
-            extra = [name for name in other.names if name not in set(self.names)]
+            extra = [name for name in other.names if name not in own]
             if missing or extra:
                 raise SchemaError.columns_differ(missing, extra, who)
             order = tuple(theirs[name] for name in self.names)
@@ -108,9 +109,27 @@ class Schema:
         return Schema(tuple(columns), self.named, self.container)
 
 
+def repeated_names(names: Iterable[str]) -> list[str]:
+    """Return the names that occur more than once, sorted."""
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
 def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:
     """Return distinct levels in a fixed order, numbers before text, so that merging commutes exactly."""
     return tuple(sorted(set(levels), key=lambda level: (isinstance(level, str), level)))
+
+
+def check_text(levels: Sequence[Level], column: Name | None) -> None:
+    """Raise SchemaError if a text is not Unicode, which no file, query or page could hold.
+
+    `column` is None if the texts are names of columns.
+    """
+    for level in levels:
+        if isinstance(level, str) and not level.isascii():
+            try:
+                level.encode()
+            except UnicodeEncodeError:
+                raise SchemaError.not_unicode(column, level) from None
 
 
 @lru_cache(maxsize=16)

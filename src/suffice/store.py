@@ -101,7 +101,7 @@ def _npy(values: Any) -> bytes:
 
 
 def _write(path: str | os.PathLike[str], document: dict[str, Any], members: dict[str, bytes]) -> None:
-    text = json.dumps(document, allow_nan=False, indent=1).encode()  # ASCII: a name may hold half a surrogate pair
+    text = json.dumps(document, allow_nan=False, indent=1).encode()
     with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("model.json"), text)
         for name, data in members.items():
@@ -137,7 +137,7 @@ def _member(path: Any, archive: zipfile.ZipFile, name: str, size: int) -> bytes:
         info = archive.getinfo(name)
     except KeyError:
         raise ModelFileError.unreadable(path, f"the part {name!r} is missing") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size:
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size or info.compress_size != info.file_size:
         raise ModelFileError.unreadable(path, f"the part {name!r} claims a size its file does not have")
     return archive.read(info)
 
@@ -146,6 +146,8 @@ def _read_document(path: Any, archive: zipfile.ZipFile, size: int) -> dict[str, 
     data = _member(path, archive, "model.json", min(size, MAX_JSON))
     try:
         document = json.loads(data)
+        if b"\\ud" in data.lower():  # an escaped surrogate: pairs of them are characters, half a pair is none
+            json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ModelFileError.unreadable(path, "model.json is not JSON") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:

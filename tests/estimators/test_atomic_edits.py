@@ -52,6 +52,7 @@ EDITS = {
     "rename: an unknown class": lambda m, other: m.rename_classes({"oak": "x"}),
     "rename: to a number": lambda m, other: m.rename_classes({"ash": 1}),
     "rename: to a missing label": lambda m, other: m.rename_classes({"ash": None}),
+    "rename: to text that is not Unicode": lambda m, other: m.rename_classes({"ash": "half \ud83d"}),
     "decay: growth": lambda m, other: m.decay(2.0),
     "decay: not a number": lambda m, other: m.decay(NAN),
 }

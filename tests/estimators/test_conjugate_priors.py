@@ -81,6 +81,16 @@ def test_a_class_declared_without_rows_has_a_density(blobs: Any, name: str, shar
     np.testing.assert_allclose(joint[:, :3], alone.predict_joint_log_proba(X) + np.log(rows), rtol=1e-10)
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_missing_cells_where_no_column_varies(shared: bool) -> None:
+    """There is nothing to tell the classes apart by but their shares, and no density to speak of."""
+    X = np.zeros((6, 2))
+    X[5, 0] = np.nan
+    found = GaussianDiscriminant(prior=NormalInverseWishart(), shared=shared).fit(X, list("aabbbb"))
+    np.testing.assert_allclose(found.predict_proba(X), [[1 / 3, 2 / 3]] * 6, rtol=1e-12)
+    assert any("never varies" in str(note) for note in found.notes_)
+
+
 def test_no_rows_at_all_under_a_proper_prior_is_the_prior_predictive(blobs: Any) -> None:
     from scipy import stats
 

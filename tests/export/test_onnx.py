@@ -213,20 +213,6 @@ def test_labels_beyond_64_bits_are_refused() -> None:
         build(lower(model))
 
 
-@pytest.mark.parametrize("what", ["class", "column", "level"])
-def test_text_that_is_no_unicode_is_refused(what: str) -> None:
-    half, (X, y) = "half \ud800", mixed(60)
-    if what == "class":
-        y = np.where(y == "low", half, y)
-    elif what == "column":
-        X.columns = pd.Index([*X.columns[:-1], half], dtype=object)
-    else:
-        X["town"] = X["town"].astype(object).where(X["town"] != "Aix", half)
-    model = NaiveBayes().fit([list(row) for row in X.itertuples(index=False)] if what == "level" else X, y)
-    with pytest.raises(ExportError, match=rf"{what}.*no valid Unicode.*Next: rename"):
-        build(lower(model))
-
-
 def test_levels_that_float32_cannot_tell_apart_are_refused() -> None:
     X = np.array([[2**24, 1], [2**24 + 1, 2]] * 20)
     model = NaiveBayes("categorical").fit(X, ["a", "b"] * 20)

@@ -69,6 +69,24 @@ def update_for_ever():
     while True:
         run(["update", path, path + ".csv", "--target", "y", "--quiet"])
 
+def predict_for_ever():
+    from suffice.cli.app import run
+    while True:
+        for number in (0, 1):
+            run(["predict", f"{path}.{number}", path + ".parquet", "-o", path, "--quiet"])
+
+if kind == "predict":
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+    names = [f"c{j}" for j in range(30)]
+    table = pa.table(dict(zip(names, X.T)))
+    pq.write_table(table, path + ".parquet", row_group_size=50)
+    models = [GaussianDiscriminant().fit(table, y), GaussianDiscriminant(shared=True).fit(table, y)]
+    for number, model in enumerate(models):
+        model.save(f"{path}.{number}")
+    models[0].predict_table(path + ".parquet", path)
+    import suffice.cli.app
+
 if kind == "update":
     import pyarrow as pa
     names = [f"c{j}" for j in range(30)]
@@ -79,34 +97,49 @@ if kind == "update":
             print(*row, label, sep=",", file=file)
     import suffice.cli.app
 pick = random.Random(kind)
+
+def stamp():
+    found = os.stat(path)  # a new file may get the number of one that is gone
+    return found.st_ino, found.st_mtime_ns
+
+
 saved = 0
 for number in range(kills):
     child = os.fork()
     if child == 0:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        (save_for_ever if kind == "save" else update_for_ever)()
-    before = os.stat(path).st_ino
+        {"save": save_for_ever, "update": update_for_ever, "predict": predict_for_ever}[kind]()
+    before = stamp()
     deadline = time.monotonic() + 30
-    while os.stat(path).st_ino == before and time.monotonic() < deadline:
+    while stamp() == before and time.monotonic() < deadline:
         time.sleep(0.001)
     time.sleep(pick.random() * 0.05)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    saved += os.stat(path).st_ino != before
+    saved += stamp() != before
+    if kind == "predict":
+        answers = pq.read_table(path)["log_density"].to_numpy()
+        assert any(np.allclose(answers, model.score_samples(table), rtol=1e-9) for model in models)
+        continue
     model = load(path)  # whole, whatever happened
     if kind == "save":
         assert any(np.array_equal(model.means_, other.means_) for other in models)
     else:
         assert model.statistics_.rows % 400 == 0, model.statistics_.rows
+left = [name for name in os.listdir(os.path.dirname(path)) if name.endswith(".tmp")]
+assert all(name.startswith("." + os.path.basename(path) + ".") for name in left), left
 print("survived", kills, "saved", saved)
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("kind", ["save", "update"])
+@pytest.mark.parametrize("kind", ["save", "update", "predict"])
 def test_a_killed_writer_leaves_a_whole_file(kind, tmp_path):
-    """kill -9 at random moments of `save` and of `suffice update`: the file is the old one or the new one."""
-    path = tmp_path / "model.suffice"
+    """kill -9 at random moments of `save`, `suffice update` and `suffice predict`: the file is the old or the new one.
+
+    What else may stay behind is the unfinished file, `.NAME.*.tmp` beside it.
+    """
+    path = tmp_path / ("answers.parquet" if kind == "predict" else "model.suffice")
     done = subprocess.run(
         [sys.executable, "-c", WRITER, path, kind, str(KILLS)], capture_output=True, text=True, timeout=600, check=False
     )

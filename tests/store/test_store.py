@@ -321,10 +321,10 @@ def test_a_pickle_is_never_run(tmp_path, monkeypatch):
     assert not Path("trap-was-run").exists()
 
 
-def test_labels_that_are_no_text_and_links_to_files(tmp_path):
-    half = "half \ud83d"  # a lone surrogate, which UTF-8 cannot hold
-    model = NaiveBayes().fit(np.array([[half], ["whole"]], dtype=object), np.array([half, "b"], dtype=object))
+def test_any_characters_and_links_to_files(tmp_path):
+    owl = "🦉\0\r"
+    model = NaiveBayes().fit(np.array([[owl], ["whole"]], dtype=object), np.array([owl, "b"], dtype=object))
     (tmp_path / "link").symlink_to(tmp_path / "target")
     model.save(tmp_path / "link")
     assert (tmp_path / "link").is_symlink()
-    assert load(tmp_path / "target").predict(np.array([[half]], dtype=object)).tolist() == [half]
+    assert load(tmp_path / "target").predict(np.array([[owl]], dtype=object)).tolist() == [owl]

@@ -8,7 +8,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from suffice import GaussianDiscriminant, NaiveBayes, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, load
 from suffice.errors import ModelFileError
 
 
@@ -57,6 +57,33 @@ def test_a_file_packed_again_loads(request, name):
     file = request.getfixturevalue(name)
     file.pack(text=json.dumps(file.document, indent=4, sort_keys=True))
     assert load(file.path).classes_ is not None
+
+
+# --- the automatic classifier, which keeps rows ---
+
+
+@pytest.fixture
+def automatic(tmp_path, packed):
+    X = np.array([[i / 7.0, i * i % 11 / 3.0, "xyz"[i % 3]] for i in range(30)], dtype=object)
+    return packed(GenerativeClassifier().fit(X, np.arange(30) % 2), tmp_path / "automatic.suffice")
+
+
+def test_kept_rows_of_other_columns(automatic):
+    automatic.document["sample"]["blocks"] = 1
+    refuses(automatic, "the sample of rows has other columns")
+
+
+@pytest.mark.parametrize("numbers", [1, 0, 3, -1, 10**9])
+def test_members_of_other_columns(automatic, numbers):
+    members = automatic.document["blocks"][-1]["family"]
+    assert members["members"] == 2
+    members["members"] = numbers
+    refuses(automatic)
+
+
+def test_members_of_columns_that_are_not_there(automatic):
+    automatic.document["blocks"][-1]["positions"] = [0, 1, 5]
+    refuses(automatic, "the members do not cover the columns")
 
 
 # --- the document ---
@@ -125,6 +152,18 @@ def test_a_document_that_does_not_fit(gaussian, change, message):
     refuses(gaussian, message, digests="sha256" not in change)
 
 
+@pytest.mark.parametrize("half", [0xD83D, 0xDE00])
+def test_text_that_is_not_unicode_is_refused(gaussian, half):
+    gaussian.document["classes"][0] = "half " + chr(half)
+    refuses(gaussian, "model.json is not JSON")
+
+
+def test_pairs_of_surrogates_are_characters(gaussian):
+    gaussian.document["classes"][2] = "🦉\\ud83d"  # the second is six characters of text
+    gaussian.pack()
+    assert load(gaussian.path).classes_[2] == "🦉\\ud83d"
+
+
 @pytest.mark.parametrize(
     "key",
     [
@@ -187,12 +226,14 @@ def test_no_memory_is_spent_on_a_bomb(gaussian):
         tracemalloc.stop()
 
 
-def test_a_part_cannot_claim_more_than_its_file(gaussian):
+@pytest.mark.parametrize("sizes", [(20, 24), (20,), (24,)], ids=["both", "stored", "unpacked"])
+def test_a_part_cannot_claim_more_than_its_file(gaussian, sizes):
     """The directory says a gigabyte follows where there are a few bytes; none of it may be set aside."""
     gaussian.pack()
     data = bytearray(gaussian.path.read_bytes())
     entry = data.rindex(b"PK\x01\x02", 0, data.rindex(b"weight.npy"))
-    data[entry + 20 : entry + 28] = (1 << 30).to_bytes(4, "little") * 2
+    for size in sizes:
+        data[entry + size : entry + size + 4] = (1 << 30).to_bytes(4, "little")
     gaussian.path.write_bytes(bytes(data))
     tracemalloc.start()
     try:

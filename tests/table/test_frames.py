@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 from numpy.testing import assert_array_equal
 
+from suffice import NaiveBayes
 from suffice.errors import DataError, SchemaError
 from suffice.table import label_values, read_table
 
@@ -274,6 +275,69 @@ def test_objects_of_mixed_types_are_refused_by_name():
     for X in (pandas(["1", 1], object), polars(["1", 1], pl.Object)):
         with pytest.raises(SchemaError, match=r"Column 'a' mixes values of the types int, str"):
             read_table(X)
+
+
+def test_truth_values_have_both_levels_whatever_holds_them():
+    """As objects, in lists or in typed columns; levels that do not occur count in smoothed shares."""
+    tables = [
+        pandas([False, None, False], object),
+        pandas([False, None, False], "boolean"),
+        polars([False, None, False]),
+        polars([False, None, False], pl.Object),
+        arrow([False, None, False]),
+        [[False], [None], [False]],
+        np.array([[False], [None], [False]], dtype=object),
+    ]
+    for X in tables:
+        levels, codes = read_table(X).categories(0)
+        assert (tuple(levels), codes.tolist()) == ((False, True), [0, -1, 0])
+    assert tuple(read_table(np.zeros((2, 1), dtype=bool)).categories(0)[0]) == (False, True)
+
+
+def test_integers_of_128_bits():
+    X = pl.DataFrame({"a": pl.Series([2**100, None, -1], dtype=pl.Int128)})
+    assert_array_equal(read_table(X).numeric([0])[:, 0], [2.0**100, np.nan, -1.0])
+    assert cells(X) == [2**100, None, -1]
+    assert label_values(pl.Series([2**100, 1], dtype=pl.Int128)).tolist() == [2**100, 1]
+
+
+def test_a_signalling_nan_is_a_missing_cell():
+    """pandas itself cannot ask whether one is missing."""
+    X = pandas([Decimal("sNaN"), Decimal("1.5"), None], object)
+    assert_array_equal(read_table(X).numeric([0])[:, 0], [np.nan, 1.5, np.nan])
+    assert kinds(pandas([Decimal("sNaN"), None], object)) == ["empty"]
+
+
+def test_columns_of_polars_objects_are_filled():
+    X = pl.DataFrame({"a": pl.Series([Decimal("1.5"), pd.NA, Decimal(3), Decimal(4)], dtype=pl.Object)})
+    filled = NaiveBayes().fit(X, list("aaab")).impute(X)["a"]
+    assert filled.to_list() == [Decimal("1.5"), pytest.approx(filled[1]), Decimal(3), Decimal(4)]
+    assert 1.5 < filled[1] < 4.0
+
+
+def test_columns_without_a_name():
+    for names in ([np.nan, None], [None, None], [np.nan, np.nan], [pd.NA, 1, None]):
+        X = pd.DataFrame(np.zeros((2, len(names))), columns=pd.Index(names, dtype=object))
+        with pytest.raises(SchemaError, match=r"several columns (without a name|named)"):
+            read_table(X)
+    assert read_table(pd.DataFrame([[2.0, 3.0]], columns=[None, 1])).numeric([0, 1]).tolist() == [[2.0, 3.0]]
+
+
+HALF = "half \ud83d"  # of a surrogate pair, which no encoding of Unicode holds
+
+
+@pytest.mark.parametrize("dtype", [object, pd.StringDtype("python")])
+def test_text_that_is_not_unicode_is_refused_by_name(dtype):
+    column = pd.Series(["", None, HALF, "é"], dtype=dtype)
+    with pytest.raises(SchemaError, match=r"Column 'a' has the text 'half \\ud83d'.*Next: read the table with"):
+        read_table(pd.DataFrame({"a": column})).categories(0)
+    with pytest.raises(SchemaError, match=r"Column 'y' has the text 'half \\ud83d'"):
+        NaiveBayes().fit([[1.0], [2.0], [3.0], [4.0]], column.fillna(""))
+
+
+def test_names_that_are_not_unicode_are_refused():
+    with pytest.raises(SchemaError, match=r"A column has the name 'half \\ud83d', which is not valid Unicode"):
+        read_table(pd.DataFrame([[1.0]], columns=pd.Index([HALF], dtype=object)))
 
 
 @pytest.mark.parametrize("X", [pandas([1.0, np.inf]), polars([1.0, np.inf]), arrow([1.0, -np.inf])])

@@ -32,9 +32,11 @@ def read_for(schema: Any, path: Path, target: str | None = None, text_target: bo
 
 def model_columns(table: Any, names: Sequence[str], path: Path) -> Any:
     """Return the columns that the model uses, in its order."""
-    missing = [name for name in names if name not in table.column_names]
+    present = table.column_names  # pyarrow makes the list anew each time
+    known = set(present)
+    missing = [name for name in names if name not in known]
     if missing:
-        raise ColumnProblem.absent(missing, table.column_names, path, "which the model needs")
+        raise ColumnProblem.absent(missing, present, path, "which the model needs")
     return table.select(names)
 
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from .. import __version__
-from ..errors import SettingError, SufficeError, quoted
+from ..errors import SettingError, SufficeError, brief, quoted
 from .compare import compare
 from .completion import completion
 from .demo import demo
@@ -157,7 +157,7 @@ def _explain(error: Exception) -> str:
 
 
 def _report(message: str, status: int) -> int:
-    print(f"suffice: {message}", file=sys.stderr)
+    print(f"suffice: {brief(message)}", file=sys.stderr)
     return status
 
 

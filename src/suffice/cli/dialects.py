@@ -49,6 +49,8 @@ def find_encoding(path: Path) -> str:
     with pa.input_stream(str(path)) as file:
         mark = file.read(2)
     if mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if not _decodes(path, "utf-16", nul=True):
+            raise FileProblem.encoding(path, "it begins with the mark of UTF-16, and is not that either")
         _remark(f"{path.name} is UTF-16 text, and was read as that.")
         return "utf-16"
     if _decodes(path, "utf8") or not _decodes(path, "cp1252"):
@@ -59,19 +61,23 @@ def find_encoding(path: Path) -> str:
     return "cp1252"
 
 
-def _decodes(path: Path, encoding: str) -> bool:
-    """Say whether every byte of a file is text in this encoding; binary files hold NUL bytes, which text does not."""
+def _decodes(path: Path, encoding: str, nul: bool = False) -> bool:
+    """Say whether every byte of a file is text in this encoding; binary files hold NUL bytes, which text does not.
+
+    `nul` says that bytes of 0 are part of the encoding.
+    """
     import pyarrow as pa
 
     decoder = codecs.getincrementaldecoder(encoding)()
     with pa.input_stream(str(path)) as file:
-        while block := file.read(READ_CHUNK):
-            try:
+        try:
+            while block := file.read(READ_CHUNK):
                 decoder.decode(block)
-            except UnicodeDecodeError:
-                return False
-            if b"\0" in block:
-                return False
+                if b"\0" in block and not nul:
+                    return False
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
     return True
 
 

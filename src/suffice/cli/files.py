@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from .._files import COMPRESSED, MISSING_TOKENS, format_of, whole_file
+from ..schema import repeated_names
 from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
 
@@ -53,7 +54,7 @@ def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = ()
     except pa.ArrowException as error:
         raise FileProblem.unreadable(path, form, error) from error
     names = table.column_names
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = repeated_names(names)
     if repeated:
         raise FileProblem.repeated(path, repeated)
     if table.num_rows == 0:

@@ -86,9 +86,11 @@ def _holes(column: Any) -> int:
 
 def _replace(table: Any, filled: Any) -> Any:
     """Return the table with the filled columns in the places of the old ones."""
-    for name in filled.column_names:
-        table = table.set_column(table.column_names.index(name), name, filled[name])
-    return table
+    import pyarrow as pa
+
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    columns |= dict(zip(filled.column_names, filled.columns, strict=True))
+    return pa.table(columns)
 
 
 def _stack(table: Any, filled: list[Any], common: Common) -> Any:

@@ -71,4 +71,5 @@ def usable_columns(name: str, training: Training) -> tuple[list[str], list[str]]
     used = training.numeric
     if not used:
         raise ColumnProblem.no_numbers(name, names)
-    return used, [column for column in names if column not in used]
+    known = set(used)
+    return used, [column for column in names if column not in known]

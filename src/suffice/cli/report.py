@@ -77,7 +77,8 @@ def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: C
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, data, "for --target")
     if target is None:
-        beside = [name for name in table.column_names if name not in names]
+        used = set(names)
+        beside = [name for name in table.column_names if name not in used]
         found = [name for name in beside if _holds_classes(table[name], classes)]
         if len(found) != 1:
             return X, None

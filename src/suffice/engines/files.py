@@ -172,16 +172,17 @@ def _common_schema(footers: Sequence[_Footer]) -> Any:
     """Return the schema of all files; SourceError names a file that lacks a column or has it in another kind."""
     filled = [footer for footer in footers if any(footer.groups)] or list(footers[:1])
     first = filled[0]
+    wanted = dict.fromkeys(first.schema.names)
     for footer in filled:
-        own = footer.schema.names
-        missing = [name for name in first.schema.names if name not in own]
+        own = dict.fromkeys(footer.schema.names)
+        missing = [name for name in wanted if name not in own]
         if missing:
-            raise SourceError.columns_missing(repr(footer.path), missing, own, "as the other files have")
-        extra = [name for name in own if name not in first.schema.names]
+            raise SourceError.columns_missing(repr(footer.path), missing, list(own), "as the other files have")
+        extra = [name for name in own if name not in wanted]
         if extra:
             raise SourceError.columns_missing(repr(first.path), extra, first.schema.names, f"as {footer.path!r} has")
     fields = []
-    for name in dict.fromkeys(first.schema.names):
+    for name in wanted:
         kind = pa.null()
         for footer in filled:
             if footer.schema.names.count(name) == 1:

@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from ..errors import DataError, SchemaError, SourceError, quoted
+from ..schema import repeated_names
 from .files import open_csv, open_files
 from .parts import FilePart, HeldPart, Part, regular
 
@@ -60,7 +61,8 @@ class Source:
 
     def check_columns(self, names: Sequence[str], role: str) -> None:
         """Raise SourceError for columns that are not there."""
-        missing = [name for name in names if name not in self.schema.names]
+        present = set(self.schema.names)
+        missing = [name for name in names if name not in present]
         if missing:
             raise SourceError.columns_missing(self.name, missing, self.schema.names, role)
 
@@ -73,7 +75,7 @@ def open_source(source: Any, text: Sequence[str] = ()) -> Source:
     SourceError, naming the file, where it cannot be read or where files of one table differ in a column.
     """
     found = _open(source, text)
-    repeated = sorted({name for name in found.schema.names if found.schema.names.count(name) > 1})
+    repeated = repeated_names(found.schema.names)
     if repeated:
         raise SchemaError(f"{found.name} has several columns named {quoted(repeated)}. Next: rename all but one.")
     return found

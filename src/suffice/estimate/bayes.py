@@ -223,7 +223,8 @@ class BayesEstimate(GaussianEstimate):
             facts = self._facts(first)
             del self.notes[said:]  # they are made again from the statistics that this prior completes
             base = np.zeros((len(self.columns), len(self.columns)))
-            base[np.ix_(facts.keep, facts.keep)] = self._prior_covariance(facts)
+            if len(facts.keep):
+                base[np.ix_(facts.keep, facts.keep)] = self._prior_covariance(facts)
             completed = complete_under(stats, first, base, float(strength), self.notes.append)
         why = "their expected squares count as observed ones; without missing cells the predictive is exact"
         self.notes.append(Note("completed missing cells by EM", why))

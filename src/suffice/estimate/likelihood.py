@@ -18,6 +18,7 @@ from .priors import Dirichlet, check_smoothing, smoothing_of
 from .shrinkage import (
     FLOOR,
     ROUNDING,
+    SMALLEST,
     USABLE,
     Shrinkage,
     correlations,
@@ -218,9 +219,12 @@ class GaussianEstimate:
         rounding = (ROUNDING * np.abs(stats.mean).max(axis=0, initial=0.0)) ** 2
         used = total > rounding
         largest = np.abs(stats.mean).max(axis=0, initial=0.0)
-        vanishing = (total < 1e-290) & (largest > 0) & (largest < 1e-140)
+        seen = (largest > 0) | (total > 0)
+        vanishing = seen & (total < SMALLEST) & (largest < 1e-140)
         if vanishing.any():
             raise DataError.vanishing(_pick(self.columns, vanishing))
+        if self.shrinkage.rule == "ledoit-wolf" and (used & (total < SMALLEST**0.5)).any():
+            raise DataError.vanishing_fourth(_pick(self.columns, used & (total < SMALLEST**0.5)))
         if not used.all():
             names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))
@@ -348,7 +352,7 @@ class GaussianEstimate:
             scale = np.full(self.stats.gaussian.mean.shape[1], np.inf)
             squares_by_class = self.stats.gaussian.scatter.diagonal(len(self._row_weight))
             own = squares_by_class[list(alike)].sum(axis=0) if len(alike) == 1 else squares_by_class.sum(axis=0)
-            scale[keep] = np.where(own[keep] > 0, np.sqrt(own[keep] / weight), np.inf)
+            scale[keep] = np.where(own[keep] > weight * SMALLEST**0.5, np.sqrt(own[keep] / weight), np.inf)
             amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
         self.notes.append(Note("shrunk the correlations", f"as {self.shrinkage.rule} estimates", label, (), amount))
         return amount

@@ -287,7 +287,7 @@ def _collapsed(state: _State, job: Job) -> Flags:
     covariance = state.mixture.components.covariance
     if not job.separate or isinstance(covariance, LowRank) or isinstance(job.reference.covariance, LowRank):
         return bad
-    if state.mixture.components.used != job.reference.used:
+    if state.mixture.components.used != job.reference.used or not job.reference.used:
         return bad
     own, classes = covariance.dense(), job.reference.covariance.dense()
     for i, c in enumerate(state.owner.tolist()):

@@ -14,6 +14,7 @@ from ..errors import SettingError
 
 USABLE = 1e-6  # least eigenvalue of a correlation matrix: rounding then moves a log density by about 1e-10
 FLOOR = 1e-9  # least variance within a class, relative to the column's variance within all classes
+SMALLEST = 1e-290  # of a variance: FLOOR times it is still a number of full precision
 ROUNDING = 64.0 * np.finfo(np.float64).eps  # a standard deviation this small beside the mean is rounding
 
 

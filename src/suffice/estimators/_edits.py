@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._arrays import np
 from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, quoted
 from ..estimate import Block, class_log_prior
-from ..schema import Kind, Level, Schema, sort_levels
+from ..schema import Kind, Level, Schema, check_text, sort_levels
 from ..stats import ByClass
 from ..table import Table, read_table
 from ._labels import check_filled, check_label_kinds, read_labels
@@ -146,7 +146,8 @@ class Edits:
         Their rows are then those of one class: the model equals a fit with the labels replaced (a mixture instead keeps
         the components of both). A label may be that of a class that is there already. Classes stay in sorted order.
 
-        DataError, and nothing has changed, for an unknown class, a missing label, or text beside numbers.
+        DataError, and nothing has changed, for an unknown class, a missing label, or text beside numbers; SchemaError
+        for text that is not Unicode.
 
         Examples
         --------
@@ -160,7 +161,9 @@ class Edits:
             raise SettingError(f"names={names!r} is no dict. Next: give {{old label: new label}}.")
         given = {self._known_class(old): _plain_label(new) for old, new in names.items()}
         renamed: dict[Level, Level | None] = {own: given.get(own, own) for own in self.statistics_.classes}
-        check_label_kinds((), [label for label in renamed.values() if label is not None])
+        labels = [label for label in renamed.values() if label is not None]
+        check_label_kinds((), labels)
+        check_text(labels, "y")
         self._relearn(self.statistics_.regroup(renamed))
         return self
 
@@ -228,8 +231,9 @@ def _check_same_columns(mine: Schema, theirs: Schema) -> None:
             if Kind.EMPTY not in (a.kind, b.kind) and a.kind.is_number != b.kind.is_number:
                 raise MergeError(str(SchemaError.kind_differs(a.name, a.kind.value, b.kind.value)))
         return
-    missing = [name for name in mine.names if name not in set(theirs.names)]
-    extra = [name for name in theirs.names if name not in set(mine.names)]
+    own, other = set(mine.names), set(theirs.names)
+    missing = [name for name in mine.names if name not in other]
+    extra = [name for name in theirs.names if name not in own]
     if missing or extra:
         raise MergeError(str(SchemaError.columns_differ(missing, extra, "the first model")))
     raise MergeError(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from sklearn.utils import column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
@@ -50,9 +49,19 @@ def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple
             f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}){WITHOUT_LABEL[missing]}."
         )
     if values.dtype.kind == "f":
-        check_classification_targets(values[codes >= 0])
+        _check_whole(values[codes >= 0])
     check_label_kinds((), levels)
     return levels, codes
+
+
+def _check_whole(values: Any) -> None:
+    """Raise DataError, in the words of scikit-learn, if labels given as floats are measurements."""
+    odd = values[values != np.floor(values)]
+    if len(odd):
+        raise DataError(
+            f"Unknown label type: continuous. y holds {odd[0]}, and labels given as floats are whole numbers. Next: "
+            "cut y into classes, or give them as text."
+        )
 
 
 def check_label_kinds(known: Sequence[Level], labels: Sequence[Level]) -> None:

@@ -10,7 +10,8 @@ from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
-from ..stats import CompletedStats, GaussianStats, PatternStats
+from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
+from ..stats.counts import CodedColumns
 from ..store import read_model
 from ._persistence import unplain
 from ._queries import GenerativeEstimator
@@ -55,6 +56,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
             Block(unplain(block["family"]), tuple(int(p) for p in block["positions"])) for block in document["blocks"]
         )
         _check_blocks(blocks, statistics.blocks, len(schema))
+        _check_sample(blocks, statistics)
         estimator = kind(**settings)
         estimator._validate_settings()
         estimator._object_labels = bool(document["object_labels"])
@@ -81,6 +83,24 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], column
             known &= _form(stats) is _form(block.family.zero(1, 1))
         if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")
+        if isinstance(block.family, MemberFamily):
+            _check_members(block.family.numbers, block.positions, stats, columns)
+
+
+def _check_members(count: int, positions: tuple[int, ...], stats: MemberRows | MemberStats, columns: int) -> None:
+    if sorted(positions) != list(range(columns)):
+        raise ValueError("the members do not cover the columns")
+    numbers = len(stats.columns.scores) if isinstance(stats, MemberStats) else stats.rows.numbers.shape[1]
+    if count != numbers:
+        raise ValueError("the members have other numbers")
+
+
+def _check_sample(blocks: tuple[Block, ...], statistics: ByClass) -> None:
+    if statistics.sample is not None:
+        wanted = [len(block.positions) for block in blocks if not isinstance(block.family, MemberFamily)]
+        rows = statistics.sample.rows
+        if [len(part.codes) if isinstance(part, CodedColumns) else part.shape[1] for part in rows] != wanted:
+            raise ValueError("the sample of rows has other columns")
 
 
 def _form(stats: Any) -> Any:

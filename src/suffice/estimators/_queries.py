@@ -213,8 +213,9 @@ class GenerativeEstimator(
             return np.array(labels, dtype=object)
         found = np.array(labels)
         if found.dtype.kind in "fO" and all(type(label) is int for label in labels):
-            # NumPy makes floats of integers that no signed type holds
-            return np.array(labels, dtype=np.uint64 if min(labels) >= 0 else object)  # type: ignore[operator]
+            # NumPy makes floats, or objects, of integers that no signed type holds
+            fits = min(labels) >= 0 and max(labels) < 2**64  # type: ignore[operator]
+            return np.array(labels, dtype=np.uint64 if fits else object)
         return found
 
     @property

@@ -156,13 +156,6 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
 def _labels(classes: tuple[Level, ...]) -> tuple[Any, int]:
     """Return the class labels as a constant and the type of the output: text, whole numbers, truth values or floats."""
     if any(isinstance(label, str) for label in classes):
-        for label in classes:
-            try:
-                str(label).encode()
-            except UnicodeEncodeError:
-                raise ExportError(
-                    f"The class {label!r} is no valid Unicode, which ONNX needs. Next: rename it and fit again."
-                ) from None
         return np.array([str(label) for label in classes], dtype=object), TensorProto.STRING
     if all(isinstance(label, bool) for label in classes):
         return np.array(classes, dtype=bool), TensorProto.BOOL

@@ -43,7 +43,6 @@ def inputs_of(program: Program) -> list[Input]:
             name = f"column_{position}"
             while name in taken:
                 name += "_"
-        _encodable(name, "column")
         found.append(Input(name, (position,), missing_text(column) if is_text(column) else None))
     return found
 
@@ -63,19 +62,9 @@ def missing_text(column: Column) -> str:
 
 def level_texts(column: Column, levels: Sequence[Level]) -> list[str]:
     """Return levels as text; ExportError where two of them would be the same."""
-    texts = [_encodable(str(level), f"level of column {column.name!r}:") for level in levels]
+    texts = [str(level) for level in levels]
     _distinct(texts, levels, column)
     return texts
-
-
-def _encodable(text: str, what: str) -> str:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ExportError(
-            f"The {what} {text!r} is no valid Unicode, which ONNX needs. Next: rename it and fit again."
-        ) from None
-    return text
 
 
 def _distinct(forms: Sequence[Any], levels: Sequence[Level], column: Column) -> None:

@@ -144,6 +144,7 @@ class _Problem:
     pooled: Array  # (d, d)
     typical: Array  # (k,) weight of a row
     least: Array  # (d,) variance
+    log_unit: float  # of the volume that densities are per: rows are in units of the columns' standard deviations
     rule: str
     shared: bool
 
@@ -161,14 +162,15 @@ class _Problem:
         total = np.bincount(codes, weights=weight, minlength=len(count))
         typical = np.where(rows_of > 0, total / np.where(rows_of > 0, rows_of, 1), weight.mean())
         rows, mean = judges.rows[mine][:, used], stats.mean[known][:, used]
-        pooled = scatter.sum(axis=0)
         squares = np.diagonal(scatter, axis1=1, axis2=2)
+        units = np.sqrt(total_variance(mean, np.repeat(count[:, None], len(used), axis=1), squares))
+        rows, mean, scatter = rows / units, mean / units, scatter / units[:, None] / units  # products stay in range
+        pooled, squares = scatter.sum(axis=0), np.diagonal(scatter, axis1=1, axis2=2)
         overall = total_variance(mean, np.repeat(count[:, None], len(used), axis=1), squares)
         within = np.diagonal(pooled) / count.sum()
         least = FLOOR * np.where(within > FLOOR**2 * overall, within, overall)
-        return cls(
-            rows, codes, weight, judges.counts_for[mine], count, mean, scatter, pooled, typical, least, rule, shared
-        )
+        log_unit, judged = float(np.log(units).sum()), judges.counts_for[mine]
+        return cls(rows, codes, weight, judged, count, mean, scatter, pooled, typical, least, log_unit, rule, shared)
 
     def loss(self, share: float, amount: float) -> float:
         """Return the class-balanced leave-one-out log loss, in nats per row."""
@@ -209,6 +211,7 @@ class _Problem:
         if not self.shared:
             self._balance(k, mine, scatter, drawn, y, (own, h / less, change), (squares, change))
         divisor = self._divisor(k, share)
+        log_det += 2.0 * self.log_unit
         return np.asarray(-0.5 * (log_det + change - len(inverse) * np.log(divisor) + divisor * squares))
 
     def _balance(

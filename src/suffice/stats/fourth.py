@@ -24,6 +24,7 @@ from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 
 CHUNK_CELLS = 1 << 18
+LARGEST = 1e150  # of a sum of squares, so that its own square stays in the range of floats
 MOST_CELLS = 1 << 23  # 64 MiB for each of three arrays: of more, moments of classes with one covariance are added up
 
 Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third moments (d, d)
@@ -70,6 +71,7 @@ class FourthMomentStats:
                 "Ledoit-Wolf shrinkage is computed from fourth moments, which need complete rows, and cells (NaN) are "
                 'missing. Next: use shrinkage="oas", which does not, or drop the incomplete rows.'
             )
+        _check_range(gaussian)
         if isinstance(gaussian.scatter, ThinScatter):
             return cls._of_rows(gaussian, shared)
         if pooled:
@@ -115,6 +117,7 @@ class FourthMomentStats:
         if self.is_pooled or other.is_pooled:
             a, b = a.pooled(), b.pooled()
         gaussian = a.joined(b)
+        _check_range(gaussian)
         if isinstance(gaussian.scatter, ThinScatter):  # the rows of both are there
             whole = self._of_rows(gaussian, self.shared)
             return whole if len(gaussian.scatter.owner) <= gaussian.mean.shape[1] else whole.dense()
@@ -387,6 +390,15 @@ def _pooled_fourth(rows: Array, codes: Codes, mean: Array, weight: Array | None)
     for found in parallel_map(work, chunks, cost=2.0 * rows.size * d):
         total += found
     return total
+
+
+def _check_range(gaussian: GaussianStats) -> None:
+    """Raise DataError where a sum of squares is so large that its square would overflow."""
+    if gaussian.scatter.diagonal(len(gaussian.weight)).max(initial=0.0) > LARGEST:
+        raise DataError(
+            "Ledoit-Wolf shrinkage is computed from fourth moments, which overflow for numbers as far apart as these, "
+            'about 1e75. Next: express the columns in larger units, or use shrinkage="oas", which needs only squares.'
+        )
 
 
 def _moments(z: Array, weight: Array | None) -> tuple[Array, Array]:

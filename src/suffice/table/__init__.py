@@ -13,7 +13,7 @@ import narwhals.stable.v2 as nw
 from .._arrays import Array, Codes, is_sparse, np
 from .._arrays_api import is_device_array
 from ..errors import DataError, SchemaError, quoted
-from ..schema import Level, Schema
+from ..schema import Level, Schema, repeated_names
 from .arrays import ArrayTable
 from .categories import factorize, recode
 from .devices import DeviceTable
@@ -75,8 +75,7 @@ def read_table(X: Any) -> Table:
     try:
         return FrameTable(_frame(X))
     except nw.exceptions.DuplicateError:
-        names = [str(name) for name in _native_names(X)]
-        repeated = sorted({name for name in names if names.count(name) > 1})
+        repeated = repeated_names([str(name) for name in _native_names(X)])
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..errors import DataError, SchemaError
+from ..errors import DataError, SchemaError, shown
 from ..schema import Column, Kind, Level, Schema
-from .categories import factorize, factorize_integers
+from .categories import both_truths, factorize, factorize_integers
 from .cells import as_float, check_finite, object_kind
 from .writing import Holes, fill_array
 
@@ -37,7 +37,8 @@ class ArrayTable:
         if self._values.dtype.kind in "iu" and self._coded is None:
             self._coded = factorize_integers(self._values)  # all columns at once, while their rows are in cache
         coded = self._coded[position] if self._coded else None
-        return coded or factorize(self._values[:, position], self.schema.names[position])
+        levels, codes = coded or factorize(self._values[:, position], self.schema.names[position])
+        return both_truths(levels, codes) if self.schema.columns[position].kind is Kind.BOOLEAN else (levels, codes)
 
     def fill(self, holes: Holes) -> Any:
         return fill_array(self._values, holes)
@@ -71,7 +72,8 @@ def _refuse_ragged(X: Any) -> None:
 
 def _check_array(values: Any) -> Any:
     if values.ndim == 0:
-        raise DataError(f"Expected 2D array, got scalar array instead: {values!r}. Next: pass rows and columns.")
+        what = f"{type(values.item()).__name__} {shown(values.item())}"
+        raise DataError(f"Expected 2D array, got scalar array instead: {what}. Next: pass rows and columns.")
     if values.ndim != 2:
         raise DataError(
             f"Expected 2D array, got {values.ndim}D array instead. Reshape your data either using "

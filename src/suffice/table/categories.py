@@ -7,7 +7,7 @@ from typing import Any
 
 from .._arrays import Codes, np, parallel_map, row_chunks
 from ..errors import DataError, SchemaError
-from ..schema import Level, Name, sort_levels
+from ..schema import Level, Name, check_text, sort_levels
 from .cells import holds_value, plain_value
 
 BLOCK_CELLS = 1 << 18  # cells of a table coded at a time: few enough for a cache, enough to keep threads apart
@@ -28,7 +28,9 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
         raise DataError.infinite([column])
     codes = np.full(len(values), -1, dtype=np.int32)
     codes[present] = inverse
-    return tuple(plain_value(level) for level in found.tolist()), codes
+    levels = tuple(plain_value(level) for level in found.tolist())
+    check_text(levels, column)
+    return levels, codes
 
 
 def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None]:
@@ -117,9 +119,15 @@ def factorize_objects(values: Any, column: Name) -> tuple[tuple[Level, ...], Cod
     strange: list[Any] = [value for value in present if type(value) not in (str, int, float, bool)]
     if strange:
         raise SchemaError.unsupported(column, type(strange[0]).__name__)
+    check_text(list(present), column)
     levels = sort_levels(list(present))
     index = {level: i for i, level in enumerate(levels)}
     return levels, np.array([-1 if value is None else index[value] for value in plain], dtype=np.int32)
+
+
+def both_truths(levels: Sequence[Level], codes: Codes) -> tuple[tuple[Level, ...], Codes]:
+    """Return the codes of a column of truth values, which has both levels even where one does not occur."""
+    return (False, True), recode(levels, codes, (False, True))
 
 
 def recode(levels: Sequence[Level], codes: Codes, known: Sequence[Level]) -> Codes:

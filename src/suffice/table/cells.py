@@ -48,6 +48,8 @@ def holds_value(value: Any) -> bool:
         return not _is_missing(value)
     except (TypeError, ValueError):  # pandas.NA has no truth value; a nested array has several
         return type(value).__name__ != "NAType"
+    except ArithmeticError:  # a signalling NaN of Decimal
+        return False
 
 
 def as_float(values: Any, names: Sequence[Name]) -> Array:

@@ -9,8 +9,8 @@ import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, np
 from ..errors import SchemaError
-from ..schema import Column, Kind, Level, Name, Schema, sort_levels
-from .categories import factorize, factorize_objects, recode
+from ..schema import Column, Kind, Level, Name, Schema, check_text, sort_levels
+from .categories import both_truths, factorize, factorize_objects, recode
 from .cells import as_float, check_finite, holds_value, object_kind, plain_value
 from .writing import FRAMES, Holes, fill_frame
 
@@ -23,6 +23,8 @@ class FrameTable:
         self.rows = len(frame)
         self._names = names = frame.columns
         self._named = all(isinstance(name, str) for name in names)
+        if not self._named and sum(not holds_value(name) for name in names) > 1:
+            raise SchemaError("The table has several columns without a name. Next: rename.")
         columns = tuple(
             Column(name if self._named else j, _series_kind(frame.get_column(name), name))
             for j, name in enumerate(names)
@@ -49,8 +51,13 @@ class FrameTable:
         if kind is Kind.EMPTY:
             return (), np.full(self.rows, -1, dtype=np.int32)
         if series.dtype == nw.Object:
-            return factorize(series.to_numpy(), name)
-        return _factorize_series(series, kind)
+            levels, codes = factorize(series.to_numpy(), name)
+            return both_truths(levels, codes) if kind is Kind.BOOLEAN else (levels, codes)
+        try:
+            return _factorize_series(series, kind)
+        except UnicodeEncodeError:  # the strings of Arrow, which pandas may turn to, hold nothing but Unicode
+            check_text([value for value in series.to_list() if holds_value(value)], name)
+            raise
 
     def fill(self, holes: Holes) -> Any:
         return fill_frame(self._frame, holes)
@@ -88,6 +95,8 @@ def _is_empty(series: nw.Series[Any]) -> bool:
     """Return whether no cell has a value, whatever the type; most columns show one in their first cell."""
     if len(series) and holds_value(series[0]):
         return False
+    if series.dtype == nw.Object:  # among objects may be signalling NaN, which pandas cannot look at
+        return not any(holds_value(value) for value in series.to_numpy())
     return bool((series.is_null() | series.is_nan()).all() if series.dtype.is_float() else series.is_null().all())
 
 
@@ -111,7 +120,14 @@ def _series_float(series: nw.Series[Any], name: Name) -> Array:
 def _present_numbers(series: nw.Series[Any]) -> tuple[Any, Any]:
     """Return which cells of an integer column have a value, and those values exactly."""
     present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
-    return present, (series if present.all() else series.drop_nulls()).to_numpy()
+    return present, _integers(series if present.all() else series.drop_nulls())
+
+
+def _integers(series: nw.Series[Any]) -> Any:
+    """Return integers without nulls exactly; NumPy has no type for those of 128 bits."""
+    if series.dtype in (nw.Int128, nw.UInt128):
+        return np.array(series.to_list(), dtype=object)
+    return series.to_numpy()
 
 
 def _factorize_numbers(series: nw.Series[Any], name: Name) -> tuple[tuple[Level, ...], Codes]:
@@ -154,6 +170,7 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
         series = series.cast(nw.String)
     found = [value for value in series.unique().to_list() if holds_value(value)]
     levels = sort_levels([*declared, *(found if kind is not Kind.BOOLEAN else [])])
+    check_text(levels, series.name)
     index: dict[Any, int] = {level: i for i, level in enumerate(levels)}
     if not found:
         return levels, codes
@@ -190,7 +207,7 @@ def label_values(y: Any) -> Any:
     if series.dtype.is_temporal():
         raise SchemaError.temporal("y", series.dtype)
     if series.dtype.is_integer() and not series.is_null().any():
-        return series.to_numpy()
+        return _integers(series)
     if series.dtype.is_float():
         return series.to_numpy()
     values = np.empty(len(series), dtype=object)  # through a list: a chunked dictionary array would lose its nulls

@@ -86,6 +86,11 @@ def _fill_series(series: nw.Series[Any], rows: Codes, cells: Any) -> nw.Series[A
             known = series.cat.get_categories().to_list()
             dtype = nw.Enum([*known, *(c for c in dict.fromkeys(map(str, cells.tolist())) if c not in set(known))])
         return filled.cast(dtype)
+    if dtype == nw.Object:  # of polars: whatever Python holds, which nothing is cast to
+        whole = series.to_list()
+        for row, cell in zip(rows.tolist(), cells.tolist(), strict=True):
+            whole[row] = cell
+        return nw.new_series(series.name, whole, dtype, backend=backend)
     base = _fit_numbers(series, cells)
     values = nw.new_series("", cells.tolist(), backend=backend).cast(base.dtype)
     if backend.is_pyarrow():  # where one type of ours is several of theirs, such as large strings

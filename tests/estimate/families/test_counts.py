@@ -164,6 +164,13 @@ def test_fractions_are_amounts_for_a_multinomial():
     assert NaiveBayes("multinomial").fit([[0.5, 0.0], [0.0, 1.5]], [0, 1]).predict([[0.1, 0.0]]).tolist() == [0]
 
 
+@pytest.mark.parametrize("smoothing", [0.0, 1.0])
+def test_the_least_amount_a_float_holds(smoothing):
+    """It says nothing beside the smoothing, and makes no share overflow."""
+    model = NaiveBayes("multinomial", smoothing=smoothing).fit(np.array([[5e-324, 0.0], [0.0, 0.0]]), ["a", "b"])
+    assert_allclose(model.predict_proba([[5e-324, 0.0], [0.0, 0.0]]), 0.5, rtol=1e-12)
+
+
 def test_a_missing_count_is_refused_for_a_multinomial():
     with pytest.raises(DataError, match=r"Column 1 misses a count.*'poisson'"):
         NaiveBayes("multinomial").fit([[1.0, np.nan], [0.0, 1.0]], [0, 1])

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
-from ...densities import Covariance, Diagonal, Full, Gaussian
+from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
 from ...stats import (
     CompletedStats,
     DiagonalScatter,
@@ -109,9 +109,9 @@ class GaussianFamily:
         """Return whether cells are missing that only a joint density can fill."""
         return self.fills and bool(np.isnan(rows).any())
 
-    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian) -> PatternStats:
+    def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian | MultivariateT) -> PatternStats:
         """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
-        return PatternStats(fill(rows, codes, k, weight, density, self.form), {})
+        return PatternStats(fill(rows, codes, k, weight, _plugged_in(density), self.form), {})
 
     def add_squares(self, stats: PatternStats, squares: Array) -> PatternStats:
         """Return the statistics with the squares (g, d) that a prior adds to the scatter."""
@@ -127,8 +127,18 @@ class GaussianFamily:
         return weak_prior(stats, self.shared) * (secured.any() if self.shared else secured[:, None])
 
     @staticmethod
-    def log_prior(density: Gaussian, squares: Array) -> float:
+    def log_prior(density: Gaussian | MultivariateT, squares: Array) -> float:
         """Return −½ Σ tr(diag(squares) Σ⁻¹), the log density of that prior up to a constant, in nats."""
-        precision = np.linalg.inv(density.covariance.dense())
+        precision = np.linalg.inv(_plugged_in(density).covariance.dense())
         diagonal = np.diagonal(precision, axis1=1, axis2=2)
         return float(-0.5 * (squares[:, list(density.used)] * diagonal).sum())
+
+
+def _plugged_in(density: Gaussian | MultivariateT) -> Gaussian:
+    """Return the Gaussian that fills missing cells: of a posterior predictive, the one at its location and scale.
+
+    Conditional means are those of the t itself, which depend on neither its degrees of freedom nor its inflation.
+    """
+    if isinstance(density, MultivariateT):
+        return Gaussian(density.location, density.scale, density.used)
+    return density

@@ -63,7 +63,8 @@ class MultinomialFamily:
         mean = float(added.sum()) / shares  # the strength, where all columns have the same
         informed = total + mean > 0
         p = np.where(informed, stats.total + added, share) / np.where(informed, total + mean * shares, shares)
-        limit = np.where(p > 0, p, share / np.where(total > 0, total, shares))
+        least = np.finfo(np.float64).tiny  # of a total, so that the share of it stays finite
+        limit = np.where(p > 0, p, share / np.where(total > 0, np.maximum(total, least), shares))
         seen = stats.weight.max(axis=1)
         return Multinomial(p, limit, added, size=stats.total.sum(axis=1) / np.where(seen > 0, seen, 1.0)), []
 
@@ -114,4 +115,5 @@ def _share(count: Array, total: Array, alpha: float, d: int) -> tuple[Array, Arr
     """Return (count + α) / (total + α d), and the same with each 0 replaced by the coefficient of α as α → 0."""
     informed = total + alpha > 0
     p = np.where(informed, count + alpha, 1.0) / np.where(informed, total + alpha * d, float(d))
-    return p, np.where(p > 0, p, 1.0 / np.where(total > 0, total, float(d)))
+    least = np.finfo(np.float64).tiny  # so that the share of a total stays finite
+    return p, np.where(p > 0, p, 1.0 / np.where(total > 0, np.maximum(total, least), float(d)))

@@ -95,7 +95,7 @@ class DependenceMember:
         total = np.maximum(one.sum(axis=0) - everywhere, 0.0)
         pairs = np.maximum(self.pairs[c] - lost[c], 0.0)
         single = np.maximum(one[c] - lost[c], 0.0)
-        whole = np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere + 0.5 * (sizes + 1)
+        whole = np.maximum(np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
         share = (total + 0.5) / np.repeat(whole, sizes)
         class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost[c], 0.0)
         alone = (single + t * share) / np.repeat(class_whole + t, sizes)

@@ -55,5 +55,5 @@ class LevelMember:
             levels = np.maximum(known.T[column] - own * seen[:, None], 0.0)
             whole = np.maximum(known.sum(axis=1) - own * seen[:, None], 0.0)
             share = np.maximum(known.sum(axis=0)[column] - less, 0.0) + 0.5
-            share = (share / (known.sum() - less + 0.5 * known.shape[1]))[:, None]
+            share = (share / (np.maximum(known.sum() - less, 0.0) + 0.5 * known.shape[1]))[:, None]
             yield [np.where(seen[:, None], np.log((levels + t * share) / (whole + t)), 0.0) for t in strengths]
