@@ -23,7 +23,8 @@ ADVICE = "pip install"
 class Tour(doctest.DocTestRunner):
     """Runs examples; one that ends with the advice to install an extra is counted and not held against us.
 
-    Neither is one that needs what such an example would have defined, nor one in which pandas itself asks for pyarrow.
+    Neither is one that needs what such an example would have defined, nor one in which pandas itself asks for pyarrow,
+    nor one with onnxruntime, which runs a file that the extra has written.
     """
 
     def __init__(self) -> None:
@@ -35,9 +36,9 @@ class Tour(doctest.DocTestRunner):
         error = exc_info[1]
         advised = ADVICE in str(error) and "suffice[" in str(error)
         follows = isinstance(error, NameError) and any(
-            re.match(rf"{error.name}\b.*=", earlier) for earlier in self.advised
+            re.match(rf"{error.name}\b.*=|import {error.name}$", earlier) for earlier in self.advised
         )
-        foreign = isinstance(error, ImportError) and "pyarrow is required" in str(error)
+        foreign = isinstance(error, ImportError) and re.search("pyarrow is required|'onnxruntime'", str(error))
         if advised or follows or foreign:
             self.advised.append(example.source.strip())
         else:

@@ -37,11 +37,14 @@ class Page:
 
         Examples
         --------
+        >>> import tempfile
+        >>> from pathlib import Path
         >>> from sklearn.datasets import load_iris
         >>> from suffice import GaussianDiscriminant
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
-        >>> GaussianDiscriminant().fit(X, y).to_html("iris.html")
-        >>> "Content-Security-Policy" in open("iris.html", encoding="utf-8").read()
+        >>> page = Path(tempfile.mkdtemp()) / "iris.html"
+        >>> GaussianDiscriminant().fit(X, y).to_html(page)
+        >>> "<h1>GaussianDiscriminant</h1>" in page.read_text(encoding="utf-8")
         True
         """
         check_is_fitted(self, "statistics_")

@@ -43,7 +43,7 @@ class NaiveBayes(GenerativeEstimator):
     smoothing : float of at least 0, Dirichlet, or a dict of these by column
         Added to the count of every level: p(level | k) = (count + α) / (n_k + α L). 1 is Laplace's rule, 0 maximum
         likelihood. A category never seen gets α / (n_k + α (L + 1)). Multinomial columns share the total T_k of their
-        counts: (count + α) / (T_k + α d). Poisson rates are (Σ x + α m) / (n_k + α): α rows at the overall mean m.
+        counts: (count + α) / (T_k + α d). Poisson rates are (Σ x + α m) / (n_k + α): α rows at m = (Σ x + ½) / n.
         `suffice.Dirichlet(t, base="pooled")` spreads a total t as the levels occur in all classes together. Columns
         that a dict leaves out have α = 1.
     prior : None or NormalInverseWishart

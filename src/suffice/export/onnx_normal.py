@@ -235,7 +235,7 @@ def _marginal_factors(g: Graph, term: Normal, spread: Factors, tiles: Tiles) -> 
             pivots, sides, factor = eliminate_panel(g, augmented, r, factors=True)
             y = substitute_back(g, pivots, sides, factor, r)  # (r, t, b)
             t, b = g.size(y, 1), g.size(y, 2)
-            # not a product of what is transposed: onnxruntime before 1.25 makes one operator of those that it cannot run
+            # no product of what is transposed: onnxruntime before 1.25 makes one operator of both and cannot run it
             fitted = g.op("Transpose", g.reshape(loadings @ g.reshape(y, r, -1), len(loadings), t, b), perm=[2, 1, 0])
             rest = (z - fitted) * g.unsqueeze(tiles.observed, 1)
             distance = g.squares(rest, 2) / floor + g.op("Transpose", g.squares(y, 0), perm=[1, 0])
