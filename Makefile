@@ -118,7 +118,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
-	rm -rf $(VENV) $(OLDEST) docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(OLDEST) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:

@@ -258,7 +258,15 @@ ODD_CELLS = [
 ]
 
 
-UNFIT = (TypeError, ValueError, AttributeError, OverflowError, pa.ArrowException, pl.exceptions.PolarsError)
+UNFIT = (
+    TypeError,
+    ValueError,
+    AttributeError,
+    OverflowError,
+    pa.ArrowException,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)
 SPARSE = [
     sparse.csr_matrix,
     sparse.csc_array,

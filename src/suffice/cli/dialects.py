@@ -8,6 +8,7 @@ from __future__ import annotations
 import codecs
 import csv
 import io
+import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
@@ -96,6 +97,7 @@ def find_separator(path: Path, encoding: str) -> str:
         raise FileProblem.unreadable(path, "CSV", "the first line is blank, and should hold the column names")
     if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()):
         return "\t"
+    csv.field_size_limit(sys.maxsize)
     parted = {mark: [len(cells) for cells in csv.reader([names, row], delimiter=mark)] for mark in ",;\t|"}
     even = [mark for mark, cells in parted.items() if cells[0] > 1 and len(set(cells)) == 1]
     if not row or not even:  # a table without rows, or a line that is wrong: the names alone decide

@@ -51,7 +51,7 @@ class FrameTable:
         if kind is Kind.EMPTY:
             return (), np.full(self.rows, -1, dtype=np.int32)
         if series.dtype == nw.Object:
-            levels, codes = factorize(series.to_numpy(), name)
+            levels, codes = factorize(_objects(series), name)
             return both_truths(levels, codes) if kind is Kind.BOOLEAN else (levels, codes)
         try:
             return _factorize_series(series, kind)
@@ -87,7 +87,7 @@ def _declared_kind(series: nw.Series[Any], name: Name) -> Kind:
     if dtype.is_temporal():
         raise SchemaError.temporal(name, dtype)
     if dtype == nw.Object:
-        return object_kind(series.to_numpy(), name)
+        return object_kind(_objects(series), name)
     raise SchemaError.unsupported(name, dtype)
 
 
@@ -96,13 +96,18 @@ def _is_empty(series: nw.Series[Any]) -> bool:
     if len(series) and holds_value(series[0]):
         return False
     if series.dtype == nw.Object:  # among objects may be signalling NaN, which pandas cannot look at
-        return not any(holds_value(value) for value in series.to_numpy())
+        return not any(holds_value(value) for value in series.to_list())
     return bool((series.is_null() | series.is_nan()).all() if series.dtype.is_float() else series.is_null().all())
+
+
+def _objects(series: nw.Series[Any]) -> Any:
+    """Return the cells of a column of objects; `to_numpy` would ask them all whether they are missing."""
+    return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
 def _series_float(series: nw.Series[Any], name: Name) -> Array:
     if series.dtype == nw.Object:
-        return as_float(np.asarray(series.to_numpy()), [name])
+        return as_float(_objects(series), [name])
     if series.dtype in (nw.Categorical, nw.Enum, nw.String):
         if _is_empty(series):
             return np.full(len(series), np.nan)
