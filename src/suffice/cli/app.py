@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from .. import __version__
 from ..errors import SettingError, SufficeError, brief, quoted
@@ -137,6 +137,10 @@ def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
     message = one_line(error)
     if isinstance(error, UnusedCliTokensError):
         message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
+    if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
+        message = message.replace(
+            f" parameter {error.argument.name} requires an argument.", f" needs {error.argument.name}."
+        )
     return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
 
 
