@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.model_selection import cross_val_predict
 
-from suffice import GenerativeClassifier, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 
@@ -219,6 +219,17 @@ def test_answers_of_the_joint_model(fitted, penguins):
     assert fitted.outlier_pvalues(far)[0] < 0.001 < fitted.outlier_pvalues(X.iloc[:1])[0]
     assert fitted.score_samples(far)[0] < fitted.score_samples(X.iloc[:1])[0]
     assert fitted.predict_set(X.iloc[:4], alpha=0.1).shape == (4, 3)
+
+
+def test_outliers_where_classes_share_their_covariance(rng):
+    """The joint model is then linear discriminant analysis: p-values of 2,000 draws a class, to 4 of their errors."""
+    y = np.arange(400) % 3
+    X = rng.normal(size=(400, 8)) @ rng.normal(size=(8, 8)) + y[:, None]
+    model, linear = GenerativeClassifier().fit(X, y), GaussianDiscriminant(shared=True, divisor="unbiased").fit(X, y)
+    assert model._joint.model_.density.blocks[0].covariance.g == 1
+    for labels in (None, y):
+        found, expected = (m.outlier_pvalues(X, labels) for m in (model, linear))
+        np.testing.assert_allclose(found, expected, atol=4 * 0.5 / np.sqrt(2000))
 
 
 AWKWARD = {

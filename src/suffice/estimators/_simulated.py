@@ -172,6 +172,8 @@ def _degrees(covariance: Any, stats: Any, weight: Array, used: list[int]) -> tup
         )
         return cells, divisor if usual.all() else None
     scatter = stats.dense().scatter.values
+    if shared and scatter.ndim == 3:  # classes pooled whole, by `RDA` say
+        scatter = scatter.sum(axis=0)
     scatter = scatter.reshape(covariance.g, *scatter.shape[-2:])[:, used][:, :, used]
     dense = covariance.dense()
     divisor = scatter[:, 0, 0] / dense[:, 0, 0]
