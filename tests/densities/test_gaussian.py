@@ -178,6 +178,12 @@ def test_threads_and_chunks_change_nothing(rng, name, shared, monkeypatch):
     assert_allclose(density.log_density(rows[12_345:12_346]), found[0][12_345:12_346], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["full", "diagonal", "spherical"])
+def test_a_marginal_without_columns_has_density_one(rng, name):
+    density = gaussian(name, False, rng).marginal([])
+    assert_array_equal(density.log_density(np.zeros((4, 0))), np.zeros((4, K)))
+
+
 def test_unused_columns_contribute_nothing(rng):
     inner = gaussian("full", False, rng, d=2)
     means = np.column_stack([inner.means[:, 0], np.full(K, 7.0), inner.means[:, 1]])

@@ -226,6 +226,18 @@ def test_a_typing_error_is_taken_back(rng):
         assert_same_model(model, clone(NUMBERS[name]).fit(X[1:], y[1:]), X, 1e-5)
 
 
+@pytest.mark.parametrize("model", [NaiveBayes(), GaussianDiscriminant(), GaussianDiscriminant(shared=True)])
+@pytest.mark.parametrize("value", [0.0, 0.1, -1e6])
+def test_a_column_that_varies_no_more_is_left_out_again(model, value, rng):
+    """Means of a constant that came by subtracting differ by rounding, which is no variation."""
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 3
+    X[6:, 2] = value
+    left = clone(model).fit(X, y).forget(X[:6], y[:6])
+    fresh = clone(model).fit(X[6:], y[6:])
+    assert ("left out", (2,)) in [(note.what, note.columns) for note in left.notes_]
+    np.testing.assert_allclose(left.predict_joint_log_proba(X), fresh.predict_joint_log_proba(X), rtol=1e-9)
+
+
 def test_categories_that_no_row_shows_are_unknown_again():
     X, y = [["red"], ["blue"], ["red"], ["green"]], ["a", "a", "b", "b"]
     model = NaiveBayes().fit(X, y).forget([["green"]], ["b"])

@@ -183,3 +183,8 @@ def test_comparison_of_fitted_models(holed):
         ModelComparisonDisplay.from_estimators(models, X, y, columns=[0])
     with pytest.raises(SettingError, match="give a GaussianDiscriminant"):
         ModelComparisonDisplay.from_estimator(NaiveBayes(), X, y)
+
+
+def test_one_class_has_no_plane(blobs):
+    with pytest.raises(DataError, match="one class"):
+        DiscriminantPlaneDisplay.from_estimator(GaussianDiscriminant(shared=True).fit(blobs[0], ["a"] * len(blobs[0])))

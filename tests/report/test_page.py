@@ -150,3 +150,12 @@ def test_file_is_complete_or_absent(tmp_path, blobs):
     assert path.read_text(encoding="utf-8") == render_page(model)  # the same model, the same page
     with pytest.raises(OSError, match="absent"):
         model.to_html(tmp_path / "absent" / "page.html")
+
+
+def test_one_row_a_class_and_columns_that_do_not_vary(tmp_path):
+    """Pictures of pairs of columns of which no density knows one."""
+    X = [[3.0, 6.0, 1.0, 2.0], [3.0, 6.0, 2.0, 5.0], [3.0, 6.0, 4.0, 1.0]]
+    for classes in (["a", "a", "a"], ["a", "b", "b"]):
+        for shared in (False, True):
+            GaussianDiscriminant(shared=shared).fit(X, classes).to_html(tmp_path / "page.html")
+            assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -8,6 +8,7 @@ import pickle
 import random
 import stat
 import zipfile
+from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,12 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, NaiveBayes, _files, load
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, _files, load
+from suffice.densities import Diagonal, Full
 from suffice.errors import ModelFileError
+from suffice.estimate.families import GaussianFamily
+from suffice.estimate.mixture import MixtureFamily
+from suffice.estimators._persistence import MemberFamily, plain, unplain
 
 NUMBERS = {
     "full": GaussianDiscriminant(),
@@ -74,6 +79,40 @@ def test_round_trip_with_missing_cells(holed, tmp_path, name):
     X, y = holed
     model = fresh(name).fit(X, y)
     assert_array_equal(again(model, tmp_path).predict_log_proba(X), model.predict_log_proba(X))
+
+
+MIXTURES = {
+    "bic": {},
+    "two": {"n_components": 2},
+    "two of one covariance": {"n_components": 2, "shared": "class"},
+    "diagonal": {"covariance": "diagonal"},
+}
+
+
+@pytest.mark.parametrize("name", MIXTURES)
+def test_round_trip_of_mixtures(blobs, tmp_path, name):
+    """Also where BIC chose their number, under a prior that the file must hold."""
+    X, y = np.r_[blobs[0], blobs[0] + 9], np.r_[blobs[1], blobs[1]]
+    model = MixtureDiscriminant(**MIXTURES[name], random_state=0).fit(X, y)
+    assert model.n_components_.max() > 1
+    assert_array_equal(again(model, tmp_path).predict_joint_log_proba(X), model.predict_joint_log_proba(X))
+
+
+@pytest.mark.parametrize(
+    "family",
+    [
+        GaussianFamily(structure=Diagonal, shared=True, fourth=True),
+        MixtureFamily(inner=GaussianFamily(structure=Full, fourth=True), within=True, prior=2.5),
+        MemberFamily(numbers=3),
+    ],
+    ids=lambda family: type(family).__name__,
+)
+def test_all_settings_of_a_family_are_written(family):
+    changed = [f.name for f in fields(family) if f.init and f.name != "name"]
+    required = {GaussianFamily: {"structure": Full}, MemberFamily: {"numbers": 0}, MixtureFamily: {}}
+    defaults = type(family)(**required[type(family)])
+    assert all(getattr(family, name) != getattr(defaults, name) for name in changed)  # this test knows all of them
+    assert unplain(json.loads(json.dumps(plain(family)))) == family
 
 
 @pytest.mark.parametrize(

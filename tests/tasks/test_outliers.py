@@ -238,3 +238,11 @@ def test_many_rows_make_the_law_that_of_chi_squares(rng):
     model = GaussianDiscriminant("diagonal").fit(X, np.zeros(len(X), dtype=int))
     squares = ((X[:50] - X.mean(axis=0)) ** 2 / X.var(axis=0)).sum(axis=1)
     np.testing.assert_allclose(model.outlier_pvalues(X[:50]), chi2.sf(squares, 4), atol=1e-3)
+
+
+def test_a_column_without_cells_in_a_class_is_no_division_by_zero():
+    """Nor a warning of NumPy's, which is an error here; 1 of the p-values is the largest, at a class's centre."""
+    X = [[1.0, 5.0, np.nan], [2.0, 5.5, np.nan], [1.5, 6.0, np.nan], [9.0, 1.0, 3.0], [8.0, 2.5, 3.0], [8.5, 2.0, 3.0]]
+    found = GaussianDiscriminant("diagonal").fit(X, ["a"] * 3 + ["b"] * 3).outlier_pvalues([[1.5, 5.5, None], *X])
+    assert ((found > 0) & (found <= 1)).all()
+    assert found[0] == found.max()

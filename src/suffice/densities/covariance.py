@@ -112,7 +112,9 @@ class Full:
         """Factor positive definite matrices scatter / divisor (g, d, d); LinAlgError if one is not."""
         g, d, _ = scatter.shape
         divisor = np.ones(g) if divisor is None else divisor
-        whitener, log_det, trace = np.empty((d, g, d)), np.empty(g), np.empty(g)
+        whitener, log_det, trace = np.empty((d, g, d)), np.zeros(g), np.zeros(g)
+        if not d:  # the marginal of columns without a density
+            return cls(scatter, divisor, whitener, log_det, trace)
 
         def work(part: slice) -> None:
             correlation, inverse = np.empty((2, d, d))  # once for many: new memory is slow to touch

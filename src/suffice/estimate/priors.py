@@ -145,7 +145,7 @@ class Dirichlet:
     def __post_init__(self) -> None:
         _check_strength("Dirichlet(strength", self.strength)
         if self.base not in BASES:
-            raise SettingError.choice("Dirichlet(base", self.base, BASES)
+            raise SettingError.choice("Dirichlet: base", self.base, BASES)
 
 
 def check_prior(prior: Any) -> None:

@@ -37,7 +37,7 @@ class RDA:
         if self.amount is not None:
             _check_share("RDA(amount", self.amount)
         if self.target not in ("diagonal", "identity"):
-            raise SettingError.choice("RDA(target", self.target, ("diagonal", "identity"))
+            raise SettingError.choice("RDA: target", self.target, ("diagonal", "identity"))
 
 
 RULES = ("ledoit-wolf", "oas")

@@ -72,7 +72,7 @@ def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict
     if isinstance(family, MemberFamily):
         return {"members": family.numbers}
     if isinstance(family, MixtureFamily):
-        return {"mixture": [plain(family.inner), family.within]}
+        return {"mixture": [plain(family.inner), family.within, family.prior]}
     structure = next(name for name, kind in STRUCTURES.items() if kind is family.structure)
     return {"gaussian": [structure, family.shared, family.fourth]}
 
@@ -89,7 +89,8 @@ def unplain(plain: Any) -> Any:
     if tag == "members":
         return MemberFamily(int(content))
     if tag == "mixture":
-        return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]))
+        prior = float(content[2]) if len(content) > 2 else 0.0  # which the first files did not hold
+        return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]), prior=prior)
     if tag in SETTINGS:
         return SETTINGS[tag](*(unplain(item) for item in content))
     if tag == "number":

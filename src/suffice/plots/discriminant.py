@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from .._arrays import Array, log_softmax, np
-from ..errors import SettingError
+from ..errors import DataError, SettingError
 from . import _style as style
 from ._view import View
 from .ellipses import ellipses, radius
@@ -55,6 +55,8 @@ class DiscriminantPlaneDisplay:
         ------
         SettingError
             The model has no shared covariance.
+        DataError
+            The model has one class, or no column that varies.
 
         Examples
         --------
@@ -74,6 +76,11 @@ class DiscriminantPlaneDisplay:
         transform = estimator.transform
         centers = view.table({p: estimator.means_[:, p] for p in range(len(view.schema))})
         means = np.asarray(transform(centers), dtype=np.float64)
+        if not means.shape[1]:
+            raise DataError(
+                "There is no direction in which classes differ: the model has one class, or no column that varies. "
+                "Next: take a ClassDensitiesDisplay."
+            )
         spread = (estimator.priors_[:, None] * means**2).sum(axis=0)
         rows = view.rows(X, y)
         if X is None and rows is not None:

@@ -64,6 +64,19 @@ def downdate(
     return mean, FullScatter(values)
 
 
+def level_constants(mean: Array, squares: Array, kept: Flags, means: tuple[Array, Array]) -> Array:
+    """Return means (k, d) in which columns that no longer vary have one value in all classes.
+
+    `squares` are what is left of the sums of squares, (k, d) or (1, d), `kept` (k, d) or (k, 1) says which classes have
+    rows, and `means` are those of the whole and of the part, which set the size of rounding.
+    """
+    low = np.where(kept, mean, np.inf).min(axis=0)
+    high = np.where(kept, mean, -np.inf).max(axis=0)
+    size = np.maximum(np.abs(means[0]), np.abs(means[1])).max(axis=0)
+    constant = (squares == 0).all(axis=0) & (high > low) & (high - low <= MEAN_ROUNDING * size)
+    return np.where(constant & kept, low, mean)
+
+
 def _subtract_each(whole: Array, part: Array, amount: Array, shift: Array, noise: Array, touched: Codes) -> Array:
     """Return what is left of each class's matrix (k, d, d)."""
     values = whole.copy()

@@ -14,7 +14,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
 from ._device import summarize_on_device
-from ._downdate import downdate, subtract_weights
+from ._downdate import downdate, level_constants, subtract_weights
 from ._kernels import summarize_segments
 from ._thin import subtract_rows
 from .scatter import FORMS, DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter, gather, keeps_own, spread
@@ -120,6 +120,8 @@ class GaussianStats:
         weight = subtract_weights(self.weight, part.weight, "weight")
         weights, means = (self.weight, part.weight, weight), (self.mean, part.mean)
         mean, scatter = downdate(self.scatter, part.scatter, weights, means)
+        kept = weight > 0 if weight.ndim == 2 else (weight > 0)[:, None]
+        mean = level_constants(mean, scatter.diagonal(len(weight)), kept, means)
         return type(self)(weight, mean, scatter, self.form)
 
     def scale(self, factor: float) -> Self:

@@ -118,14 +118,14 @@ class IndependentLaw:
         for c in range(k):
             own = freedom[c, used]
             t = rng.standard_normal((m, len(own))) / np.sqrt(rng.chisquare(own, (m, len(own))))
-            draws[c][:, used] = t * t * (divisor * (1.0 + 1.0 / rows))[c, used]
+            draws[c][:, used] = t * t * divisor[c, used] * (1.0 + 1.0 / rows[c, used])
         return cls(rows, freedom, divisor, used, draws)
 
     def new_row(self, distance: Array, observed: Flags) -> Array:
         """Return the p-values (n, k) of new rows, half of whose squared distances are `distance` (n, k)."""
         seen = np.flatnonzero(observed & self.used)
         squares = np.maximum(2.0 * distance, 0.0)
-        scale = (self.divisor * (1.0 + 1.0 / self.rows) / self.freedom)[:, seen]
+        scale = self.divisor[:, seen] * (1.0 + 1.0 / self.rows[:, seen]) / self.freedom[:, seen]
         if self.draws.shape[1] == 0 and len(seen) > 1:  # all so nearly Gaussian that their factors hardly differ
             return np.asarray(gammaincc(0.5 * len(seen), 0.5 * squares / scale.mean(axis=1)))
         out = np.empty(distance.shape)
