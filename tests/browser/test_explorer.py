@@ -78,6 +78,15 @@ def test_answers_equal_python(visit, name):
         check_expected(cells, filled, answers)
 
 
+def test_reasons_where_no_column_tells(visit):
+    """What the pool adds by itself is shared among the known cells."""
+    X = pd.DataFrame({"a": [0.0] * 5, "b": [1.0, None, 1.0, 1.0, None]})
+    model = GenerativeClassifier().fit(X, ["a", "a", "b", "c", "b"])
+    answers = ask(visit(render_page(model)), page_cells(lower(model), X))
+    assert np.abs(model.explain(X)).max() > 1e-3
+    np.testing.assert_allclose(numbers([own["reasons"]["score"] for own in answers]), model.explain(X), atol=1e-9)
+
+
 def check_expected(cells, filled, answers):
     for row, whole, own in zip(cells, filled, answers, strict=True):
         for j, cell in enumerate(row):

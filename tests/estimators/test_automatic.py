@@ -174,6 +174,17 @@ def test_nothing_known_is_the_prior(fitted, penguins):
     assert_allclose(fitted.predict_proba(empty, priors="uniform"), 1 / 3)
 
 
+def test_reasons_add_up_where_no_member_has_any():
+    """What the pool itself adds, half a row of prior for each class, is then shared alike among the cells."""
+    model = GenerativeClassifier().fit([[0.0, "u"]] * 5, ["a", "a", "b", "c", "b"])
+    rows = [[0.0, "u"], [None, "u"], [0.0, None]]
+    odds = model.predict_log_proba(rows) - np.log(model.priors_)
+    assert np.abs(odds - odds[:, :1]).max() > 0.01
+    found = model.explain(rows)
+    assert_allclose(found.sum(axis=1) - found.sum(axis=1)[:, :1], odds - odds[:, :1], atol=1e-12)
+    assert not found[1, 0].any()
+
+
 def test_reasons_add_up_under_priors_that_were_given():
     model = GenerativeClassifier(priors=[0.5, 0.3, 0.2]).fit(*load_iris(return_X_y=True))
     rows = np.array([[5.0, 3.0, 1.5, 0.2], [6.0, np.nan, 4.5, 1.5], [np.nan, np.nan, 5.0, np.nan]])

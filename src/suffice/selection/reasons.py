@@ -14,6 +14,7 @@ from .members.dependence import DependenceMember
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer
 from .stacking import centred
 
+ROUNDING = 1e-12  # nats: contributions that add up to no more are none
 MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows
 
 
@@ -30,8 +31,8 @@ def contributions(
     Shapley values are linear in what is explained, and the pool adds up its members: each member's contributions times
     its weight. They are exact for the members that add up columns; for the others they are Shapley values of their
     marginal densities, exact for few columns and else sampled. What the pool adds itself (intercepts, the floor, half
-    a row of prior for each class) is shared out in proportion to the sizes of a row's contributions, so that they add
-    up with `log_prior` (k,) to the odds of `log_posterior` (n, k).
+    a row of prior for each class) is shared out in proportion to the sizes of a row's contributions, alike among its
+    cells where none has any, so that they add up with `log_prior` (k,) to the odds of `log_posterior` (n, k).
     """
     d = len(automatic.frozen.scores) + len(automatic.frozen.vocabulary)
     n, k = len(rows), len(log_prior)
@@ -47,12 +48,15 @@ def contributions(
     for (kind, j), part, weight in zip(automatic.columns, parts, weights[len(automatic.members) :], strict=True):
         place = j if kind == "hat" else len(automatic.frozen.scores) + j
         total[:, place] += weight * centred(part)
-    total[~automatic.frozen.known(rows)] = 0.0
+    known = automatic.frozen.known(rows)
+    total[~known] = 0.0
     goal = centred(log_posterior) - (log_prior - log_prior.mean())
     rest = goal - total.sum(axis=1)
     size = np.abs(total).sum(axis=2)
     whole = size.sum(axis=1, keepdims=True)
-    share = np.where(whole > 0, size / np.where(whole > 0, whole, 1.0), 0.0)
+    alike = known / np.maximum(known.sum(axis=1, keepdims=True), 1)
+    told = whole > ROUNDING
+    share = np.where(told, size / np.where(told, whole, 1.0), alike)
     total += share[:, :, None] * rest[:, None, :]
     return total, np.sqrt(variance) if errors else None
 

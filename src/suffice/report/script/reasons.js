@@ -19,7 +19,8 @@ function jointReasons(model, row, reader) {
   return finished(score, error);
 }
 
-// The pool adds up its members, and what it adds itself is shared out by the sizes of a row's reasons.
+// The pool adds up its members, and what it adds itself is shared out by the sizes of a row's reasons,
+// alike among its cells where none has any.
 function pooledReasons(model, row, reader) {
   const { score, error } = emptyReasons(model, row), { stack, log_prior: prior } = model.program;
   stack.terms.forEach((i, t) => {
@@ -33,9 +34,8 @@ function pooledReasons(model, row, reader) {
   const rest = goal.map((value, c) => value - start[c] - score.reduce((sum, own) => sum + own[c], 0));
   const sizes = score.map((own) => own.reduce((sum, value) => sum + Math.abs(value), 0));
   const whole = sizes.reduce((sum, size) => sum + size, 0);
-  if (whole > 0) {
-    score.forEach((own, column) => { for (let c = 0; c < model.k; c++) own[c] += sizes[column] / whole * rest[c]; });
-  }
+  const part = (column) => whole > 1e-12 ? sizes[column] / whole : Number(known.has(column)) / Math.max(known.size, 1);
+  score.forEach((own, column) => { for (let c = 0; c < model.k; c++) own[c] += part(column) * rest[c]; });
   return finished(score, error);
 }
 
