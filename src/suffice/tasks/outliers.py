@@ -12,8 +12,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, is_sparse, log_softmax, np, parallel_map, pattern_groups, row_chunks
-from ..densities import Gaussian
+from .._arrays import (
+    Array,
+    Codes,
+    is_sparse,
+    log_softmax,
+    np,
+    parallel_map,
+    pattern_groups,
+    row_chunks,
+    single_blas_thread,
+)
+from ..densities import Gaussian, Product
 from ..joint import JointModel
 from .outlier_laws import TAIL, Flags, HotellingLaw, Law, share_beyond
 
@@ -127,7 +137,8 @@ def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replica
     for observed, index in groups:
         if not observed.any():
             continue
-        null = Null.make(replicates, law, observed)
+        with single_blas_thread():  # once, not for each of the small products
+            null = Null.make(replicates, law, observed)
 
         def answer(own: Codes, null: Null = null) -> None:
             out[own] = null.pvalues(*measure(model, _take(rows, own)))
@@ -159,7 +170,8 @@ def own_pvalues(
             out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
             continue
         assert left_out is not None
-        null = Null.make(replicates, None, observed)
+        with single_blas_thread():
+            null = Null.make(replicates, None, observed)
         distance = peaks(model, part, observed) - left_out[index]
         for c in np.unique(own):
             mine = np.flatnonzero(own == c)
@@ -172,11 +184,13 @@ def measure(model: JointModel, rows: Sequence[Any]) -> tuple[Array, Array]:
 
     A row that every class makes impossible is infinitely far from all.
     """
-    density = model.density.log_density(rows)
+    observed = missing_free(rows)
+    blocks, parts = _seen(model, rows, observed)
+    density = Product(tuple(blocks)).log_density(parts)
     posterior = density + model.log_prior
     impossible = np.isneginf(posterior).all(axis=1)
     posterior[impossible] = model.log_prior
-    np.subtract(peaks(model, rows, missing_free(rows)), density, out=density)
+    np.subtract(_centers(blocks, rows, observed), density, out=density)
     return density, log_softmax(posterior, out=posterior)
 
 
@@ -185,15 +199,33 @@ def peaks(model: JointModel, rows: Sequence[Any], observed: Flags) -> Array:
 
     Without it, an estimate of the spread that is too small would make every row look likelier.
     """
-    total, start = np.zeros(len(model.log_prior)), 0
-    for block, part in zip(model.density.blocks, rows, strict=True):
-        width = _width(part)
+    return _centers(_seen(model, rows, observed)[0], rows, observed)
+
+
+def _seen(model: JointModel, rows: Sequence[Any], observed: Flags) -> tuple[list[Any], list[Any]]:
+    """Return blocks and rows, of Gaussian blocks the marginal density and the cells of the observed columns."""
+    blocks: list[Any] = list(model.density.blocks)
+    parts = list(rows)
+    for i, own in enumerate(_split(rows, observed)):
+        if isinstance(blocks[i], Gaussian) and not own.all():
+            kept = np.flatnonzero(own).tolist()
+            blocks[i], parts[i] = blocks[i].marginal(kept), parts[i][:, kept]
+    return blocks, parts
+
+
+def _centers(blocks: Sequence[Any], rows: Sequence[Any], observed: Flags) -> Array:
+    total: Any = 0.0
+    for block, own in zip(blocks, _split(rows, observed), strict=True):
         center = block.means if isinstance(block, Gaussian) else getattr(block, "location", None)
         if center is not None:
-            cells = np.where(observed[start : start + width], center, np.nan)
-            total += np.diagonal(block.log_density(cells))
-        start += width
-    return total
+            cells = center if isinstance(block, Gaussian) else np.where(own, center, np.nan)
+            total = total + np.diagonal(block.log_density(cells))
+    return np.asarray(total)
+
+
+def _split(rows: Sequence[Any], observed: Flags) -> list[Flags]:
+    """Return the flags of each block's columns."""
+    return np.split(observed, np.cumsum([_width(part) for part in rows])[:-1])
 
 
 # --- rows by block ---------------------------------------------------------------------------------------------------
