@@ -222,7 +222,7 @@ def test_arrays(name, folder, tmp_path, opened):
         judge(path, rows, (number, array, what))
 
 
-@pytest.mark.parametrize("inside", ["../out.npy", "/tmp/out.npy", "a/../../out.npy", "C:\\out.npy", "model.json/x"])
+@pytest.mark.parametrize("inside", ["../out.npy", "/out.npy", "a/../../out.npy", "C:\\out.npy", "model.json/x"])
 def test_members_with_other_names_go_nowhere(folder, tmp_path, inside):
     """Parts are read by name and never extracted, so a name that leads elsewhere is only a part nobody asks for."""
     data, rows = saved("full", folder)
