@@ -71,6 +71,11 @@ def mixed() -> Any:
     return table
 
 
+def halves(n: int) -> Any:
+    """Return what moves half the rows of each class away (n, 1)."""
+    return 9.0 * (np.arange(n) // 3 % 2)[:, None]
+
+
 def labels(n: int) -> Any:
     return np.array(CLASSES)[np.arange(n) % 3]
 
@@ -180,6 +185,7 @@ GOLDEN = {
     "bayes_poisson": Golden(NaiveBayes("poisson"), counts, poisson),
     "mixture": Golden(MixtureDiscriminant(n_components=2, random_state=0)),
     "mixture_missing": Golden(MixtureDiscriminant(n_components=2, shared=True, random_state=0), holes),
+    "mixture_bic": Golden(MixtureDiscriminant(random_state=0), lambda: numbers() + halves(len(numbers()))),
     "automatic": Golden(GenerativeClassifier(keep_rows=50), mixed),
     "drop_in_gaussian": Golden(drop_in.GaussianNB(), formula=of_sklearn(naive_bayes.GaussianNB())),
     "drop_in_multinomial": Golden(drop_in.MultinomialNB(), counts, of_sklearn(naive_bayes.MultinomialNB())),
