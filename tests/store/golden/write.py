@@ -185,7 +185,7 @@ GOLDEN = {
     "bayes_poisson": Golden(NaiveBayes("poisson"), counts, poisson),
     "mixture": Golden(MixtureDiscriminant(n_components=2, random_state=0)),
     "mixture_missing": Golden(MixtureDiscriminant(n_components=2, shared=True, random_state=0), holes),
-    "mixture_bic": Golden(MixtureDiscriminant(random_state=0), lambda: numbers() + halves(len(numbers()))),
+    "mixture_bic": Golden(MixtureDiscriminant(keep_rows=5, random_state=0), lambda: numbers(180) + halves(180)),
     "automatic": Golden(GenerativeClassifier(keep_rows=50), mixed),
     "drop_in_gaussian": Golden(drop_in.GaussianNB(), formula=of_sklearn(naive_bayes.GaussianNB())),
     "drop_in_multinomial": Golden(drop_in.MultinomialNB(), counts, of_sklearn(naive_bayes.MultinomialNB())),
