@@ -24,12 +24,12 @@ Predictive = MultivariateT | StudentT
 
 
 def prior_target(within: Array, total: Array, prior: NormalInverseWishart) -> Array:
-    """Return the diagonal of T (d,), towards which B is drawn.
+    """Return the diagonal of T (…, d), towards which B is drawn.
 
-    `within` (d,) is diag W / (N − K) and `total` (d,) the variances of all rows, up to a factor: T = τ · total with
+    `within` (…, d) is diag W / (N − K) and `total` (…, d) the variances of all rows, up to a factor: T = τ · total with
     τ = mean(within / total), or `within` itself.
     """
-    return within if prior.target == "within" else np.asarray(total * np.mean(within / total))
+    return within if prior.target == "within" else np.asarray(total * np.mean(within / total, axis=-1, keepdims=True))
 
 
 def prior_covariance(within: Array, total: Array, prior: NormalInverseWishart) -> Array:
