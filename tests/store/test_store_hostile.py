@@ -73,7 +73,7 @@ def automatic(tmp_path, packed):
 
 def test_kept_rows_of_other_columns(automatic):
     automatic.document["sample"]["blocks"] = 1
-    refuses(automatic, "the sample of rows has other columns")
+    refuses(automatic, "the sample of rows")
 
 
 @pytest.mark.parametrize("numbers", [1, 0, 3, -1, 10**9])
@@ -171,6 +171,8 @@ def test_text_that_is_not_unicode_is_refused(gaussian, half):
 
 
 def test_pairs_of_surrogates_are_characters(gaussian):
+    del gaussian.document["sample"]  # which holds hashes of the labels
+    gaussian.members = {name: data for name, data in gaussian.members.items() if not name.startswith("sample_")}
     gaussian.document["classes"][2] = "🦉\\ud83d"  # the second is six characters of text
     gaussian.pack()
     assert load(gaussian.path).classes_[2] == "🦉\\ud83d"
@@ -410,7 +412,7 @@ def test_a_directory_that_says_something_else(gaussian, field, value):
         )
 
     rezipped(gaussian, change)
-    with pytest.raises(ModelFileError, match="gaussian.suffice"):
+    with pytest.raises(ModelFileError, match=r"gaussian\.suffice"):
         load(gaussian.path)
 
 
@@ -468,7 +470,7 @@ def test_an_edited_document_is_noticed(gaussian):
     """Classes in another order would swap their labels; the arrays, and so their sums, are untouched by that."""
     gaussian.document["classes"].reverse()
     gaussian.pack(sealed=False)
-    with pytest.raises(ModelFileError, match="model.json is not the one that was saved"):
+    with pytest.raises(ModelFileError, match=r"model\.json is not the one that was saved"):
         load(gaussian.path)
 
 
@@ -486,7 +488,7 @@ def test_a_sum_cannot_be_left_out(gaussian):
         for name, data in parts.items():
             if name != "model.sha256":
                 archive.writestr(name, data)
-    with pytest.raises(ModelFileError, match="'model.sha256' is missing"):
+    with pytest.raises(ModelFileError, match=r"'model\.sha256' is missing"):
         load(gaussian.path)
 
 
@@ -499,7 +501,7 @@ def test_a_file_cannot_claim_to_be_older_than_it_is(gaussian):
         archive.writestr("model.sha256", hashlib.sha256(text.encode()).hexdigest())
         for name, data in gaussian.members.items():
             archive.writestr(f"{name}.npy", data)
-    with pytest.raises(ModelFileError, match="'model.sha256', which is no part of a model"):
+    with pytest.raises(ModelFileError, match=r"'model\.sha256', which is no part of a model"):
         load(gaussian.path)
 
 
@@ -539,7 +541,7 @@ def asymmetric(a):
         ("gaussian", "sample_weight", lambda a: a * 1e3),
         ("gaussian", "sample_copies", lambda a: a - 1),
         ("gaussian", "sample_priority", lambda a: a | np.uint64(2**63)),
-        ("diagonal", "block0_scatter", lambda a: a * 1e308),
+        ("diagonal", "block0_scatter", lambda a: a * 0 + 1.7e308),
         ("words", "block0_c0", lambda a: a * 100),
         ("words", "block0_missing", lambda a: a + 100),
         ("thin", "block0_owner", lambda a: a.astype(np.int32)),

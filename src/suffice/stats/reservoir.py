@@ -193,7 +193,7 @@ class Reservoir:
     # --- files -------------------------------------------------------------------------------------------------------
 
     def is_of(self, classes: Sequence[Level]) -> bool:
-        """Say whether the hashes are those of these rows in these classes: what was read from a file is what was kept."""
+        """Say whether the hashes are those of these rows in these classes, so that a file holds what was kept."""
         own = level_keys(classes)[:-1][self.codes]
         same = np.array_equal(self.priority, _priority(self.rows, own))
         return same and np.array_equal(self.identity, _identity(self.rows, own))
