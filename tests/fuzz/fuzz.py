@@ -2,7 +2,8 @@
 
 Each case has a seed of its own, made of the run's seed, the target and the number of the case, so that one case can be
 tried again alone. An input that led to an exception which is not ours, or to the end of a process, is saved with the
-traceback beside it, and the exit status is 1. An input worth keeping goes to tests/fuzz/corpus, which `make test` tries.
+traceback beside it, and the exit status is 1. An input worth keeping goes to tests/fuzz/corpus, which `make test`
+tries.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def run(
         while (end is None or time.monotonic() < end) and (count is None or number < first + count):
             try:
                 outcomes[target.try_one(random.Random(f"{seed} {name} {number}"))] += 1
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - whatever it is, it is the finding
                 kind = f"{type(error).__name__}: {str(error)[:200]}"
                 findings.append(f"{name}, seed {seed}, case {number}: {kind}")
                 outcomes["FOUND"] += 1
