@@ -51,9 +51,11 @@ def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = ()
     }
     try:
         table = readers[form](path)
-    except pa.ArrowException as error:
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if getattr(error, "strerror", None):  # the system's own, such as a permission
+            raise
         raise FileProblem.unreadable(path, form, error) from error
-    names = table.column_names
     repeated = repeated_names(names)
     if repeated:
         raise FileProblem.repeated(path, repeated)
@@ -77,18 +79,25 @@ def check_readable(path: Path) -> None:
 def _read_parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(path).read()
+    from ..engines.parts import checked, claims_too_much
+
+    with pq.ParquetFile(path) as file:
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        if claims_too_much(rows, columns, path.stat().st_size):
+            raise FileProblem.unreadable(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
+        return checked(file.read())
 
 
 def _read_ipc(path: Path) -> Any:
     import pyarrow as pa
 
+    from ..engines.parts import arrow_reader, checked, claims_too_much
+
     with pa.OSFile(str(path)) as source:
-        try:
-            return pa.ipc.open_file(source).read_all()
-        except pa.ArrowInvalid:  # no footer: perhaps a stream, which programs write to a file as well
-            source.seek(0)
-            return pa.ipc.open_stream(source).read_all()
+        table = arrow_reader(source).read_all()
+    if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
+        raise FileProblem.unreadable(path, "Arrow", f"it claims {table.num_rows:,} rows")
+    return checked(table)
 
 
 def _read_csv(path: Path, text: Sequence[str], numbers: Sequence[str], as_is: Sequence[str]) -> Any:

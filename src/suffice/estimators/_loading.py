@@ -12,8 +12,8 @@ from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..store import read_model
-from ._persistence import unplain
+from ..store import check_whole, read_model
+from ._persistence import state_of, unplain
 from ._queries import GenerativeEstimator
 from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
@@ -63,6 +63,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
         estimator._remember(schema, blocks, statistics, None)
         estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
+        check_whole(document, state_of(estimator, blocks), schema, statistics)
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do
             _ = estimator.model_
     except Exception as error:

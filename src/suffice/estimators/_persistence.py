@@ -29,7 +29,12 @@ def save_fitted(
     statistics: ByClass,
 ) -> None:
     """Write a fitted estimator to a model file."""
-    state = {
+    write_model(path, state_of(estimator, blocks), schema, statistics)
+
+
+def state_of(estimator: Any, blocks: Sequence[Block]) -> dict[str, Any]:
+    """Return what a model file says of an estimator beside its schema and statistics."""
+    return {
         "estimator": type(estimator).__name__,
         "settings": {name: plain(value) for name, value in estimator.get_params(deep=False).items()},
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in blocks],
@@ -37,7 +42,6 @@ def save_fitted(
         "holds_unlabelled": bool(estimator._holds_unlabelled),
         "chosen": {name: plain(value) for name, value in estimator._chosen_settings().items()},
     }
-    write_model(path, state, schema, statistics)
 
 
 def plain(value: Any) -> Any:

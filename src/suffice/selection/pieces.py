@@ -15,6 +15,8 @@ from typing import Any
 from .._arrays import Array, Codes, np, row_chunks
 from ..errors import MergeError, NotLearnedError
 from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats._checks import amounts
+from ..stats._checks import codes as codes_below
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
@@ -136,10 +138,11 @@ class MemberRows:
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberRows:
         """Return the rows written by `arrays`; ValueError if the parts do not fit together."""
-        codes, copies, weight, k = fields["codes"], fields["copies"], fields["weight"], int(plain["k"])
-        numbers, coded = rows_from_arrays(fields, plain["levels"], 2, len(codes))
-        right = codes.shape == copies.shape == weight.shape and codes.dtype.kind == "i" and codes.ndim == 1
-        if not right or (len(codes) and (codes.min() < 0 or codes.max() >= k or weight.min() <= 0 or copies.min() < 1)):
+        k, m = plain["k"], len(fields["codes"])
+        codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
+        numbers, coded = rows_from_arrays(fields, plain["levels"], 2, m)
+        right = isinstance(coded, CodedColumns) and isinstance(numbers, np.ndarray)
+        if not right or (amounts(weight, m) <= 0).any() or (copies < 1).any():
             raise ValueError("rows of the members")
         return cls(TableRows(numbers, coded), codes, copies, weight, k)
 
@@ -283,13 +286,15 @@ class MemberStats:
 
         columns, seen = FrozenColumns.from_arrays(under("columns_"), plain["columns"]), fields["seen"]
         gaussian = {kind: PatternStats.from_arrays(under(f"{kind}_"), own) for kind, own in plain["gaussian"].items()}
-        hats, pairs = ({int(m): fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
-        k = len(seen)
+        hats, pairs = ({m: fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
+        k = len(amounts(seen, None, len(columns.scores) + len(columns.vocabulary)))
+        counts = [*hats.values(), *pairs.values()]
         right = set(gaussian) == set(columns.kinds) and all(own.k == k for own in gaussian.values())
         right &= all(own.d == columns.width(kind) for kind, own in gaussian.items())
         right &= all(own.shape == (k, columns.hats[m].starts[-1]) for m, own in hats.items())
         right &= all(own.shape == (k, *(columns.bin_starts(b)[-1],) * 2) for b, own in pairs.items())
-        if not right or any((counts < 0).any() for counts in (seen, *hats.values(), *pairs.values())):
+        right &= tuple(hats) == (INTERVALS if columns.scores else ()) and tuple(pairs) == pair_bins(columns, k)
+        if not right or any(len(amounts(own, *own.shape)) != k for own in counts):
             raise ValueError("statistics of the members")
         return cls(columns, gaussian, hats, pairs, seen)
 

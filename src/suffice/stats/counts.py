@@ -9,6 +9,8 @@ from typing import Any, NamedTuple, Self
 from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
+from ._checks import amounts
+from ._checks import levels as levels_of
 from ._downdate import subtract_weights
 from .scatter import gather, spread
 
@@ -146,14 +148,9 @@ class CategoricalStats:
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`."""
-        levels = tuple(tuple(own) for own in plain["levels"])
-        counts, missing = tuple(fields[f"c{j}"] for j in range(len(levels))), fields["missing"]
-        for own, table in zip(levels, counts, strict=True):
-            known = all(isinstance(level, str | int | float) for level in own) and len(set(own)) == len(own)
-            if not known or table.shape != (len(missing), len(own)) or (table < 0).any():
-                raise ValueError("levels and counts")
-        if missing.shape != (len(missing), len(levels)) or (missing < 0).any():
-            raise ValueError("missing counts")
+        levels = tuple(map(levels_of, plain["levels"]))
+        missing = amounts(fields["missing"], None, len(levels))
+        counts = tuple(amounts(fields[f"c{j}"], len(missing), len(own)) for j, own in enumerate(levels))
         return cls(levels, counts, missing)
 
 

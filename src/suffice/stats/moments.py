@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, sparse
 from ..errors import NotLearnedError
+from ._checks import amounts
 from ._downdate import SLACK, subtract_weights
 from .scatter import gather, spread
 
@@ -92,8 +93,9 @@ class SumStats:
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
-        weight, total = fields["weight"], fields["total"]
-        if weight.ndim != 2 or weight.shape != total.shape or (weight < 0).any() or (total < 0).any():
+        weight = amounts(fields["weight"], None, None)
+        total = amounts(fields["total"], *weight.shape)
+        if (total[weight == 0] > 0).any():
             raise ValueError("sums of counts")
         return cls(weight, total)
 

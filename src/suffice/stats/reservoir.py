@@ -18,6 +18,8 @@ from typing import Any, Self
 from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks
 from ..errors import NotLearnedError
 from ..schema import Level
+from ._checks import amounts
+from ._checks import codes as codes_below
 from ._downdate import DUST
 from .counts import CodedColumns
 from .rows import (
@@ -190,6 +192,12 @@ class Reservoir:
 
     # --- files -------------------------------------------------------------------------------------------------------
 
+    def is_of(self, classes: Sequence[Level]) -> bool:
+        """Say whether the hashes are those of these rows in these classes, so that a file holds what was kept."""
+        own = level_keys(classes)[:-1][self.codes]
+        same = np.array_equal(self.priority, _priority(self.rows, own))
+        return same and np.array_equal(self.identity, _identity(self.rows, own))
+
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
         names = ("codes", "copies", "weight", "priority", "identity", "limit")
@@ -200,19 +208,18 @@ class Reservoir:
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:
         """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
-        m, k = len(fields["codes"]), len(fields["limit"])
-        rows = rows_from_arrays(fields, plain["levels"], int(plain["blocks"]), m)
-        own = [fields[name] for name in ("codes", "copies", "weight", "priority", "identity")]
-        codes, copies, weight, priority, identity = own
-        if any(values.shape != (m,) for values in own) or fields["limit"].shape != (k,):
-            raise ValueError("shapes of the sample of rows")
-        if codes.dtype.kind != "i" or any(v.dtype != np.uint64 for v in (priority, identity, fields["limit"])):
-            raise ValueError("types of the sample of rows")
-        if m and (codes.min() < 0 or codes.max() >= k or (copies < 1).any() or (weight <= 0).any()):
-            raise ValueError("contents of the sample of rows")
-        bound = plain["bound"]
-        if not isinstance(bound, int) or not 0 <= bound <= 10**7:
+        m, k, bound = len(fields["codes"]), len(fields["limit"]), plain["bound"]
+        if type(bound) is not int or not 0 <= bound <= 10**7 or type(plain["blocks"]) is not int:
             raise ValueError("bound of the sample of rows")
+        rows = rows_from_arrays(fields, plain["levels"], plain["blocks"], m)
+        codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
+        priority, identity, limit = (fields[name] for name in ("priority", "identity", "limit"))
+        if any(v.dtype != np.uint64 for v in (priority, identity, limit)):
+            raise ValueError("types of the sample of rows")
+        if priority.shape != (m,) or identity.shape != (m,) or limit.shape != (k,):
+            raise ValueError("shapes of the sample of rows")
+        if (copies < 1).any() or (amounts(weight, m) <= 0).any() or (priority > limit[codes]).any():
+            raise ValueError("contents of the sample of rows")
         return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound)
 
 

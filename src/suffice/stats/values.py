@@ -16,6 +16,8 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np, parallel_map
 from ..errors import NotLearnedError
+from ._checks import amounts, floats, in_range
+from ._checks import codes as codes_below
 from ._downdate import DUST
 
 DISTINCT = 10_000  # 160 kB per class and column
@@ -205,11 +207,12 @@ class ValueStats:
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`; ValueError if they do not fit together."""
-        values, weights, width = fields["values"], fields["weights"], fields["width"]
-        bounds, limit = fields["bounds"].astype(np.int64), plain["limit"]
-        shapes = values.ndim == width.ndim - 1 == 1 and values.shape == weights.shape
-        if not shapes or bounds.shape != (width.size + 1,) or type(limit) is not int or limit < LEAST_LIMIT:
-            raise ValueError("shapes of value counts")
+        values, width, limit = floats(fields["values"], None), amounts(fields["width"], None, None), plain["limit"]
+        weights = amounts(fields["weights"], len(values))
+        bounds = codes_below(fields["bounds"], len(values) + 1, width.size + 1)
+        if type(limit) is not int or not LEAST_LIMIT <= limit <= MOST_LIMIT:
+            raise ValueError("limit of value counts")
+        in_range(values, weights)
         if bounds[0] != 0 or bounds[-1] != len(values) or (np.diff(bounds) < 0).any() or (weights <= 0).any():
             raise ValueError("bounds or weights of value counts")
         stats = cls(values, weights, bounds, width, limit)
@@ -221,6 +224,7 @@ class ValueStats:
 
 
 LEAST_LIMIT = 16
+MOST_LIMIT = 1 << 31
 
 
 def _unite(cells: Codes, values: Array, weights: Array) -> tuple[Codes, Array, Array]:
