@@ -127,6 +127,14 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def too_large(cls, what: str, needed: int, most: int, advice: str) -> DataError:
+        """Refuse what would not fit into memory, before it is allocated."""
+        return cls(
+            f"{what} would take {needed / 2**30:,.2f} GiB, above the limit of {most / 2**30:,.2f} GiB (a quarter of "
+            f"the memory there is, as the work needs more). Next: {advice}."
+        )
+
+    @classmethod
     def elsewhere(cls, kind: str, device: str) -> DataError:
         """Refuse an array on a device that may not be computed on."""
         return cls(

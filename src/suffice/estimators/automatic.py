@@ -18,6 +18,7 @@ from ..joint import JointModel
 from ..schema import Kind, Schema
 from ..selection.automatic import Automatic, choose
 from ..selection.columns import FrozenColumns
+from ..selection.costs import check_columns, check_costs
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats, TableRows
@@ -145,6 +146,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
+        _check_memory(statistics.blocks[-1], statistics)
         settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
@@ -161,6 +163,7 @@ class GenerativeClassifier(GenerativeEstimator):
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
         settled = self._settle(statistics.blocks[-1])
+        _check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled
         known: tuple[MemberRows, MemberStats] | None = vars(self).get("_condensed")
@@ -370,6 +373,15 @@ def _rows_of_sample(statistics: ByClass) -> MemberRows:
             numbers = part
     weight = sample.represented(statistics.weight)
     return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
+
+
+def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
+    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
+    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
+    if isinstance(block, MemberStats):
+        check_columns(block.columns, k, n)
+    else:  # what the columns come to is known when these rows freeze them
+        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
 
 
 def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:

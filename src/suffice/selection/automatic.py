@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heappush, heapreplace
 from typing import Any
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
+from .costs import PAIR_BYTES, most_weighted, step_of_rows
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
 from .members.dependence import DependenceMember
@@ -23,13 +25,12 @@ from .members.levels import STRENGTHS as LEVEL_STRENGTHS
 from .members.levels import LevelMember
 from .members.subclasses import LEAST_ROWS, Split, choose_split
 from .members.wishart import LeftOut, WishartMember
-from .pieces import MemberStats
+from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
 from .stacking import Judge, Stack, centred, without_each
 
 MEMBER_PENALTY = 3.0
 COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
-MOST_COLUMNS = 100  # with a weight of their own
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -95,18 +96,19 @@ class Automatic:
         """Return log posteriors (n, k) of learned rows, each left out of every member; the stack stays as it is."""
         offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
         parts = [member.scorer.left_out(sample) for member in self.members]
-        by_column = {kind: scorer.left_out_columns(sample) for kind, scorer in self._additive().items()}
-        parts += [by_column[kind][j] for kind, j in self.columns]
+        for kind, scorer in self._additive().items():  # hats, then categories: the order of `columns`
+            wanted = {j for own, j in self.columns if own == kind}
+            parts += [part for j, part in enumerate(scorer.left_out_columns(sample)) if j in wanted]
         return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)
 
     def single_columns(self, rows: MixedRows) -> list[Array]:
         """Return the scores (n, k) of each column with a weight of its own."""
-        found: dict[str, list[Array]] = {}
-        for kind, scorer in self._additive().items():
-            if any(own == kind for own, _ in self.columns):
-                cells: Any = rows.numbers if kind == "hat" else rows.levels
-                found[kind] = list(scorer.model.columns(cells))
-        return [found[kind][j] for kind, j in self.columns]
+        found: list[Array] = []
+        for kind, scorer in self._additive().items():  # hats, then categories: the order of `columns`
+            wanted = [j for own, j in self.columns if own == kind]
+            cells: Any = rows.numbers if kind == "hat" else rows.levels
+            found += scorer.model.columns(cells, wanted)
+        return found
 
     def _additive(self) -> dict[str, Any]:
         scorers = [member.scorer for member in self.members]
@@ -136,10 +138,10 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     members = list(_gaussian_members(sample, stats, judge))
     hats, levels = _hat_member(sample, stats, judge), _level_member(sample, categories, judge)
     candidates: list[tuple[str, int, Array]] = []
-    for kind, found in (("hat", hats), ("cat", levels)):
+    for found in (hats, levels):
         if found is not None:
             members.append(found[0])
-            candidates += [(kind, j, part) for j, part in enumerate(found[1])]
+            candidates += found[1]
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
@@ -152,7 +154,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
     naive = stack.scores([m.held_out for m in members] + [part for *_, part in columns], judge.offset)
     own = np.arange(len(held_out)), judge.codes
-    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge)
+    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge) + _spared(stats, len(weight))
     return Automatic(
         stats.columns,
         weight,
@@ -183,6 +185,17 @@ def _uncertain(naive: float, lost: Array, judge: Judge) -> tuple[Note, ...]:
     return (Note(what, ", ".join(notes)),) if notes else ()
 
 
+def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
+    """Return a note on the counts of pairs that were left out because they would have taken too much."""
+    left_out = [bins for bins in possible_bins(stats.columns) if bins not in stats.pairs]
+    if not left_out:
+        return ()
+    size = stats.columns.bin_starts(left_out[0])[-1]
+    what = f"one-dependence in {', '.join(map(str, left_out))} bins is left out"
+    why = f"counts of pairs of {size:,} levels in {k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
+    return (Note(what, why),)
+
+
 def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence."""
     m, c = len(members), len(columns)
@@ -201,10 +214,26 @@ def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> 
 
 def _most_telling(columns: list[tuple[str, int, Array]], judge: Judge) -> list[tuple[str, int, Array]]:
     """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
-    if len(columns) <= MOST_COLUMNS:
+    most = most_weighted(*judge.offset.shape)
+    if len(columns) <= most:
         return columns
     losses = [judge.loss(part) for *_, part in columns]
-    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:MOST_COLUMNS])]
+    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:most])]
+
+
+def _telling(kind: str, columns: Iterator[Array], count: int, judge: Judge) -> list[tuple[str, int, Array]]:
+    """Return the columns, or of very many those that lose least, without holding the scores of all at once."""
+    most = most_weighted(*judge.offset.shape)
+    if count <= most:
+        return [(kind, j, part) for j, part in enumerate(columns)]
+    best: list[tuple[float, int, Array]] = []  # a heap: first what loses most
+    for j, part in enumerate(columns):
+        entry = -judge.loss(part), -j, part
+        if len(best) < most:
+            heappush(best, entry)
+        elif entry[:2] > best[0][:2]:
+            heapreplace(best, entry)
+    return sorted((kind, -j, part) for _, j, part in best)
 
 
 def _best(
@@ -259,29 +288,37 @@ def _settings_on_path(
 # --- the other members -----------------------------------------------------------------------------------------------
 
 
-def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, list[Array]] | None:
+def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, list[tuple[str, int, Array]]] | None:
     numbers = sample.rows.numbers
     if not numbers.shape[1]:
         return None
 
+    few = slice(None, None, step_of_rows(len(sample), judge.offset.shape[1], numbers.shape[1]))
+    some, inner = sample[few], Judge(judge.codes[few], judge.offset[few], judge.weight[few], judge.single[few])
+
     def candidates() -> Iterator[tuple[dict[str, Any], Array]]:
         for m in INTERVALS:
-            totals = [np.zeros(judge.offset.shape) for _ in HAT_STRENGTHS]
+            totals = [np.zeros(inner.offset.shape) for _ in HAT_STRENGTHS]
             model = HatMember(stats.columns.hats[m], stats.hats[m])
-            for column in model.left_out(numbers, sample.codes, sample.removed, HAT_STRENGTHS):
+            for column in model.left_out(some.rows.numbers, some.codes, some.removed, HAT_STRENGTHS):
                 for total, part in zip(totals, column, strict=True):
                     total += part
             for t, total in zip(HAT_STRENGTHS, totals, strict=True):
                 yield {"intervals": m, "strength": t}, total
 
-    loss, temperature, setting, held_out = _best(candidates(), judge)
+    loss, temperature, setting, held_out = _best(candidates(), inner)
     m, t = setting["intervals"], setting["strength"]
     scorer = HatScorer(HatMember(stats.columns.hats[m], stats.hats[m], t))
+    if len(held_out) < len(sample):
+        held_out = scorer.left_out(sample)
+        loss, temperature = judge.temperature(held_out)
     member = Member("hats", setting, loss, temperature, held_out, scorer)
-    return member, scorer.left_out_columns(sample)
+    return member, _telling("hat", scorer.left_out_columns(sample), numbers.shape[1], judge)
 
 
-def _level_member(sample: Sample, categories: Sequence[Array], judge: Judge) -> tuple[Member, list[Array]] | None:
+def _level_member(
+    sample: Sample, categories: Sequence[Array], judge: Judge
+) -> tuple[Member, list[tuple[str, int, Array]]] | None:
     if not categories:
         return None
     model = LevelMember(tuple(categories))
@@ -293,7 +330,7 @@ def _level_member(sample: Sample, categories: Sequence[Array], judge: Judge) -> 
     loss, temperature, setting, held_out = _best(candidates, judge)
     scorer = LevelScorer(LevelMember(tuple(categories), setting["strength"]))
     member = Member("categories", setting, loss, temperature, held_out, scorer)
-    return member, scorer.left_out_columns(sample)
+    return member, _telling("cat", scorer.left_out_columns(sample), len(categories), judge)
 
 
 def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Member | None:

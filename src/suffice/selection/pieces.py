@@ -21,10 +21,9 @@ from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
 from .columns import BINS, INTERVALS, FrozenColumns, MixedRows
+from .costs import MOST_PARENTS, PAIR_BYTES, check_columns, pair_bytes
 from .members.dependence import count_pairs
 
-MOST_PARENTS = 70
-MOST_PAIR_CELLS = 1 << 25  # 256 MiB of counts of pairs
 CHUNK_ROWS = 1 << 16
 DUST = 1e-9  # of a weight, left over by rounding
 
@@ -192,7 +191,8 @@ class MemberStats:
     def summarize(
         cls, columns: FrozenColumns, rows: MixedRows, codes: Codes, k: int, weight: Array | None
     ) -> MemberStats:
-        """Return the statistics of rows (n,) of `k` classes."""
+        """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory."""
+        check_columns(columns, k)
         gaussian = {kind: _gaussian_stats(columns, kind, rows, codes, k, weight) for kind in columns.kinds}
         hats = {}
         if rows.numbers.shape[1]:
@@ -245,7 +245,10 @@ class MemberStats:
 
     def place(self, index: Any, k: int) -> MemberStats:
         """Return the same statistics with class i moved to number index[i] of k."""
-        return self._each(lambda stats: stats.place(index, k), lambda counts: spread(counts, index, k))
+        check_columns(self.columns, k)
+        few = pair_bins(self.columns, k)  # with more classes, counts of pairs may take too much
+        kept = replace(self, pairs={bins: counts for bins, counts in self.pairs.items() if bins in few})
+        return kept._each(lambda stats: stats.place(index, k), lambda counts: spread(counts, index, k))
 
     def regroup(self, index: Any, k: int) -> MemberStats:
         """Return the statistics with class i made part of class index[i] of k, or left out where that is −1."""
@@ -327,8 +330,12 @@ def _less(whole: Array, part: Array) -> Array:
 
 def pair_bins(columns: FrozenColumns, k: int) -> tuple[int, ...]:
     """Return the numbers of bins for which pairs of levels are counted: one where there are no numbers to cut."""
+    return tuple(b for b in possible_bins(columns) if pair_bytes(k, columns.bin_starts(b)[-1]) <= PAIR_BYTES)
+
+
+def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:
+    """Return the numbers of bins for which pairs would be counted if their counts took no memory."""
     count = len(columns.bin_starts(BINS[0])) - 1
     if not 2 <= count <= MOST_PARENTS:
         return ()
-    wanted = BINS if columns.scores else BINS[:1]
-    return tuple(bins for bins in wanted if k * columns.bin_starts(bins)[-1] ** 2 <= MOST_PAIR_CELLS)
+    return BINS if columns.scores else BINS[:1]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
+from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
 from ._checks import amounts
@@ -56,6 +57,7 @@ class CategoricalStats:
         n = rows.rows
         codes = np.zeros(n, dtype=np.int64) if codes is None else codes
         sizes = [len(levels) + 1 for levels in rows.levels]  # the last cell of each table counts the missing
+        _check_levels(k, sizes)
         groups = group_columns(sizes, JOINT_CELLS // max(k, 1))
 
         def count(part: slice) -> list[Array]:
@@ -122,6 +124,7 @@ class CategoricalStats:
         return moved._without_lost(self.counts, self.levels)
 
     def _with_levels(self, levels: tuple[tuple[Level, ...], ...]) -> Self:
+        _check_levels(len(self.missing), [len(known) for known in levels])
         counts = []
         for own, known, table in zip(self.levels, levels, self.counts, strict=True):
             position = {level: i for i, level in enumerate(known)}
@@ -130,6 +133,7 @@ class CategoricalStats:
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
+        _check_levels(k, [len(known) for known in self.levels])
         return type(self)(
             self.levels,
             tuple(spread(table, index, k) for table in self.counts),
@@ -192,3 +196,10 @@ def _count_group(
     for axis, j in enumerate(group, start=1):
         others = tuple(a for a in range(1, table.ndim) if a != axis)
         tables[j] += table.sum(axis=others)
+
+
+def _check_levels(k: int, sizes: Sequence[int]) -> None:
+    """Raise DataError, before anything is allocated, if counts of all levels by class would not fit in memory."""
+    what = f"Counts of {sum(sizes):,} categories for each of {k:,} classes"
+    advice = "leave out columns of names or ids, where nearly every row has a category of its own, or fewer classes"
+    check_bytes(8 * k * sum(sizes), what, advice)

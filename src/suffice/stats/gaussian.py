@@ -19,7 +19,18 @@ from ._device import summarize_on_device
 from ._downdate import downdate, level_constants, subtract_weights
 from ._kernels import summarize_segments
 from ._thin import subtract_rows
-from .scatter import FORMS, DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter, gather, keeps_own, spread
+from .scatter import (
+    FORMS,
+    DiagonalScatter,
+    FullScatter,
+    PooledScatter,
+    Scatter,
+    ThinScatter,
+    check_scatter,
+    gather,
+    keeps_own,
+    spread,
+)
 
 WIDE = 128  # from this many columns on, a batch with fewer rows than columns is kept as rows
 
@@ -69,6 +80,7 @@ class GaussianStats:
         wide = d >= WIDE and n <= d and form is not DiagonalScatter
         if wide:
             return cls._thin(fetch(rows), codes, k, weight, form)
+        check_scatter(form, k, d)
         own = form is PooledScatter and keeps_own(k, d)
         kernel = summarize_on_device if is_device_array(rows) else summarize_segments
         total, mean, values = kernel(rows, codes, k, weight, "full" if own else form.name)

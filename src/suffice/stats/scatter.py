@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from .._arrays import Array, Codes, np
+from .._memory import check_bytes
 from ..errors import MergeError
 
 
@@ -79,6 +80,16 @@ def spread(values: Array, index: Sequence[int], k: int) -> Array:
     return placed
 
 
+def check_scatter(form: type[Scatter], k: int, d: int) -> None:
+    """Raise DataError, before anything is allocated, if scatters of k classes and d columns would not fit in memory."""
+    if form is FullScatter:
+        what = f"A covariance of {d:,} columns for each of {k:,} classes"
+        advice = 'fewer columns, one covariance for all classes (shared=True), or covariance="diagonal"'
+        check_bytes(8 * k * d * d, what, advice)
+    elif form is PooledScatter:
+        check_bytes(8 * d * d, f"A covariance of {d:,} columns", 'fewer columns, or covariance="diagonal"')
+
+
 @dataclass(frozen=True, slots=True)
 class FullScatter(Scatter):
     """One scatter matrix per class."""
@@ -87,6 +98,7 @@ class FullScatter(Scatter):
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
+        check_scatter(cls, k, d)
         return cls(np.zeros((k, d, d)))
 
     def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
@@ -96,6 +108,7 @@ class FullScatter(Scatter):
         return type(self)(values)
 
     def place(self, index: Sequence[int], k: int) -> Self:
+        check_scatter(type(self), k, self.values.shape[1])
         return type(self)(spread(self.values, index, k))
 
     def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
@@ -233,6 +246,7 @@ class ThinScatter(Scatter):
 
     def dense(self, form: type[FullScatter] | type[PooledScatter], k: int) -> FullScatter | PooledScatter:
         """Return the same scatter as matrices."""
+        check_scatter(form, k, self.values.shape[1])
         if form is PooledScatter and not keeps_own(k, self.values.shape[1]):
             return PooledScatter(self.values.T @ self.values)
         rows = (self.values[self.owner == c] for c in range(k))
