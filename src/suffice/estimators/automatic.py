@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -28,7 +29,7 @@ from ..stats.counts import CodedColumns
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
-from ._unlabelled import Batch
+from ._unlabelled import Batch, recoded
 
 LEAST_ROWS = 50
 
@@ -226,8 +227,7 @@ class GenerativeClassifier(GenerativeEstimator):
             blocks.append((Block(family, block.positions), stats))
             notes += repairs
         self._joint_blocks = blocks
-        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
-        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+        return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         automatic, priors = self._automatic, self.priors if priors is None else priors
@@ -276,18 +276,16 @@ class GenerativeClassifier(GenerativeEstimator):
         """Return log π_k + log p(x | k) under `joint_`, (n, k) in nats; posteriors are those of the stack instead."""
         return self._joint.predict_joint_log_proba(X)
 
-    def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
-        """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`.
+    @property
+    def _density_owner(self) -> Any:
+        return self._joint
 
-        With `y` the rows are taken as learned and leave the joint model; then no number may be missing, as it keeps
-        what was expected of missing cells and not which they were.
-        """
-        if y is not None and np.isnan(self._encode(X)[0][-1].numbers).any():
-            raise DataError(
-                "Rows with missing numbers cannot leave the joint model of a GenerativeClassifier. "
-                "Next: leave y out, which takes the rows as new ones."
-            )
-        return self._joint.outlier_pvalues(X, y)
+    def _kept_rows(self, sample: Reservoir) -> list[Any]:
+        return [*sample.rows, _rows_of_sample(self.statistics_).rows]
+
+    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Any]:
+        model, _ = self._estimate(statistics, self._blocks, self._schema)
+        return model, partial(recoded, tuple(self._joint_blocks))
 
     # --- the members --------------------------------------------------------------------------------------------------
 

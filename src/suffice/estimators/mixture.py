@@ -261,6 +261,13 @@ class MixtureDiscriminant(GenerativeEstimator):
     def _set_steps(self, joined: Joined | None) -> None:
         """The statistics count the steps."""
 
+    def _held_out_copy(self) -> Any:
+        """Return a copy with as many components as were found, from one start with a fixed seed."""
+        twin = super()._held_out_copy()
+        found = dict(zip(self.statistics_.classes, self.n_components_.tolist(), strict=True))
+        twin.n_components, twin.n_init, twin.random_state = (1 if self._mergeable else found), 1, 0
+        return twin
+
     @property
     def _mergeable(self) -> bool:
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
