@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._arrays import Array, Codes, np
+from .._arrays import Codes, np
 from ..densities.product import has_holes
 from ..errors import DataError, SufficeError
 from ..stats import ByClass, Reservoir
@@ -61,16 +61,15 @@ def _without(estimator: Any, sample: Reservoir, rows: Sequence[Any], index: Code
     if not np.allclose(held, statistics.weight, rtol=WHOLE, atol=0.0):
         own = Batch(statistics.classes, sample.codes[index], _taken(rows, index), sample.weight[index])
         try:
-            left = statistics.subtract(estimator._summarize(own, estimator._blocks, 0))
-            rest = _present(sample.part(others), statistics.classes, left.classes)
-            return replace(left, sample=rest)
+            less = statistics.subtract(estimator._summarize(own, estimator._blocks, 0))
+            return replace(less, sample=_present(sample.part(others), statistics.classes, less.classes))
         except SufficeError:  # statistics that lose no rows, or would lose their digits
             pass
     codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]
     present, place = np.unique(codes, return_inverse=True)
     classes = tuple(statistics.classes[int(c)] for c in present)
     batch = Batch(classes, place.astype(np.int64), _taken(rows, others), weight)
-    left = estimator._held_out_copy()._summarize(batch, estimator._blocks, 0)
+    left: ByClass = estimator._held_out_copy()._summarize(batch, estimator._blocks, 0)
     return replace(left, sample=_present(sample.part(others), statistics.classes, classes))
 
 
@@ -97,5 +96,3 @@ def _fold(estimator: Any, left: ByClass, sample: Reservoir, rows: Sequence[Any],
 
 def _taken(rows: Sequence[Any], index: Codes) -> list[Any]:
     return [take_rows(part, index) for part in rows]
-
-

@@ -198,7 +198,7 @@ class GenerativeEstimator(
 
     @property
     def model_(self) -> JointModel:
-        """The joint model p(x, y), estimated from `statistics_` when first asked for; under `priors` as they are now."""
+        """The joint model p(x, y), made from `statistics_` when first asked for, under `priors` as they are set now."""
         check_is_fitted(self, "statistics_")
         told = _as_told(self.priors)
         if self._model is None:
@@ -323,7 +323,7 @@ class GenerativeEstimator(
     def _held_out_copy(self) -> Any:
         """Return a copy that learns from some of the rows, with the seeds and settings of the whole model."""
         twin = copy(self)
-        vars(twin)["priors"] = None  # the model of a fold may lack a class; priors come from the whole model
+        twin.__dict__["priors"] = None  # the model of a fold may lack a class; priors come from the whole model
         return twin
 
     def _model_of(self, statistics: ByClass) -> tuple[JointModel, Callable[[Sequence[Any]], tuple[Any, ...]]]:

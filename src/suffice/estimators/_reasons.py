@@ -214,7 +214,7 @@ class Reasons:
         known = vars(self).get("_folds")
         if known is None or known[0] is not statistics:
             self._folds = known = (statistics, hold_out(self))
-        return known[1]  # type: ignore[no-any-return]
+        return known[1]
 
     def _replicates(self, owner: Any, model: JointModel) -> list[outliers.Replicate]:
         """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
@@ -223,7 +223,7 @@ class Reasons:
         known = vars(self).get("_simulated")
         if known is None or known[0] is not model:
             self._simulated = known = (model, make_replicates(owner, model))
-        return known[1]  # type: ignore[no-any-return]
+        return known[1]
 
     def _known_codes(self, y: Any, rows: int) -> Any:
         """Return the class number of each label, DataError for one the model does not know."""
@@ -238,9 +238,7 @@ class Reasons:
         return np.array([known[label] for label in labels])[codes]
 
 
-def _apart(
-    owner: Any, model: JointModel, rows: Any, encoded: Any, codes: Codes, index: Codes, observed: Any
-) -> Array:
+def _apart(owner: Any, model: JointModel, rows: Any, encoded: Any, codes: Codes, index: Codes, observed: Any) -> Array:
     """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
     parts = [take_rows(part, index) for part in encoded[: len(owner._blocks)]]
     left_out = log_densities(what_was_learned(owner), parts, codes[index], None)

@@ -43,7 +43,7 @@ def make_replicates(estimator: Any, model: JointModel) -> list[Replicate]:
 
 def _sizes(estimator: Any, model: JointModel) -> tuple[Codes, int]:
     """Return how many rows stand for those of each class (k,), and the most columns that are modelled jointly."""
-    density = model.density.blocks[0]
+    density: Any = model.density.blocks[0]
     width = len(density.used) if isinstance(density.covariance, Full) else 1
     stats = estimator.statistics_.blocks[0]
     weight = np.minimum(estimator.statistics_.weight, stats.column_weight().mean(axis=1))  # of cells that were there
@@ -61,8 +61,8 @@ def _learn(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> JointMo
 
 def _draw(model: JointModel, codes: Codes, rng: Any) -> tuple[Any, ...]:
     """Return new rows of these classes (n,)."""
-    d = model.density.blocks[0].means.shape[1]
-    return model.sample([np.full((len(codes), d), np.nan)], codes, rng)
+    density: Any = model.density.blocks[0]
+    return model.sample([np.full((len(codes), density.means.shape[1]), np.nan)], codes, rng)
 
 
 def exact_law(estimator: Any, model: JointModel) -> Law | None:

@@ -10,14 +10,14 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError
-from ..estimate import FAMILIES, Block, Note, Settings, class_log_prior
+from ..estimate import FAMILIES, Block, Dirichlet, Note, Settings, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, choose
+from ..selection.automatic import Automatic, choose, exchange_priors
 from ..selection.columns import FrozenColumns
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
@@ -304,10 +304,28 @@ class GenerativeClassifier(GenerativeEstimator):
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         automatic = self._automatic
         rows = automatic.frozen.read(table[-1].numbers, table[-1].coded)
-        return automatic.leave_out(Sample(rows, codes, removed, removed, removed))
+        return automatic.leave_out(Sample(rows, codes, removed, removed, removed), self._priors_without(codes, removed))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
-        return self._automatic.held_out
+        automatic, sample = self._automatic, self.statistics_.sample
+        assert sample is not None
+        log_prior = self._priors_without(sample.codes, sample.row_weight())
+        if log_prior is None:
+            return automatic.held_out
+        return exchange_priors(automatic.held_out, automatic.offset, log_prior, automatic.floor)
+
+    def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
+        """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""
+        if self.priors is None:
+            return None
+        statistics = self.statistics_
+        log_prior = np.tile(self._log_prior(statistics), (len(codes), 1))
+        if isinstance(self.priors, Dirichlet):
+            rest = np.tile(statistics.weight + self.priors.strength, (len(codes), 1))
+            rest[np.arange(len(codes)), codes] -= removed
+            with np.errstate(divide="ignore"):
+                log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+        return log_prior
 
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
@@ -347,8 +365,13 @@ class GenerativeClassifier(GenerativeEstimator):
 
     @property
     def loss_(self) -> float:
-        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept."""
-        return self._automatic.loss
+        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came."""
+        sample = self.statistics_.sample
+        if self.priors is None or sample is None:
+            return self._automatic.loss
+        lost = -self._left_out_posterior(self.model_)[np.arange(len(sample.codes)), sample.codes]
+        weight = sample.represented(self.statistics_.weight)
+        return float(weight @ lost) / float(weight.sum())
 
     @property
     def notes_(self) -> list[Note]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
 from ..joint import JointModel
@@ -25,7 +25,8 @@ LEAST_TAIL = 5  # rows
 LOWEST = 1e-300
 
 
-class Fold(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fold:
     """A model and rows that it has not seen.
 
     `classes` are the numbers of the model's classes among all, `index` (m,) those of its rows among the held-out ones,
@@ -69,9 +70,7 @@ class _Scale:
     def __init__(self, held: HeldOut, observed: Flags, log_prior: Array) -> None:
         self.held, self.log_prior = held, log_prior
         k = len(log_prior)
-        found = [
-            _measured(fold, hide(fold.rows, observed), log_prior) for fold in held.folds
-        ]
+        found = [_measured(fold, hide(fold.rows, observed), log_prior) for fold in held.folds]
         own = np.empty(len(held.codes))
         for fold, (distance, _) in zip(held.folds, found, strict=True):
             own[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
@@ -95,7 +94,7 @@ class _Scale:
 
     def pvalues(self, parts: Sequence[Sequence[Any]]) -> Array:
         """Return the p-values (n,) of new rows, given as the model of each fold reads them."""
-        share, mean = 0.0, 0.0
+        share = mean = np.zeros(1)
         for fold, part, scores, below in zip(self.held.folds, parts, self.scores, self.below, strict=True):
             score = self.score(*_measured(fold, part, self.log_prior))
             share = share + below[np.searchsorted(scores, score, side="right")]
