@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -15,7 +17,7 @@ from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array, namespace
 from ..densities import Product
 from ..errors import DataError, NegativeError, SettingError, quoted
-from ..estimate import Block, Note, Settings, class_log_prior
+from ..estimate import Block, Dirichlet, Note, Settings, class_log_prior
 from ..joint import JointModel
 from ..schema import Level, Schema
 from ..stats import ByClass, Reservoir
@@ -32,7 +34,7 @@ from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._residence import take_in
 from ._tables import Tables
-from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
+from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes, recoded
 from ._validation import LeaveOneOut
 
 
@@ -51,6 +53,7 @@ class GenerativeEstimator(
     _blocks: tuple[Block, ...]
     _model: JointModel | None
     _notes: list[Note]
+    _told_priors: Any  # the setting `priors` that the model was made under
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
 
     # --- learning ----------------------------------------------------------------------------------------------------
@@ -155,6 +158,7 @@ class GenerativeEstimator(
         """Store what was learned; the model itself is estimated when first asked for."""
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
         self._model, self._notes = None, []
+        self._told_priors = _as_told(self.priors)
         self.n_features_in_ = len(schema)
         if y is not None:
             self._object_labels = isinstance(y, np.ndarray) and y.dtype == object
@@ -173,8 +177,11 @@ class GenerativeEstimator(
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
-        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
-        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+        return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
+
+    def _log_prior(self, statistics: ByClass) -> Array:
+        """Return log π (k,) under the setting `priors` as it is now."""
+        return class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
 
     @staticmethod
     def _class_priors(priors: Any, classes: Sequence[Level]) -> Any:
@@ -191,11 +198,19 @@ class GenerativeEstimator(
 
     @property
     def model_(self) -> JointModel:
-        """The joint model p(x, y), estimated from `statistics_` when first asked for."""
+        """The joint model p(x, y), made from `statistics_` when first asked for, under `priors` as they are set now."""
         check_is_fitted(self, "statistics_")
+        told = _as_told(self.priors)
         if self._model is None:
             self._model, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
+        elif told != self._told_priors:
+            self._model = self._under_priors(self._model)
+        self._told_priors = told
         return self._model
+
+    def _under_priors(self, model: JointModel) -> JointModel:
+        """Return a model under the setting `priors`, which has changed since it was made."""
+        return replace(model, log_prior=self._log_prior(self.statistics_))
 
     @property
     def notes_(self) -> list[Note]:
@@ -275,8 +290,7 @@ class GenerativeEstimator(
         """Return the rows of a table by block, in the model's own categories."""
         rows = _encode(table, order, self._blocks, type(self).__name__)
         self._check_missing(rows, self._blocks)
-        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
-        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+        return recoded(zip(self._blocks, self.statistics_.blocks, strict=True), rows)
 
     def _encode(self, X: Any) -> tuple[list[Any], int]:
         """Return the rows of each block of a table with the model's columns, and their number."""
@@ -294,6 +308,29 @@ class GenerativeEstimator(
             message = f"X {got} feature names, but {type(self).__name__} was fitted {known} feature names"
             warnings.warn(f"{message}; columns go by position.", UserWarning, stacklevel=2)
         return order
+
+    # --- rows held out -----------------------------------------------------------------------------------------------
+
+    @property
+    def _density_owner(self) -> Any:
+        """The estimator whose blocks are those of `model_`."""
+        return self
+
+    def _kept_rows(self, sample: Reservoir) -> list[Any]:
+        """Return the rows of a sample, one part for each block."""
+        return list(sample.rows)
+
+    def _held_out_copy(self) -> Any:
+        """Return a copy that learns from some of the rows, with the seeds and settings of the whole model."""
+        twin = copy(self)
+        twin.__dict__["priors"] = None  # the model of a fold may lack a class; priors come from the whole model
+        return twin
+
+    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Callable[[Sequence[Any]], tuple[Any, ...]]]:
+        """Return the joint model of other statistics, and how it reads encoded rows."""
+        model, _ = self._estimate(statistics, self._blocks, self._schema)
+        pairs = tuple(zip(self._blocks, statistics.blocks, strict=True))
+        return model, partial(recoded, pairs)
 
     # --- for subclasses and files ------------------------------------------------------------------------------------
 
@@ -347,6 +384,18 @@ class GenerativeEstimator(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _as_told(priors: Any) -> Any:
+    """Return a setting of priors as a value that does not change with the caller's array or dict."""
+    if isinstance(priors, Mapping):
+        return tuple(sorted(((repr(label), float(share)) for label, share in priors.items())))
+    if priors is None or isinstance(priors, str | Dirichlet):
+        return priors
+    try:
+        return tuple(np.asarray(priors, dtype=np.float64).ravel().tolist())
+    except (TypeError, ValueError):  # said when it is used
+        return repr(priors)
 
 
 def _encode(table: Table, order: Sequence[int], plan: Sequence[Block], who: str) -> list[Any]:

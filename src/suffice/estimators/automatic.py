@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError
-from ..estimate import FAMILIES, Block, Note, Settings, class_log_prior
+from ..estimate import FAMILIES, Block, Dirichlet, Note, Settings, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, choose
+from ..selection.automatic import Automatic, choose, exchange_priors
 from ..selection.columns import FrozenColumns
 from ..selection.costs import check_columns, check_costs
 from ..selection.joint import choose_joint, joint_note
@@ -29,7 +30,7 @@ from ..stats.counts import CodedColumns
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
-from ._unlabelled import Batch
+from ._unlabelled import Batch, recoded
 
 LEAST_ROWS = 50
 
@@ -229,8 +230,7 @@ class GenerativeClassifier(GenerativeEstimator):
             blocks.append((Block(family, block.positions), stats))
             notes += repairs
         self._joint_blocks = blocks
-        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
-        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+        return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         automatic, priors = self._automatic, self.priors if priors is None else priors
@@ -279,18 +279,16 @@ class GenerativeClassifier(GenerativeEstimator):
         """Return log π_k + log p(x | k) under `joint_`, (n, k) in nats; posteriors are those of the stack instead."""
         return self._joint.predict_joint_log_proba(X)
 
-    def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
-        """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`.
+    @property
+    def _density_owner(self) -> Any:
+        return self._joint
 
-        With `y` the rows are taken as learned and leave the joint model; then no number may be missing, as it keeps
-        what was expected of missing cells and not which they were.
-        """
-        if y is not None and np.isnan(self._encode(X)[0][-1].numbers).any():
-            raise DataError(
-                "Rows with missing numbers cannot leave the joint model of a GenerativeClassifier. "
-                "Next: leave y out, which takes the rows as new ones."
-            )
-        return self._joint.outlier_pvalues(X, y)
+    def _kept_rows(self, sample: Reservoir) -> list[Any]:
+        return [*sample.rows, _rows_of_sample(self.statistics_).rows]
+
+    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Any]:
+        model, _ = self._estimate(statistics, self._blocks, self._schema)
+        return model, partial(recoded, tuple(self._joint_blocks))
 
     # --- the members --------------------------------------------------------------------------------------------------
 
@@ -309,10 +307,28 @@ class GenerativeClassifier(GenerativeEstimator):
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         automatic = self._automatic
         rows = automatic.frozen.read(table[-1].numbers, table[-1].coded)
-        return automatic.leave_out(Sample(rows, codes, removed, removed, removed))
+        return automatic.leave_out(Sample(rows, codes, removed, removed, removed), self._priors_without(codes, removed))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
-        return self._automatic.held_out
+        automatic, sample = self._automatic, self.statistics_.sample
+        assert sample is not None
+        log_prior = self._priors_without(sample.codes, sample.row_weight())
+        if log_prior is None:
+            return automatic.held_out
+        return exchange_priors(automatic.held_out, automatic.offset, log_prior, automatic.floor)
+
+    def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
+        """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""
+        if self.priors is None:
+            return None
+        statistics = self.statistics_
+        log_prior = np.tile(self._log_prior(statistics), (len(codes), 1))
+        if isinstance(self.priors, Dirichlet):
+            rest = np.tile(statistics.weight + self.priors.strength, (len(codes), 1))
+            rest[np.arange(len(codes)), codes] -= removed
+            with np.errstate(divide="ignore"):
+                log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+        return log_prior
 
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
@@ -352,8 +368,13 @@ class GenerativeClassifier(GenerativeEstimator):
 
     @property
     def loss_(self) -> float:
-        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept."""
-        return self._automatic.loss
+        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came."""
+        sample = self.statistics_.sample
+        if self.priors is None or sample is None:
+            return self._automatic.loss
+        lost = -self._left_out_posterior(self.model_)[np.arange(len(sample.codes)), sample.codes]
+        weight = sample.represented(self.statistics_.weight)
+        return float(weight @ lost) / float(weight.sum())
 
     @property
     def notes_(self) -> list[Note]:

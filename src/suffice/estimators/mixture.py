@@ -46,6 +46,7 @@ class _IfMergeable:
         return self.method.__get__(instance, owner)
 
 
+HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
 PRIOR_ROWS = 0.5  # for each column and two more, the prior degrees of freedom of Fraley & Raftery
 
 
@@ -260,6 +261,14 @@ class MixtureDiscriminant(GenerativeEstimator):
 
     def _set_steps(self, joined: Joined | None) -> None:
         """The statistics count the steps."""
+
+    def _held_out_copy(self) -> Any:
+        """Return a copy with as many components as were found, from one start with a fixed seed, nearly climbed."""
+        twin = super()._held_out_copy()
+        found = dict(zip(self.statistics_.classes, self.n_components_.tolist(), strict=True))
+        twin.n_components, twin.n_init, twin.random_state = (1 if self._mergeable else found), 1, 0
+        twin.max_iter, twin.tol = min(self.max_iter, HELD_OUT_STEPS), max(self.tol, HELD_OUT_TOLERANCE)
+        return twin
 
     @property
     def _mergeable(self) -> bool:

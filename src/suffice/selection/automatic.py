@@ -59,7 +59,8 @@ class Automatic:
     """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
 
     `columns` are those with a weight of their own, ("hat" or "cat", position). `held_out` (n, k) are the log posteriors
-    of the sample, each row left out, of the stack's weights too, and `loss` their mean log-loss.
+    of the sample, each row left out, of the stack's weights too, and `loss` their mean log-loss; `offset` (n, k) the
+    log class priors that they were made with.
     """
 
     frozen: FrozenColumns
@@ -69,6 +70,7 @@ class Automatic:
     stack: Stack
     floor: float
     held_out: Array = field(repr=False)
+    offset: Array = field(repr=False)
     loss: float
     notes: tuple[Note, ...] = ()
 
@@ -92,9 +94,13 @@ class Automatic:
         found[~self.frozen.known(rows).any(axis=1)] = shares
         return found
 
-    def leave_out(self, sample: Sample) -> Array:
-        """Return log posteriors (n, k) of learned rows, each left out of every member; the stack stays as it is."""
+    def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
+        """Return log posteriors (n, k) of learned rows, each left out of every member; the stack stays as it is.
+
+        `log_prior` (n, k) replaces the classes' shares without each row.
+        """
         offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
+        offset = offset if log_prior is None else log_prior
         parts = [member.scorer.left_out(sample) for member in self.members]
         for kind, scorer in self._additive().items():  # hats, then categories: the order of `columns`
             wanted = {j for own, j in self.columns if own == kind}
@@ -120,6 +126,17 @@ def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
     """Return log((1 − e) P + e π)."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
+
+
+def exchange_priors(log_posterior: Array, made_with: Array, log_prior: Array, floor: float) -> Array:
+    """Return log posteriors (n, k) under other log class priors (n, k) than they were made with; both have the floor.
+
+    With P the posteriors without it, those under other priors are in proportion to P_k π'_k / π_k.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.minimum(np.exp(np.log(floor) + made_with - log_posterior), 1.0)  # of each that is the floor
+        bare = log_posterior + np.log1p(-share)
+    return raise_floor(log_softmax(bare - made_with + log_prior), log_prior, floor)
 
 
 def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
@@ -163,6 +180,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
         stack,
         floor,
         held_out,
+        judge.offset,
         -float(judge.weight @ held_out[own]) / float(judge.weight.sum()),
         notes,
     )

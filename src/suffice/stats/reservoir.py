@@ -116,7 +116,7 @@ class Reservoir:
             if self.limit[c] == ALL and (i is None or weight[i] < -DUST * self.weight[i]):
                 raise NotLearnedError("one of them is not among the rows learned, or not that often", int(c))
         left = np.flatnonzero(weight > DUST * self.weight)
-        return replace(self, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
+        return replace(self, copies=np.maximum(copies, 1.0), weight=weight).part(left)
 
     def scale(self, factor: float) -> Self:
         """Return the sample with all weights multiplied by `factor`."""
@@ -138,7 +138,7 @@ class Reservoir:
         """
         limit = np.full(len(classes), ALL, dtype=np.uint64)
         np.minimum.at(limit, index[index >= 0], self.limit[index >= 0])
-        left = self._take(np.flatnonzero(index[self.codes] >= 0))
+        left = self.part(np.flatnonzero(index[self.codes] >= 0))
         codes = index[left.codes]
         salts = level_keys(classes)[:-1][codes]
         priority = np.where(limit[codes] == ALL, _priority(left.rows, salts), left.priority)
@@ -155,7 +155,14 @@ class Reservoir:
         held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
         return np.asarray(self.weight * (class_weight / np.where(held > 0, held, 1.0))[self.codes])
 
-    def _take(self, index: Codes) -> Self:
+    def locate(self, rows: Sequence[Any], codes: Codes, classes: Sequence[Level]) -> Codes:
+        """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others."""
+        identity = _identity(tuple(compact(part) for part in rows), level_keys(classes)[:-1][codes])
+        place = {int(key): i for i, key in enumerate(self.identity)}
+        return np.array([place.get(int(key), -1) for key in identity], dtype=np.int64)
+
+    def part(self, index: Codes) -> Self:
+        """Return some of the rows, by their numbers."""
         return replace(
             self,
             rows=tuple(compact(take_rows(part, index)) for part in self.rows),
@@ -169,7 +176,7 @@ class Reservoir:
     def _within(self, limit: Keys) -> Self:
         """Return the rows with priorities up to the limits (k,) of their classes."""
         within = self.priority <= limit[self.codes]
-        return replace(self if within.all() else self._take(np.flatnonzero(within)), limit=limit)
+        return replace(self if within.all() else self.part(np.flatnonzero(within)), limit=limit)
 
     def bounded(self, bound: int) -> Self:
         """Return the sample that keeps at most so many rows."""
@@ -187,7 +194,7 @@ class Reservoir:
         copies: Array = np.bincount(group, weights=self.copies[order], minlength=len(first)).astype(np.float64)
         weight: Array = np.bincount(group, weights=self.weight[order], minlength=len(first)).astype(np.float64)
         back = np.argsort(first)
-        one = self._take(order[first[back]])
+        one = self.part(order[first[back]])
         return replace(one, copies=copies[back], weight=weight[back])
 
     # --- files -------------------------------------------------------------------------------------------------------
