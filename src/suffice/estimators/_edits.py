@@ -1,6 +1,7 @@
 """Edit what a model has learned, as one edits a database: add, merge, forget and decay rows; drop and rename classes.
 
-Every edit makes new statistics and puts them in the place of the old ones at the end, so that an error changes nothing.
+Every edit makes new statistics and puts them in the place of the old ones at the end, so that an error or an interrupt
+changes nothing, and edits of one model by several threads come one after the other (see `_states`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ..stats import ByClass
 from ..table import Table, read_table
 from ._labels import check_filled, check_label_kinds, read_labels
 from ._residence import take_in
+from ._states import edit, snapshot
 from ._unlabelled import Batch
 
 
@@ -38,6 +40,7 @@ class Edits:
     _remember: Callable[[Schema, Sequence[Block], ByClass, Any], None]
     _class_priors: Callable[[Any, Sequence[Level]], Any]
 
+    @edit
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: float | None = None
     ) -> Self:
@@ -70,6 +73,7 @@ class Edits:
         self._remember(schema.settle(table.schema, order), plan, batch, y)
         return self
 
+    @edit
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
 
@@ -77,6 +81,7 @@ class Edits:
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
+        other = snapshot(other)
         if type(other) is not type(self):
             raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
         _check_same_columns(self._schema, other._schema)
@@ -90,6 +95,7 @@ class Edits:
         self._holds_unlabelled |= other._holds_unlabelled
         return self
 
+    @edit
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were learned; the model equals a fit on the others.
 
@@ -128,6 +134,7 @@ class Edits:
         self._relearn(statistics, "These are all the rows that the model has learned")
         return self
 
+    @edit
     def drop_class(self, label: Any) -> Self:
         """Remove a class with all its rows; the model equals a fit without them.
 
@@ -140,6 +147,7 @@ class Edits:
         self._relearn(self.statistics_.regroup(names), f"Class {found!r} is the only one")
         return self
 
+    @edit
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Give classes other labels, {old: new}, all at once; classes given one label become one class.
 
@@ -167,6 +175,7 @@ class Edits:
         self._relearn(self.statistics_.regroup(renamed))
         return self
 
+    @edit
     def decay(self, factor: float) -> Self:
         """Multiply the weight of every row learned so far by `factor` λ, above 0 and at most 1.
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
@@ -31,13 +31,14 @@ from ._page import Page
 from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._residence import take_in
+from ._states import Derived, States, edit, question
 from ._tables import Tables
 from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
 from ._validation import LeaveOneOut
 
 
 class GenerativeEstimator(
-    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, BaseEstimator
+    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, States
 ):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
@@ -49,12 +50,13 @@ class GenerativeEstimator(
     statistics_: ByClass
     _schema: Schema
     _blocks: tuple[Block, ...]
-    _model: JointModel | None
-    _notes: list[Note]
+    _model: Any = Derived()  # a JointModel
+    _notes: Any = Derived()  # what its estimate noted, a list of Note
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
+    @edit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit.
 
@@ -190,20 +192,25 @@ class GenerativeEstimator(
     # --- what was learned --------------------------------------------------------------------------------------------
 
     @property
+    @question
     def model_(self) -> JointModel:
         """The joint model p(x, y), estimated from `statistics_` when first asked for."""
         check_is_fitted(self, "statistics_")
-        if self._model is None:
-            self._model, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
-        return self._model
+        found: JointModel | None = self._model
+        if found is None:
+            found, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
+            self._model = found  # at last, so that whoever finds it finds the notes
+        return found
 
     @property
+    @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
         _ = self.model_
         return list(self._notes)
 
     @property
+    @question
     def classes_(self) -> Any:
         """The class labels in the order of every result's columns (k,)."""
         if "statistics_" not in vars(self):
@@ -219,12 +226,14 @@ class GenerativeEstimator(
         return found
 
     @property
+    @question
     def priors_(self) -> Array:
         """The class priors π (k,)."""
         return np.exp(self.model_.log_prior)
 
     # --- classify ----------------------------------------------------------------------------------------------------
 
+    @question
     def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
         posterior = self._log_posterior(X, priors)
@@ -232,14 +241,17 @@ class GenerativeEstimator(
             return namespace(posterior).exp(posterior)  # type: ignore[no-any-return]
         return np.exp(posterior, out=posterior)
 
+    @question
     def predict_log_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""
         return self._log_posterior(X, priors)
 
+    @question
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log π_k + log p(x | k), (n, k) in nats: the number every other answer is made from."""
         return self.model_.log_joint(self._rows(X, resident=True))
 
+    @question
     def decision_function(self, X: Any) -> Array:
         """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
 
@@ -248,6 +260,7 @@ class GenerativeEstimator(
         scores = self._log_posterior(X, None)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    @question
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats, of the observed cells of each row."""
         return classify.marginal_log_density(self.model_, self._rows(X, resident=True))

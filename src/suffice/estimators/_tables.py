@@ -26,6 +26,7 @@ from ._checkpoint import Checkpoint
 from ._observed import check_observed
 from ._passes import Passes
 from ._pushdown import push_down
+from ._states import edit, question
 from ._summary import Answers, Learned, Posteriors, Summary
 from ._two_passes import freeze_columns
 from ._unlabelled import Joined, joined_notes
@@ -54,6 +55,7 @@ class Tables:
     _adapt: Callable[[Array], Array]
     _left_out_posterior: Callable[[JointModel], Array]
 
+    @edit
     def fit_table(
         self,
         source: Any,
@@ -203,6 +205,7 @@ class Tables:
         joined = passes.join(statistics, learned.unlabelled_weight, learned.holed, estimate)
         return replace(joined.statistics, sample=statistics.sample), joined
 
+    @question
     def predict_table(
         self,
         source: Any,
