@@ -16,6 +16,7 @@ from ..errors import DataError, MergeError, NotLearnedError, SchemaError, Settin
 from ..estimate import Block, class_log_prior
 from ..schema import Kind, Level, Schema, check_text, sort_levels
 from ..stats import ByClass
+from ..stats._fading import FAINT
 from ..table import Table, read_table
 from ._labels import check_filled, check_label_kinds, read_labels
 from ._residence import take_in
@@ -68,7 +69,7 @@ class Edits:
             batch = batch.with_classes(sort_levels([*batch.classes, *known]))
         if not first:
             check_label_kinds(self.statistics_.classes, batch.classes)
-            learned = self.statistics_ if factor == 1.0 else self.statistics_.scale(factor)
+            learned = self.statistics_ if factor == 1.0 else self._decayed(factor)
             batch = learned.merge(batch)
         self._remember(schema.settle(table.schema, order), plan, batch, y)
         return self
@@ -184,11 +185,24 @@ class Edits:
         ln 2 / −ln λ batches (λ = 0.99: 69), and all rows together at most as much as 1 / (1 − λ) batches. The number
         of rows read, `statistics_.rows`, stays what it was.
 
-        Smoothing, unbiased divisors and priors see the decayed weights. SettingError for any other factor.
+        Smoothing, unbiased divisors and priors see the decayed weights. A class that is left with a weight below
+        1e-100 (for λ = 0.5 after some 330 batches without a row of it) stays as a class without rows, and a row or
+        category of another class fades below 1e-200. SettingError for any other factor, DataError where all rows
+        together would weigh less than 1e-100.
         """
         check_is_fitted(self, "statistics_")
-        self._relearn(self.statistics_.scale(_check_decay(factor)))
+        self._relearn(self._decayed(_check_decay(factor)))
         return self
+
+    def _decayed(self, factor: float) -> ByClass:
+        """Return the statistics with their weights multiplied; DataError where that leaves next to nothing."""
+        statistics = self.statistics_
+        if statistics.total * factor < FAINT:
+            raise DataError(
+                f"decay={factor!r} would leave all rows learned so far a weight of {statistics.total * factor:g} "
+                f"together, and less than {FAINT:g} is as good as none. Next: let new rows come, or fit another model."
+            )
+        return statistics.scale(factor)
 
     def _known_class(self, label: Any) -> Level:
         """Return the class of this label; DataError if there is none."""

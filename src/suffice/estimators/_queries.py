@@ -25,7 +25,7 @@ from ._decisions import Decisions
 from ._edits import Edits
 from ._export import Export
 from ._generation import Generation
-from ._labels import check_filled, read_labels, read_weights
+from ._labels import check_filled, check_total, read_labels, read_weights
 from ._observed import check_observed
 from ._page import Page
 from ._persistence import save_fitted
@@ -69,7 +69,8 @@ class GenerativeEstimator(
             Class labels: text, integers or truth values. Rows whose label is missing (None, NaN, pandas.NA) join by EM:
             each counts in every class by its posterior, until the likelihood of all rows no longer rises.
         sample_weight : array-like (n,), optional
-            k means k copies of the row; rows of weight 0 are as if absent.
+            k means k copies of the row; rows of weight 0 are as if absent. Others weigh at least 1e-50, and all rows
+            that a model learns at most 1e50; DataError names the one that does not.
 
         Returns
         -------
@@ -155,6 +156,7 @@ class GenerativeEstimator(
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
         """Store what was learned; the model itself is estimated when first asked for."""
+        check_total(statistics.weight)
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
         self._model, self._notes = None, []
         self.n_features_in_ = len(schema)

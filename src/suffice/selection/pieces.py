@@ -15,6 +15,7 @@ from typing import Any
 from .._arrays import Array, Codes, np, row_chunks
 from ..errors import MergeError, NotLearnedError
 from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats._fading import faded
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
@@ -110,7 +111,8 @@ class MemberRows:
 
     def scale(self, factor: float) -> MemberRows:
         """Return the rows with their weights multiplied by a factor."""
-        return replace(self, weight=self.weight * factor)
+        scaled = replace(self, weight=faded(self.weight, factor))
+        return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
     def place(self, index: Any, k: int) -> MemberRows:
         """Return the same rows with class i moved to number index[i] of k."""
@@ -238,7 +240,7 @@ class MemberStats:
 
     def scale(self, factor: float) -> MemberStats:
         """Return the statistics of the same rows with their weights multiplied by a factor."""
-        return self._each(lambda stats: stats.scale(factor), lambda counts: counts * factor)
+        return self._each(lambda stats: stats.scale(factor), lambda counts: faded(counts, factor))
 
     def place(self, index: Any, k: int) -> MemberStats:
         """Return the same statistics with class i moved to number index[i] of k."""

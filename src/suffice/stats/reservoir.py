@@ -19,6 +19,7 @@ from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_ch
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._downdate import DUST
+from ._fading import faded
 from .counts import CodedColumns
 from .rows import (
     Keys,
@@ -118,7 +119,8 @@ class Reservoir:
 
     def scale(self, factor: float) -> Self:
         """Return the sample with all weights multiplied by `factor`."""
-        return replace(self, weight=self.weight * factor)
+        scaled = replace(self, weight=faded(self.weight, factor))
+        return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same sample with class i moved to number index[i] of k."""
