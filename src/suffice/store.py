@@ -11,7 +11,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -59,12 +59,25 @@ READABLE = {
 }  # dtype kinds and sizes of stored arrays
 
 
-def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Schema, statistics: ByClass) -> None:
+def write_model(
+    path: str | os.PathLike[str],
+    state: dict[str, Any],
+    schema: Schema,
+    statistics: ByClass,
+    check: Callable[[Path], None] | None = None,
+) -> None:
     """Write a model file: `state` (JSON values: estimator, settings, blocks), schema and statistics.
 
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
-    file as it was.
+    file as it was. So does an error of `check`, which is called with the complete file before it goes to its place.
     """
+    _write(path, *describe_model(state, schema, statistics), check)
+
+
+def describe_model(
+    state: dict[str, Any], schema: Schema, statistics: ByClass
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return `model.json`, which has a digest of every array and so tells models apart, and the arrays by name."""
     arrays: dict[str, Array] = {"weight": statistics.weight}
     blocks = []
     for number, stats in enumerate(statistics.blocks):
@@ -91,7 +104,24 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         "statistics": blocks,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    _write(path, document, members)
+    return document, members
+
+
+def fingerprint(path: str | os.PathLike[str]) -> str | None:
+    """Return a digest of what a model file says it holds, None for what is no model file."""
+    try:
+        with Path(path).open("rb") as file, zipfile.ZipFile(file) as archive:
+            data = _member(path, archive, "model.json", min(os.fstat(file.fileno()).st_size, MAX_JSON))
+    except (zipfile.BadZipFile, ModelFileError, EOFError, NotImplementedError, RuntimeError, OSError, ValueError):
+        return None
+    return hashlib.sha256(data).hexdigest()
+
+
+def holds_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as model files do, however damaged the rest may be."""
+    with Path(path).open("rb") as file:
+        head = file.read(64)
+    return head.startswith(b"PK\x03\x04") and head[30:].startswith(b"model.json")
 
 
 def _npy(values: Any) -> bytes:
@@ -100,9 +130,14 @@ def _npy(values: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: str | os.PathLike[str], document: dict[str, Any], members: dict[str, bytes]) -> None:
+def _write(
+    path: str | os.PathLike[str],
+    document: dict[str, Any],
+    members: dict[str, bytes],
+    check: Callable[[Path], None] | None,
+) -> None:
     text = json.dumps(document, allow_nan=False, indent=1).encode()
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("model.json"), text)
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)

@@ -28,10 +28,10 @@ from ._generation import Generation
 from ._labels import check_filled, check_total, read_labels, read_weights
 from ._observed import check_observed
 from ._page import Page
-from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._residence import take_in
-from ._states import Derived, States, edit, question
+from ._saving import save_checked
+from ._states import Derived, States, edit, question, snapshot
 from ._tables import Tables
 from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
 from ._validation import LeaveOneOut
@@ -53,6 +53,7 @@ class GenerativeEstimator(
     _model: Any = Derived()  # a JointModel
     _notes: Any = Derived()  # what its estimate noted, a list of Note
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
+    _loaded_from: tuple[str, str] | None = None  # the file that it was loaded from, and the fingerprint of that
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -90,6 +91,7 @@ class GenerativeEstimator(
         self._model, self._notes = model, [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
         self._holds_unlabelled = joined is not None
         self._set_steps(joined)
+        self._loaded_from = None
         return self
 
     def _read(
@@ -315,10 +317,29 @@ class GenerativeEstimator(
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model with its statistics to one file; see `suffice.load`.
 
-        The file appears under its name only when complete: on any error an old one stays as it was.
+        What was written is loaded and compared, and then appears under its name: on any error an old file stays as it
+        was. A model that `load` brought back replaces its own file only while that is as it was loaded, or as this
+        model last saved it: what others have written meanwhile is never undone. Remove a file first to have it replaced
+        all the same. Threads and processes that save to one name do so one after the other.
+
+        Raises
+        ------
+        ModelChangedError
+            The model was loaded from this file, and others have written it since. Load it again, and repeat the edit.
+        ModelFileError
+            The file holds something other than a model, or what was written would not give the same model again.
+        OSError
+            The file or its folder cannot be written: it is read-only, belongs to another user, or has other names (hard
+            links). TimeoutError where others have been writing it for ten minutes.
         """
+        self._save(path)
+
+    def _save(self, path: str | os.PathLike[str], over_anything: bool = False) -> None:
+        """Write the model; over a file that holds none only if `over_anything`."""
         check_is_fitted(self, "statistics_")
-        save_fitted(path, self, self._schema, self._blocks, self.statistics_)
+        saved = save_checked(path, snapshot(self), over_anything)
+        if self._loaded_from is not None and self._loaded_from[0] == saved[0]:
+            self._loaded_from = saved
 
     @property
     def _takes_devices(self) -> bool:

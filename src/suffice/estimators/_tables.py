@@ -45,6 +45,7 @@ class Tables:
     _model: JointModel | None
     _notes: list[Note]
     _holds_unlabelled: bool
+    _loaded_from: tuple[str, str] | None
     classes_: Any
     _validate_settings: Callable[[], None]
     _plan: Callable[[Schema], tuple[Block, ...]]
@@ -152,6 +153,7 @@ class Tables:
         self._holds_unlabelled = joined is not None
         self._unlabelled_rows = learned.unlabelled
         self._set_steps(joined)
+        self._loaded_from = None
         return self
 
     def _learn(self, passes: Passes, engine: Any, checkpoint: str | os.PathLike[str] | None) -> Learned:
