@@ -10,7 +10,7 @@ from .._arrays import Array, np
 from ..errors import SettingError
 from ..estimate import Dirichlet, Note
 from ..estimators import NaiveBayes
-from ..estimators._states import snapshot
+from ..estimators._states import question, snapshot
 from ..joint import JointModel
 
 Estimated = tuple[JointModel, list[Note]]
@@ -55,6 +55,7 @@ class DropIn:
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
         return values / values.sum()
 
+    @question
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return exact leave-one-out log posteriors (n, k); SettingError where the settings leave no closed form."""
         if not self._closed_form:
