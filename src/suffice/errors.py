@@ -401,6 +401,36 @@ class ModelFileError(SufficeError):
         """Say which file and what is wrong with it."""
         return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
 
+    @classmethod
+    def unsaved(cls, path: object, why: str) -> ModelFileError:
+        """Say why a model was not written, and that nothing was."""
+        return cls(
+            f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
+            "Next: check what the model learned last; a class that suffice does not know is told to it by "
+            "suffice.estimators.register."
+        )
+
+    @classmethod
+    def no_model(cls, path: object) -> ModelFileError:
+        """Refuse to put a model in the place of something else."""
+        return cls(
+            f"{path} holds something other than a model, and a model in its place would destroy it. "
+            "Next: choose another name, or remove that file first."
+        )
+
+
+class ModelChangedError(ModelFileError):
+    """A model file is not the one any more from which the model to be saved was loaded."""
+
+    @classmethod
+    def since_loaded(cls, path: object) -> ModelChangedError:
+        """Say that the file has changed, and how nothing gets lost."""
+        return cls(
+            f"{path} has changed since this model was loaded from it: saving would undo what another process or thread "
+            "has written, so nothing was written. Next: load it again and repeat the edit, or save this model under "
+            "another name."
+        )
+
 
 def quoted(names: Sequence[object], limit: int = 8) -> str:
     """Join names for a message, the first `limit` of them."""

@@ -16,7 +16,7 @@ import json
 import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -62,16 +62,29 @@ STATISTICS: dict[str, Any] = {
 READABLE = {"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)}  # dtype kinds and sizes of stored arrays
 
 
-def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Schema, statistics: ByClass) -> None:
+def write_model(
+    path: str | os.PathLike[str],
+    state: dict[str, Any],
+    schema: Schema,
+    statistics: ByClass,
+    check: Callable[[Path], None] | None = None,
+) -> None:
     """Write a model file: `state` (JSON values: estimator, settings, blocks), schema and statistics.
 
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
-    file as it was.
+    file as it was. So does an error of `check`, which is called with the complete file before it goes to its place.
     """
+    _write(path, *describe_model(state, schema, statistics), check)
+
+
+def describe_model(
+    state: Mapping[str, Any], schema: Schema, statistics: ByClass
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return `model.json`, which has a digest of every array and so tells models apart, and the arrays by name."""
     document, arrays = describe(state, schema, statistics)
     members = {name: _npy(values) for name, values in arrays.items()}
     document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
-    _write(path, document, members)
+    return document, members
 
 
 def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -103,15 +116,36 @@ def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> t
     return document, arrays
 
 
+def fingerprint(path: str | os.PathLike[str]) -> str | None:
+    """Return a digest of what a model file says it holds, None for what is no model file."""
+    try:
+        with Path(path).open("rb") as file, open_archive(file) as archive:
+            return hashlib.sha256(archive.read("model.json")).hexdigest()
+    except (DamagedArchive, OSError):
+        return None
+
+
+def holds_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as model files do, however damaged the rest may be."""
+    with Path(path).open("rb") as file:
+        head = file.read(64)
+    return head.startswith(b"PK\x03\x04") and head[30:].startswith(b"model.json")
+
+
 def _npy(values: Any) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
     return buffer.getvalue()
 
 
-def _write(path: str | os.PathLike[str], document: dict[str, Any], members: dict[str, bytes]) -> None:
+def _write(
+    path: str | os.PathLike[str],
+    document: dict[str, Any],
+    members: dict[str, bytes],
+    check: Callable[[Path], None] | None,
+) -> None:
     text = json.dumps(document, allow_nan=False, indent=1).encode()
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("model.json"), text)
         archive.writestr(zipfile.ZipInfo("model.sha256"), hashlib.sha256(text).hexdigest())
         for name, data in members.items():

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from .._files import COMPRESSED, MISSING_TOKENS, format_of, whole_file
+from .._files import COMPRESSED, MISSING_TOKENS, check_replaceable, format_of, is_stream, whole_file
 from ..schema import repeated_names
 from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
@@ -170,6 +170,8 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
     """Refuse a destination that cannot work before any work is done; `inputs` are files it must not replace."""
     if path.is_dir():
         raise FileProblem.folder(path)
+    if is_stream(path):  # into which it is written where it stands
+        return
     if not path.parent.is_dir():
         raise FileProblem.unwritable(path, f"there is no folder {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -177,6 +179,10 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
     for other, what in inputs:
         if path.exists() and other.exists() and path.samefile(other):
             raise FileProblem.overwrites(path, what)
+    try:
+        check_replaceable(path)
+    except OSError as error:
+        raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
 def write_table(table: Any, path: Path) -> None:

@@ -11,6 +11,7 @@ from ..densities import Full, Product
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
+from ..estimators._states import question
 from ..joint import JointModel
 from ..schema import Schema
 from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
@@ -171,6 +172,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
         outer[used] = inner
         return outer, squares / squares.sum()
 
+    @question
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, n_components): centred by solver "svd", not by "eigen", as there."""
         if self.solver == "lsqr":
@@ -182,6 +184,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
             return super()._log_posterior(X, priors)
         return log_softmax(self._linear_scores(X, self._mean()))
 
+    @question
     def decision_function(self, X: Any) -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
         scores = self._linear_scores(X, self._mean() if len(self.priors_) == 2 else self._origin())
@@ -222,6 +225,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         "principal axes, k of (d, d)", lambda m: [np.linalg.eigh(c)[1][:, ::-1] for c in m.covariances_]
     )
 
+    @question
     def decision_function(self, X: Any) -> Array:
         """Return log p(x, k) + ½ d log 2π (n, k), d the observed cells; for two classes their log odds (n,)."""
         rows = self._rows(X)

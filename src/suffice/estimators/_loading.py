@@ -12,7 +12,7 @@ from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..store import check_whole, read_model
+from ..store import check_whole, fingerprint, read_model
 from ._persistence import state_of, unplain
 from ._queries import GenerativeEstimator
 from .automatic import GenerativeClassifier
@@ -48,6 +48,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
     >>> load(path).predict([["blue"]]).tolist()
     ['cold']
     """
+    found = fingerprint(path)  # before it is read: a file that changes in between is refused when it is saved again
     document, schema, statistics = read_model(path, PIECES)
     try:
         kind = ESTIMATORS[document["estimator"]]
@@ -69,6 +70,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
     except Exception as error:
         why = str(error) if isinstance(error, SufficeError) else repr(error)
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error
+    estimator._loaded_from = None if found is None else (os.path.realpath(path), found)
     return estimator
 
 

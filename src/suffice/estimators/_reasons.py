@@ -19,16 +19,18 @@ from ..tasks.outlier_laws import HotellingLaw
 from ._held_out import hold_out
 from ._labels import read_labels
 from ._simulated import exact_law, make_replicates
+from ._states import Derived, question
 from ._validation import what_was_learned
 
 
 class Reasons:
     """`explain`, `outlier_pvalues` and `predict_set`, for every estimator."""
 
-    _folds: tuple[Any, HeldOut]
-    _simulated: tuple[JointModel, list[outliers.Replicate]]
-    _left_out: tuple[JointModel, Array]
+    _folds: Any = Derived()  # the statistics, and rows held out with the models of the others
+    _simulated: Any = Derived()  # the model, and rows and models simulated from it
+    _left_out: Any = Derived()  # the model, and leave-one-out log posteriors of the rows kept
 
+    @question
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -79,6 +81,7 @@ class Reasons:
         found, error = contributions(model, owner._rows(X), positions, orders=orders, errors=return_error)
         return (found, cast(Array, error)) if return_error else found
 
+    @question
     def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
         """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.
 
@@ -144,6 +147,7 @@ class Reasons:
             f"others; p-values below {1.0 / (1.0 + held.size):.2g} are extrapolated"
         )
 
+    @question
     def predict_set(self, X: Any, alpha: float = 0.1, *, allow_empty: bool = True) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
@@ -199,31 +203,31 @@ class Reasons:
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         """Return leave-one-out log posteriors of the rows that the statistics keep, made once for a model."""
-        known = getattr(self, "_left_out", None)
+        known = self._left_out
         if known is None or known[0] is not model:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
                 raise DataError("This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000.")
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
-        return known[1]
+        return known[1]  # type: ignore[no-any-return]
 
     def _held_out(self) -> HeldOut:
         """Return rows held out and the models of the others, made once for what was learned."""
         statistics = cast(Any, self).statistics_
-        known = vars(self).get("_folds")
+        known = self._folds
         if known is None or known[0] is not statistics:
             self._folds = known = (statistics, hold_out(self))
-        return known[1]
+        return known[1]  # type: ignore[no-any-return]
 
     def _replicates(self, owner: Any, model: JointModel) -> list[outliers.Replicate]:
         """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
         if len(model.classes) == 1:
             return []
-        known = vars(self).get("_simulated")
+        known = self._simulated
         if known is None or known[0] is not model:
             self._simulated = known = (model, make_replicates(owner, model))
-        return known[1]
+        return known[1]  # type: ignore[no-any-return]
 
     def _known_codes(self, y: Any, rows: int) -> Any:
         """Return the class number of each label, DataError for one the model does not know."""

@@ -13,11 +13,13 @@ from ..estimate import Block, class_log_prior
 from ..estimate.mixture import MixtureFamily
 from ..selection import Learned, leave_one_out
 from ._labels import read_labels, read_weights
+from ._states import question
 
 
 class LeaveOneOut:
     """The verb `leave_one_out`, for the bases of an estimator."""
 
+    @question
     def leave_one_out(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.
 

@@ -30,6 +30,7 @@ from ..stats.counts import CodedColumns
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
+from ._states import Derived, edit, question, snapshot
 from ._unlabelled import Batch, recoded
 
 LEAST_ROWS = 50
@@ -106,6 +107,12 @@ class GenerativeClassifier(GenerativeEstimator):
     True
     """
 
+    _settled: Any = Derived()  # the members' rows or statistics as they came, and as they are kept
+    _condensed: Any = Derived()  # rows that are kept, and their statistics
+    _chosen: Any = Derived()  # an Automatic
+    _joint_blocks: Any = Derived()  # the blocks of the joint model, with their statistics
+    _twin: Any = Derived()  # the joint model, and the estimator that answers from it
+
     def __init__(self, *, priors: Any = None, keep_rows: int = 2000) -> None:
         self.priors = priors
         self.keep_rows = keep_rows
@@ -123,6 +130,7 @@ class GenerativeClassifier(GenerativeEstimator):
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
+    @edit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
 
@@ -151,15 +159,15 @@ class GenerativeClassifier(GenerativeEstimator):
         settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
-        self._chosen: Automatic | None = None
+        self._chosen = None
         super()._remember(schema, plan, statistics, y)
 
     def _settle(self, block: MemberRows | MemberStats) -> MemberRows | MemberStats:
         """Return the rows or statistics of the members as they are kept, made once."""
-        known = vars(self).get("_settled")
+        known = self._settled
         if known is None or known[0] is not block:
             known = self._settled = (block, block.settled(int(self.keep_rows)))
-        return known[1]
+        return known[1]  # type: ignore[no-any-return]
 
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
@@ -167,7 +175,7 @@ class GenerativeClassifier(GenerativeEstimator):
         _check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled
-        known: tuple[MemberRows, MemberStats] | None = vars(self).get("_condensed")
+        known: tuple[MemberRows, MemberStats] | None = self._condensed
         if known is None or known[0] is not settled:
             columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight)
             known = self._condensed = (settled, settled.condensed(columns))
@@ -179,6 +187,7 @@ class GenerativeClassifier(GenerativeEstimator):
             "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
         )
 
+    @edit
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned.
 
@@ -190,6 +199,7 @@ class GenerativeClassifier(GenerativeEstimator):
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
+        other = snapshot(other)
         mine, theirs = (model.statistics_.blocks[-1] for model in (self, other))
         if not isinstance(mine, MemberStats) or not isinstance(theirs, MemberStats) or mine.columns == theirs.columns:
             return super().merge(other)
@@ -198,7 +208,6 @@ class GenerativeClassifier(GenerativeEstimator):
             other.statistics_, blocks=(*other.statistics_.blocks[:-1], _rows_of_sample(other.statistics_))
         )
         super().merge(stand_in)
-        self._apart = True
         return self
 
     # --- the choice --------------------------------------------------------------------------------------------------
@@ -207,9 +216,10 @@ class GenerativeClassifier(GenerativeEstimator):
     def _automatic(self) -> Automatic:
         """The members and their stack, chosen when first asked for."""
         check_is_fitted(self, "statistics_")
-        if self._chosen is None:
-            self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
-        return self._chosen
+        found: Automatic | None = self._chosen
+        if found is None:
+            found = self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
+        return found
 
     def _estimate(
         self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
@@ -244,6 +254,7 @@ class GenerativeClassifier(GenerativeEstimator):
     # --- what the joint model answers ---------------------------------------------------------------------------------
 
     @property
+    @question
     def joint_(self) -> JointModel:
         """The joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask."""
         return self.model_
@@ -251,7 +262,7 @@ class GenerativeClassifier(GenerativeEstimator):
     @property
     def _joint(self) -> _Joint:
         model, statistics = self.model_, self.statistics_
-        known: tuple[JointModel, _Joint] | None = vars(self).get("_twin")
+        known: tuple[JointModel, _Joint] | None = self._twin
         if known is None or known[0] is not model:
             twin = _Joint(priors=self.priors, keep_rows=self.keep_rows)
             blocks, stats = zip(*self._joint_blocks, strict=True)
@@ -260,10 +271,12 @@ class GenerativeClassifier(GenerativeEstimator):
             self._twin = known = (model, twin)
         return known[1]
 
+    @question
     def impute(self, X: Any, y: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
         """Return the table with its missing cells filled by `joint_`; see `GaussianDiscriminant.impute`."""
         return self._joint.impute(X, y, draws=draws, random_state=random_state)
 
+    @question
     def sample(self, n: int, *, label: Any = None, given: Any = None, random_state: Any = None) -> tuple[Any, Any]:
         """Return new rows drawn from `joint_`, and their labels; see `GaussianDiscriminant.sample`."""
         return self._joint.sample(n, label=label, given=given, random_state=random_state)
@@ -271,10 +284,12 @@ class GenerativeClassifier(GenerativeEstimator):
     def _draw_rows(self, *told: Any, **named: Any) -> tuple[Any, Any]:
         return self._joint._draw_rows(*told, **named)
 
+    @question
     def score_samples(self, X: Any) -> Array:
         """Return log p(x), (n,) in nats, of the observed cells of each row under `joint_`."""
         return self._joint.score_samples(X)
 
+    @question
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log π_k + log p(x | k) under `joint_`, (n, k) in nats; posteriors are those of the stack instead."""
         return self._joint.predict_joint_log_proba(X)
@@ -292,6 +307,7 @@ class GenerativeClassifier(GenerativeEstimator):
 
     # --- the members --------------------------------------------------------------------------------------------------
 
+    @question
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
 
@@ -330,6 +346,7 @@ class GenerativeClassifier(GenerativeEstimator):
                 log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
         return log_prior
 
+    @question
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -351,6 +368,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return (found, np.asarray(error)[:, place]) if return_error else found
 
     @property
+    @question
     def members_(self) -> list[dict[str, Any]]:
         """Each member: its name, setting, leave-one-out loss in nats, temperature, and weight in the stack."""
         automatic = self._automatic
@@ -367,6 +385,7 @@ class GenerativeClassifier(GenerativeEstimator):
         ]
 
     @property
+    @question
     def loss_(self) -> float:
         """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came."""
         sample = self.statistics_.sample
@@ -377,6 +396,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return float(weight @ lost) / float(weight.sum())
 
     @property
+    @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
         return [*super().notes_, *self._automatic.notes]

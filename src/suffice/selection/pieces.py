@@ -17,6 +17,7 @@ from ..errors import MergeError, NotLearnedError
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
+from ..stats._fading import faded
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
@@ -111,7 +112,8 @@ class MemberRows:
 
     def scale(self, factor: float) -> MemberRows:
         """Return the rows with their weights multiplied by a factor."""
-        return replace(self, weight=self.weight * factor)
+        scaled = replace(self, weight=faded(self.weight, factor))
+        return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
     def place(self, index: Any, k: int) -> MemberRows:
         """Return the same rows with class i moved to number index[i] of k."""
@@ -241,7 +243,7 @@ class MemberStats:
 
     def scale(self, factor: float) -> MemberStats:
         """Return the statistics of the same rows with their weights multiplied by a factor."""
-        return self._each(lambda stats: stats.scale(factor), lambda counts: counts * factor)
+        return self._each(lambda stats: stats.scale(factor), lambda counts: faded(counts, factor))
 
     def place(self, index: Any, k: int) -> MemberStats:
         """Return the same statistics with class i moved to number index[i] of k."""

@@ -12,6 +12,7 @@ from typing import Any, NoReturn, Self
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
 from ._checks import amounts, at_most
+from ._fading import faded
 from .gaussian import GaussianStats
 from .scatter import spread
 
@@ -50,7 +51,7 @@ class CompletedStats:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        return replace(self, complete=self.complete.scale(factor), observed=self.observed * factor)
+        return replace(self, complete=self.complete.scale(factor), observed=faded(self.observed, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""

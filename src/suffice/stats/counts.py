@@ -13,6 +13,7 @@ from ..schema import Level, sort_levels
 from ._checks import amounts
 from ._checks import levels as levels_of
 from ._downdate import subtract_weights
+from ._fading import faded
 from .scatter import gather, spread
 
 JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
@@ -115,7 +116,7 @@ class CategoricalStats:
 
     def scale(self, factor: float) -> Self:
         """Return the counts of the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.levels, tuple(table * factor for table in self.counts), self.missing * factor)
+        return type(self)(self.levels, tuple(faded(own, factor) for own in self.counts), faded(self.missing, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the counts with class i made part of class index[i] of k, or left out (−1) with its own levels."""

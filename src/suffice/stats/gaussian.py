@@ -17,6 +17,7 @@ from ._checks import alike, amounts, floats, in_range, scatters
 from ._checks import codes as codes_below
 from ._device import summarize_on_device
 from ._downdate import downdate, level_constants, subtract_weights
+from ._fading import faded
 from ._kernels import summarize_segments
 from ._thin import subtract_rows
 from .scatter import (
@@ -140,9 +141,12 @@ class GaussianStats:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        weight = self.weight * factor
+        weight, scatter = faded(self.weight, factor), self.scatter.scale(factor)
         kept = weight > 0 if weight.ndim == 2 else (weight > 0)[:, None]
-        return type(self)(weight, np.where(kept, self.mean, 0.0), self.scatter.scale(factor), self.form)
+        gone = (weight == 0) & (self.weight > 0)
+        return type(self)(
+            weight, np.where(kept, self.mean, 0.0), scatter.without(gone) if gone.any() else scatter, self.form
+        )
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""

@@ -10,6 +10,7 @@ from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, spa
 from ..errors import NotLearnedError
 from ._checks import amounts
 from ._downdate import SLACK, subtract_weights
+from ._fading import faded
 from .scatter import gather, spread
 
 CHUNK_CELLS = 1 << 20
@@ -72,7 +73,8 @@ class SumStats:
 
     def scale(self, factor: float) -> Self:
         """Return the sums over the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.weight * factor, self.total * factor)
+        weight = faded(self.weight, factor)
+        return type(self)(weight, np.where(weight > 0, self.total * factor, 0.0))
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the sums with class i made part of class index[i] of k, or left out (−1)."""

@@ -134,7 +134,8 @@ class PatternStats:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        parts = {pattern: (present, stats.scale(factor)) for pattern, (present, stats) in self.incomplete.items()}
+        scaled = {p: _kept(present, stats.scale(factor)) for p, (present, stats) in self.incomplete.items()}
+        parts = {pattern: part for pattern, part in scaled.items() if len(part[0])}
         return type(self)(self.complete.scale(factor), parts)
 
     def regroup(self, index: Codes, k: int) -> Self:

@@ -21,6 +21,7 @@ from ..schema import Level
 from ._checks import amounts
 from ._checks import codes as codes_below
 from ._downdate import DUST
+from ._fading import faded
 from .counts import CodedColumns
 from .rows import (
     Keys,
@@ -120,7 +121,8 @@ class Reservoir:
 
     def scale(self, factor: float) -> Self:
         """Return the sample with all weights multiplied by `factor`."""
-        return replace(self, weight=self.weight * factor)
+        scaled = replace(self, weight=faded(self.weight, factor))
+        return scaled if scaled.weight.all() else scaled.part(np.flatnonzero(scaled.weight))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same sample with class i moved to number index[i] of k."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
 from .._memory import check_bytes
 from ..errors import MergeError
 
@@ -50,6 +50,10 @@ class Scatter(ABC):
     @abstractmethod
     def scale(self, factor: float) -> Self:
         """Return the scatter of the same rows with their weights multiplied."""
+
+    @abstractmethod
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        """Return the scatter without what some classes (k,), or columns of classes (k, d), add to it."""
 
     @abstractmethod
     def diagonal(self, k: int) -> Array:
@@ -121,6 +125,9 @@ class FullScatter(Scatter):
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor)
 
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        return type(self)(np.where(gone[:, None, None], 0.0, self.values))
+
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values, axis1=1, axis2=2).copy()
 
@@ -169,6 +176,9 @@ class PooledScatter(Scatter):
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor, None if self.own is None else self.own * factor)
 
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        return self if self.own is None else type(self).of(np.where(gone[:, None, None], 0.0, self.own))
+
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values)[None].copy()
 
@@ -197,6 +207,9 @@ class DiagonalScatter(Scatter):
 
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor)
+
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        return type(self)(np.where(gone if gone.ndim == 2 else gone[:, None], 0.0, self.values))
 
     def diagonal(self, k: int) -> Array:
         return self.values.copy()
@@ -238,6 +251,10 @@ class ThinScatter(Scatter):
     def scale(self, factor: float) -> Self:
         root = np.sqrt(factor)
         return type(self)(self.values * root, self.owner, self.root_weight * root)
+
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        kept = ~gone[self.owner]
+        return type(self)(self.values[kept], self.owner[kept], self.root_weight[kept])
 
     def diagonal(self, k: int) -> Array:
         sums = np.zeros((k, self.values.shape[1]))

@@ -19,6 +19,7 @@ from ..errors import NotLearnedError
 from ._checks import amounts, floats, in_range
 from ._checks import codes as codes_below
 from ._downdate import DUST
+from ._fading import faded
 
 DISTINCT = 10_000  # 160 kB per class and column
 
@@ -154,15 +155,21 @@ class ValueStats:
             value, asked, there = (float(part[short[0]]) for part in (had[1], taken, had[2]))
             why = f"they hold the value {value:g} with a weight of {asked:g} where {there:g} was learned"
             raise NotLearnedError(why, code, [column])
-        kept = left > DUST * had[2]
-        counts = np.bincount(had[0][kept], minlength=self.width.size)
+        return self._kept(had[0], had[1], left, left > DUST * had[2])
+
+    def _kept(self, cells: Codes, values: Array, weights: Array, kept: Any) -> Self:
+        """Return statistics of some of these sorted entries; a cell without any is not rounded any more."""
+        counts = np.bincount(cells[kept], minlength=self.width.size)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         width = np.where(counts.reshape(self.width.shape) > 0, self.width, 0.0)
-        return type(self)(had[1][kept], left[kept], bounds, width, self.limit)
+        return type(self)(values[kept], weights[kept], bounds, width, self.limit)
 
     def scale(self, factor: float) -> Self:
         """Return the counts over the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.values, self.weights * factor, self.bounds, self.width, self.limit)
+        weights = faded(self.weights, factor)
+        if weights.all():
+            return type(self)(self.values, weights, self.bounds, self.width, self.limit)
+        return self._kept(self.cells, self.values, weights, weights > 0)
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the counts with class i made part of class index[i] of k, or left out (−1)."""
