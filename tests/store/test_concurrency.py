@@ -152,8 +152,8 @@ print("survived", kills, "saved", saved)
 def test_a_killed_writer_leaves_a_whole_file(kind, tmp_path):
     """kill -9 at random moments of `save`, `suffice update` and `suffice predict`: the file is the old or the new one.
 
-    What was reported as written is in it. What else may stay behind is the unfinished file, `.NAME.*.tmp` beside it, and
-    an empty lock, until the next run.
+    What was reported as written is in it. What else may stay behind is the unfinished file, `.NAME.*.tmp` beside it,
+    and an empty lock, until the next run.
     """
     path = tmp_path / ("answers.parquet" if kind == "predict" else "model.suffice")
     done = subprocess.run(
