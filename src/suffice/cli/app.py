@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from .. import __version__
-from ..errors import SettingError, SufficeError, brief, quoted
+from ..errors import SettingError, SufficeError, brief, quoted, visible
 from .compare import compare
 from .completion import completion
 from .demo import demo
@@ -122,7 +122,7 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
     def remark(message: Warning | str, *_: object, **__: object) -> None:
         text = f"Note: {one_line(message)}"
         if not quiet and text not in told:
-            print(text, file=sys.stderr)
+            print(visible(text), file=sys.stderr)
         told.add(text)
 
     with warnings.catch_warnings():
@@ -161,7 +161,7 @@ def _explain(error: Exception) -> str:
 
 
 def _report(message: str, status: int) -> int:
-    print(f"suffice: {brief(message)}", file=sys.stderr)
+    print(f"suffice: {brief(visible(message))}", file=sys.stderr)
     return status
 
 
