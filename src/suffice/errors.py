@@ -12,6 +12,9 @@ from typing import Self
 
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
+# What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
+# the marks of Unicode that change the direction of writing, and halves of characters, which cannot be printed at all.
+UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.){%d,}'|"(?:[^"\\]|\\.){%d,}\"""" % (LONGEST_VALUE, LONGEST_VALUE))  # noqa: UP031
 
 
@@ -19,7 +22,7 @@ class SufficeError(ValueError):
     """Root of every error this library raises on purpose; a message of more than 1,000 characters is shortened."""
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(brief(str(message)))
+        super().__init__(brief(visible(message)))
 
 
 class SettingError(SufficeError):
@@ -430,6 +433,15 @@ class ModelChangedError(ModelFileError):
             "has written, so nothing was written. Next: load it again and repeat the edit, or save this model under "
             "another name."
         )
+
+
+def visible(text: object) -> str:
+    """Return text for people to read, in which characters that a terminal would obey are written out as Python does.
+
+    Names in a table are anyone's: one that holds ESC [ 2 J would otherwise clear the screen, and one with U+202E turn
+    round what follows it. Line breaks stay, since messages have them.
+    """
+    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(text))
 
 
 def quoted(names: Sequence[object], limit: int = 8) -> str:

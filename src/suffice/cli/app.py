@@ -16,7 +16,7 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unused
 
 from .. import __version__
 from .._locks import tell_of_waiting
-from ..errors import SettingError, SufficeError, brief, quoted
+from ..errors import SettingError, SufficeError, brief, quoted, visible
 from .compare import compare
 from .completion import completion
 from .demo import demo
@@ -164,7 +164,7 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
     def remark(message: Warning | str, *_: object, **__: object) -> None:
         text = f"Note: {one_line(message)}"
         if not quiet and text not in told:
-            print(text, file=sys.stderr)
+            print(visible(text), file=sys.stderr)
         told.add(text)
 
     with warnings.catch_warnings():
@@ -203,7 +203,7 @@ def _explain(error: Exception) -> str:
 
 
 def _report(message: str, status: int) -> int:
-    print(f"suffice: {brief(message)}", file=sys.stderr)
+    print(f"suffice: {brief(visible(message))}", file=sys.stderr)
     return status
 
 

@@ -202,7 +202,8 @@ class FrozenColumns:
         """Raise ValueError unless the parts, read from a file, fit together."""
         p = len(self.scores) + sum(len(own) for own in self.indicators)
         for knots, z in self.scores:
-            _ascending(knots, 1), _ascending(floats(z, len(knots)), 1)
+            _ascending(knots, 1)
+            _ascending(floats(z, len(knots)), 1)
         for knots in (own for hats in self.hats.values() for own in hats.knots):
             _ascending(knots, 1)
         for bounds in (own for cuts in self.cuts.values() for own in cuts):

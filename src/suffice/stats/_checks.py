@@ -56,12 +56,12 @@ def levels(values: Any) -> tuple[Level, ...]:
     return tuple(values)
 
 
-def at_most(part: Array, whole: Array) -> bool:
+def at_most(part: Any, whole: Array) -> bool:
     """Say whether no weight is above that of which it is a part, but for rounding."""
     return bool((part <= whole * (1.0 + ROUGH) + 1e-300).all())
 
 
-def alike(one: Array, other: Array, scale: Array) -> bool:
+def alike(one: Any, other: Array, scale: Array) -> bool:
     """Say whether two arrays are equal but for rounding, on a scale."""
     return bool((np.abs(one - other) <= ROUGH * scale + 1e-300).all())
 

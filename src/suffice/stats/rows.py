@@ -110,7 +110,7 @@ def _rows_of_block(number: int, fields: dict[str, Any], levels: dict[str, Any], 
         width = levels[str(number)]
         if type(width) is not int or not 0 < width < 1 << 62 or {indices.dtype.kind, indptr.dtype.kind} != {"i"}:
             raise ValueError("columns of the sample of rows")
-        floats(data, None), in_range(data, np.ones(len(data)))
+        in_range(floats(data, None), np.ones(len(data)))
         part = sparse.csr_array((data, indices, indptr), shape=(m, width))
         part.check_format(full_check=True)
         return part
