@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch
-from ..errors import DataError, SettingError, quoted
+from ..errors import DataError, SettingError
 from ..joint import JointModel
 from ..selection import leave_one_out
 from ..selection.leave_one_out import log_densities
@@ -17,7 +17,6 @@ from ..tasks.explain import contributions
 from ..tasks.held_out import HeldOut, own_rank_pvalues, rank_pvalues
 from ..tasks.outlier_laws import HotellingLaw
 from ._held_out import hold_out
-from ._labels import read_labels
 from ._simulated import exact_law, make_replicates
 from ._states import Derived, question
 from ._validation import what_was_learned
@@ -125,7 +124,7 @@ class Reasons:
             if law is not None and (len(model.classes) == 1 or owner.statistics_.sample is None):
                 return outliers.pvalues(model, rows, self._replicates(owner, model), law)
             return rank_pvalues(self._held_out(), cast(Any, self)._encode(X)[0], rows, model.log_prior)
-        codes = self._known_codes(y, outliers.count_rows(rows))
+        codes = cast(Any, self)._known_codes(y, outliers.count_rows(rows))
         if isinstance(law, HotellingLaw):
             return outliers.own_pvalues(model, rows, codes, law)
         encoded, sample, held = cast(Any, self)._encode(X)[0], owner.statistics_.sample, self._held_out()
@@ -228,18 +227,6 @@ class Reasons:
         if known is None or known[0] is not model:
             self._simulated = known = (model, make_replicates(owner, model))
         return known[1]  # type: ignore[no-any-return]
-
-    def _known_codes(self, y: Any, rows: int) -> Any:
-        """Return the class number of each label, DataError for one the model does not know."""
-        labels, codes = read_labels(y, rows, type(self).__name__)
-        known = {label: c for c, label in enumerate(cast(Any, self).statistics_.classes)}
-        unknown = [label for label in labels if label not in known]
-        if unknown:
-            raise DataError(
-                f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
-                "Next: pass rows the model has learned, with their labels."
-            )
-        return np.array([known[label] for label in labels])[codes]
 
 
 def _apart(owner: Any, model: JointModel, rows: Any, encoded: Any, codes: Codes, index: Codes, observed: Any) -> Array:

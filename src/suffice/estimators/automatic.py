@@ -32,6 +32,7 @@ from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
 from ._states import Derived, edit, question, snapshot
 from ._unlabelled import Batch, recoded
+from ._validation import judged_by_weight
 
 LEAST_ROWS = 50
 
@@ -243,13 +244,11 @@ class GenerativeClassifier(GenerativeEstimator):
         return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
-        automatic, priors = self._automatic, self.priors if priors is None else priors
-        table = self._encode(X)[0][-1]
-        rows = automatic.frozen.read(table.numbers, table.coded)
-        log_prior = None
-        if priors is not None:
-            log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
-        return automatic.log_posterior(rows, log_prior)
+        rows = self._encode(X)[0][-1:]
+        if priors is None:
+            return self._judge_as_new(rows)
+        log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
+        return self._automatic.log_posterior(self._automatic.frozen.read(rows[0].numbers, rows[0].coded), log_prior)
 
     # --- what the joint model answers ---------------------------------------------------------------------------------
 
@@ -316,14 +315,23 @@ class GenerativeClassifier(GenerativeEstimator):
         takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
         table, n = self._encode(X)
-        codes = self._known_codes(y, n)
         weight = read_weights(sample_weight, n)
-        removed = np.ones(n) if weight is None else weight
+        codes = self._known_codes(y, n, weight)
+        return judged_by_weight([table[-1]], codes, weight, self._leave_out, self._judge_as_new)
+
+    def _leave_out(self, rows: list[Any], codes: Codes, weight: Array | None) -> Array:
+        """Return leave-one-out log posteriors (n, k) of encoded rows that were learned."""
+        removed = np.ones(len(codes)) if weight is None else weight
         if (removed > self.statistics_.weight[codes] * (1.0 + 1e-9)).any():
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
-        automatic = self._automatic
-        rows = automatic.frozen.read(table[-1].numbers, table[-1].coded)
-        return automatic.leave_out(Sample(rows, codes, removed, removed, removed), self._priors_without(codes, removed))
+        read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
+        sample = Sample(read, codes, removed, removed, removed)
+        return self._automatic.leave_out(sample, self._priors_without(codes, removed))
+
+    def _judge_as_new(self, rows: list[Any]) -> Array:
+        """Return log posteriors (n, k) of encoded rows."""
+        read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
+        return self._automatic.log_posterior(read, None if self.priors is None else self._log_prior(self.statistics_))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         automatic, sample = self._automatic, self.statistics_.sample
@@ -399,7 +407,17 @@ class GenerativeClassifier(GenerativeEstimator):
     @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
-        return [*super().notes_, *self._automatic.notes]
+        return [*super().notes_, *self._automatic.notes, *_few_to_judge(self.statistics_)]
+
+
+def _few_to_judge(statistics: ByClass) -> list[Note]:
+    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
+    assert statistics.sample is not None
+    kept = round(float(statistics.sample.copies.sum()))
+    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
+        return []
+    what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
+    return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
 
 
 def _rows_of_sample(statistics: ByClass) -> MemberRows:

@@ -71,8 +71,8 @@ class MemberRows:
 
     def _condensed(self, bound: int) -> MemberStats:
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
-        some = np.sort(np.argpartition(_hashes(self.rows), bound)[:bound])
-        columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), self.weight[some])
+        some, weight, _ = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
+        columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), weight)
         return self.condensed(columns)
 
     def condensed(self, columns: FrozenColumns) -> MemberStats:
@@ -98,9 +98,9 @@ class MemberRows:
     def subtract(self, other: MemberRows) -> MemberRows:
         """Return the rows left without others; NotLearnedError for rows that are not here."""
         mine, theirs = self._united(), other._united()
-        place = {key: i for i, key in enumerate(zip(_hashes(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
+        place = {key: i for i, key in enumerate(zip(hashes_of(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
         copies, weight = mine.copies.copy(), mine.weight.copy()
-        keys = zip(_hashes(theirs.rows).tolist(), theirs.codes.tolist(), strict=True)
+        keys = zip(hashes_of(theirs.rows).tolist(), theirs.codes.tolist(), strict=True)
         for key, count, amount in zip(keys, theirs.copies, theirs.weight, strict=True):
             i = place.get(key)
             if i is None or amount > weight[i] * (1.0 + DUST):
@@ -159,7 +159,7 @@ class MemberRows:
 
     def _united(self) -> MemberRows:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
-        keys = np.stack([_hashes(self.rows), self.codes.astype(np.uint64)], axis=1)
+        keys = np.stack([hashes_of(self.rows), self.codes.astype(np.uint64)], axis=1)
         distinct, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         group = group.reshape(-1)
         one = self._take(first)
@@ -171,7 +171,26 @@ class MemberRows:
         )
 
 
-def _hashes(rows: TableRows) -> Keys:
+def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tuple[Codes, Array, bool]:
+    """Return the rows with the smallest hashes of their contents, each distinct row of a class once, at most `bound`.
+
+    With their weights, those of all equal rows added up, in the order of hashes; and whether there are more.
+    """
+    few = np.arange(len(keys))
+    if len(keys) > 4 * bound:
+        most = np.partition(keys, 2 * bound)[2 * bound]
+        few = np.flatnonzero(keys <= most)
+        if len(np.unique(keys[few])) <= bound:  # many are equal
+            distinct = np.unique(keys)
+            few = np.flatnonzero(keys <= distinct[min(bound, len(distinct) - 1)])
+    pairs = np.stack([keys[few], codes[few].astype(np.uint64)], axis=1)
+    found, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    total = np.bincount(group.reshape(-1), weights=weight[few], minlength=len(found)).astype(np.float64)
+    return few[first[:bound]], total[:bound], len(found) > bound or len(few) < len(keys)
+
+
+def hashes_of(rows: TableRows) -> Keys:
+    """Return one number per row (n,) that depends on its contents alone."""
     keys = fingerprints(rows.numbers) if rows.numbers.shape[1] else np.zeros(len(rows), dtype=np.uint64)
     return keys ^ (fingerprints(rows.coded) if rows.coded.codes else np.uint64(0))
 
