@@ -2,7 +2,7 @@
 
 Without row i its class has another weight, mean and scatter (see `_leaving`), the scatter within classes loses
 h δδᵀ, and the prior covariance B, which is made from the rows, changes in every entry of its diagonal: so each row
-has a factor of its own for every class, but no refit. What is summed here is what `estimate.bayes` sums, by its formulas.
+has a factor of its own for every class, but no refit. What is summed is what `estimate.bayes` sums, by its formulas.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def without_row(
     """
     scores, sure = np.zeros((len(rows), len(stats.mean))), np.zeros(len(rows), dtype=bool)
     used = list(density.used)
-    if not _is_regular(stats, used):
+    if not is_regular(stats, used):
         return scores, sure
     job = _Job(rows[:, used], codes, weight, stats, used, family, prior)
     cells = len(scores[0]) * len(used) * (len(used) if family.structure is Full else 1)
@@ -73,7 +73,7 @@ def without_row(
     return scores, sure
 
 
-def _is_regular(stats: GaussianStats, used: list[int]) -> bool:
+def is_regular(stats: GaussianStats, used: list[int]) -> bool:
     """Return whether every class has values of every column in use, and the others do not vary at all."""
     weight = stats.column_weight()
     if not used or not (weight[:, used] > 0).all():
@@ -193,7 +193,9 @@ class _Job:
             sure &= usable
             members = range(k) if self.one else (g,)
             df = np.broadcast_to(found.df, rows_of.shape)[:, g]
-            for c, scored in zip(members, _scores(matrix, apart[:, list(members)], inflation, df, members), strict=True):
+            for c, scored in zip(
+                members, _scores(matrix, apart[:, list(members)], inflation, df, members), strict=True
+            ):
                 scores[:, c] = scored
         return scores, sure
 
@@ -211,12 +213,14 @@ class _Job:
         base[:, index, index] += target
         return base, target
 
-    # --- independent columns and spheres -------------------------------------------------------------------------------
+    # --- independent columns and spheres -----------------------------------------------------------------------------
 
     def _separate(self, left: _Left, apart: Array, inflation: Array, seen: Flags) -> tuple[Array, Flags]:
         p, prior, cells = apart.shape[2], self.prior, left.weight
         counted = (cells > 0).astype(np.float64)
-        squares = left.squares if left.squares.shape[1] > 1 and not self.one else left.squares.sum(axis=1, keepdims=True)
+        squares = (
+            left.squares if left.squares.shape[1] > 1 and not self.one else left.squares.sum(axis=1, keepdims=True)
+        )
         own = squares + self._together(left.pulled**2)
         if self.family.structure is Diagonal:
             found = balance(prior, self._together(cells), self._together(counted), left.free[:, None], 1)
@@ -233,7 +237,9 @@ class _Job:
         free = left.free.sum(axis=1)[:, None]
         rows_of, means = self._together(cells.sum(axis=2)), self._together(counted.sum(axis=2))
         found = balance(prior, rows_of, means, free, 1, p)
-        base = left.within.mean(axis=1) if self.scale is not None else (left.free * left.within).sum(axis=1) / free[:, 0]
+        base = (
+            left.within.mean(axis=1) if self.scale is not None else (left.free * left.within).sum(axis=1) / free[:, 0]
+        )
         variance = (found.strength * base[:, None] + found.own * own.sum(axis=2)) / found.divisor
         sure = left.sure & (found.df > 0).all(axis=1)
         sure &= (variance > ROOM * FLOOR * left.within.mean(axis=1)[:, None]).all(axis=1)
