@@ -140,7 +140,9 @@ def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array) ->
         share = float(weight[of].sum() / weight[own].sum())
         left = LeftOut(cells[own], codes[own], np.minimum(weight[own], 1.0), weight[own])
         if counts[own[0]] == cells.shape[1]:
-            path = ((g, a, f[np.arange(len(own)), left.codes]) for g, a, f in member.path(left, balanced=False))
+            path: Iterator[Any] = (
+                (g, a, f[np.arange(len(own)), left.codes]) for g, a, f in member.path(left, balanced=False)
+            )
         else:
             columns = np.argsort(~seen[own], axis=1, kind="stable")[:, : counts[own[0]]]
             path = member.own_left_out(replace(left, rows=np.take_along_axis(left.rows, columns, axis=1)), columns)
