@@ -195,7 +195,7 @@ class Reasons:
         limit = conformal.threshold(
             self._left_out_posterior(owner.model_),
             sample.codes,
-            sample.represented(owner.statistics_.weight),
+            sample.represented(owner.statistics_.weight) * sample.rows_per_weight,
             float(told),
         )
         return conformal.class_sets(fetch(owner._log_posterior(X, None)), limit, allow_empty)

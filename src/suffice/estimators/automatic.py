@@ -325,7 +325,8 @@ class GenerativeClassifier(GenerativeEstimator):
         if (removed > self.statistics_.weight[codes] * (1.0 + 1e-9)).any():
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
-        sample = Sample(read, codes, removed, removed, removed)
+        counted = removed * self.statistics_.sample.rows_per_weight  # type: ignore[union-attr]
+        sample = Sample(read, codes, counted, counted, counted, counted)
         return self._automatic.leave_out(sample, self._priors_without(codes, removed))
 
     def _judge_as_new(self, rows: list[Any]) -> Array:
@@ -447,11 +448,13 @@ def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:
     """Return the automatic classifier of these statistics, judged on the rows that are kept."""
     rows, sample = _rows_of_sample(statistics), statistics.sample
     assert sample is not None
-    weight = rows.weight * (sample.weight.sum() / statistics.total)
-    copies = np.maximum(rows.copies, np.rint(sample.weight))  # one of them is what is left out
+    unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
+    pieces = pieces if unit == 1.0 else pieces.scale(unit)
+    held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
     read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
-    judged = Sample(read, rows.codes, sample.weight / copies, weight, weight / copies)
-    return choose(judged, pieces, _level_counts(statistics, pieces.columns), statistics.weight)
+    judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
+    counts = [unit * own for own in _level_counts(statistics, pieces.columns)]
+    return choose(judged, pieces, counts, unit * statistics.weight)
 
 
 def _level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:

@@ -16,6 +16,7 @@ from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
 from .costs import PAIR_BYTES, most_weighted, step_of_rows
+from .folds import FoldedGaussians
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
 from .members.dependence import DependenceMember
@@ -72,6 +73,7 @@ class Automatic:
     held_out: Array = field(repr=False)
     offset: Array = field(repr=False)
     loss: float
+    sample: Sample = field(repr=False)
     notes: tuple[Note, ...] = ()
 
     @property
@@ -95,10 +97,21 @@ class Automatic:
         return found
 
     def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
-        """Return log posteriors (n, k) of learned rows, each left out of every member; the stack stays as it is.
+        """Return log posteriors (n, k) of learned rows, each by what is known without it.
 
-        `log_prior` (n, k) replaces the classes' shares without each row.
+        Of rows that the model was judged on these are `held_out`; the others had no part in the choice or the stack,
+        and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
+        known = {key: i for i, key in enumerate(self.sample.keys())}
+        place = np.array([known.get(key, -1) for key in sample.keys()], dtype=np.int64)
+        out, own, other = self.held_out[place], np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
+        if log_prior is not None:
+            out[own] = exchange_priors(out[own], self.offset[place[own]], log_prior[own], self.floor)
+        if len(other):
+            out[other] = self._leave_out(sample[other], None if log_prior is None else log_prior[other])
+        return out
+
+    def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
         offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
         offset = offset if log_prior is None else log_prior
         parts = [member.scorer.left_out(sample) for member in self.members]
@@ -182,6 +195,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
         held_out,
         judge.offset,
         -float(judge.weight @ held_out[own]) / float(judge.weight.sum()),
+        sample,
         notes,
     )
 
@@ -275,10 +289,15 @@ def _gaussian_members(sample: Sample, stats: MemberStats, judge: Judge) -> Itera
     for kind in columns.kinds:
         member = WishartMember(complete_tied(stats.gaussian[kind]))
         rows = columns.gaussian(kind, sample.rows)
-        settings = _settings_on_path(member, rows, sample, judge)
+        folds = None
+        if stats.gaussian[kind].incomplete or kind in columns.basis:
+            folds = FoldedGaussians.of(stats.gaussian[kind], rows, sample)
+            settings = _best_settings(folds.path(), judge)
+        else:
+            settings = _settings_on_path(member, rows, sample, judge)
         for name, (strength, sphere) in settings.items():
             scorer = GaussianScorer.of(columns, kind, member, strength, sphere)
-            held_out = scorer.left_out(sample)
+            held_out = scorer.left_out(sample) if folds is None else folds.scores(strength, sphere)
             loss, temperature = judge.temperature(held_out)
             yield Member(
                 f"{name}, {kind}", {"strength": strength, "sphere": sphere}, loss, temperature, held_out, scorer
@@ -294,9 +313,14 @@ def _settings_on_path(
     filled = fill_blindly(rows, member.stats)[some]
     left = LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some])
     inner = Judge(judge.codes[some], judge.offset[some], judge.weight[some], judge.single[some])
+    return _best_settings(member.path(left), inner)
+
+
+def _best_settings(path: Iterator[tuple[float, float, Array]], judge: Judge) -> dict[str, tuple[float, float]]:
+    """Return (a, γ) of the scores on a path that lose least after their temperature, and of those with a = ∞."""
     best: dict[str, tuple[float, float, float]] = {}
-    for sphere, strength, scores in member.path(left):
-        loss, _ = inner.temperature(scores)
+    for sphere, strength, scores in path:
+        loss, _ = judge.temperature(scores)
         for name in ("gaussian", "tied gaussian") if np.isinf(strength) else ("gaussian",):
             if name not in best or loss < best[name][0] - 1e-9:
                 best[name] = loss, strength, sphere
@@ -387,5 +411,5 @@ def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: fl
     density = Split.of(filled, sample.codes, sample.weight, k, parts).density(strength, sphere)
     loss, temperature = judge.temperature(held_out)
     setting = {"parts": parts, "strength": strength, "sphere": sphere}
-    scorer = PartScorer(columns, numbers, density, sample, held_out)
+    scorer = PartScorer(columns, numbers, density)
     return Member("gaussians of parts, scores", setting, loss, temperature, held_out, scorer)

@@ -22,7 +22,8 @@ CHUNK_CELLS = 1 << 21
 class Sample:
     """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,).
 
-    A row may stand for several equal ones: of the weight it stands for, `single` is that of one.
+    A row may stand for several equal ones: `removed` and `single` are those of one, `held` is the weight that all of
+    them have in the statistics.
     """
 
     rows: MixedRows
@@ -30,12 +31,20 @@ class Sample:
     removed: Array
     weight: Array
     single: Array
+    held: Array
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, index: Any) -> Sample:
-        return Sample(self.rows[index], self.codes[index], self.removed[index], self.weight[index], self.single[index])
+        weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
+        return Sample(self.rows[index], self.codes[index], *weights)
+
+    def keys(self) -> list[tuple[bytes, ...]]:
+        """Return the contents of the rows with their classes, by which learned ones are found again."""
+        numbers = np.ascontiguousarray(np.nan_to_num(self.rows.numbers, nan=np.inf) + 0.0)
+        whole = np.column_stack([*self.rows.levels, self.codes]).astype(np.int64)
+        return [(cells.tobytes(), levels.tobytes()) for cells, levels in zip(numbers, whole, strict=True)]
 
 
 class Scorer(Protocol):
@@ -76,23 +85,29 @@ class GaussianScorer:
 
     def left_out(self, sample: Sample) -> Array:
         """Return class-balanced log densities, missing cells integrated out."""
-        cells, k = self.cells(sample.rows), len(self.member.stats.weight)
-        out = np.zeros((len(sample), k))
-        count = (~np.isnan(cells)).sum(axis=1)
-        for o in np.unique(count[count > 0]):
-            index = np.flatnonzero(count == o)
-            for part in row_chunks(
-                len(index), max(1, CHUNK_CELLS // (k * o * o)) if o < cells.shape[1] else len(index)
-            ):
-                rows = index[part]
-                seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
-                own = np.take_along_axis(cells[rows], seen, axis=1)
-                left = LeftOut(own, sample.codes[rows], sample.removed[rows], sample.weight[rows])
-                if o == cells.shape[1]:
-                    ((_, _, out[rows]),) = self.member.path(left, (self.strength,), (self.sphere,))
-                else:
-                    out[rows] = self.member.marginal_left_out(left, seen, self.strength, self.sphere)
-        return out
+        cells = self.cells(sample.rows)
+        return marginals(self.member, cells, sample.codes, sample.removed, sample.weight, self.strength, self.sphere)
+
+
+def marginals(
+    member: WishartMember, cells: Array, codes: Codes, removed: Array, weight: Array, strength: float, sphere: float
+) -> Array:
+    """Return log densities (n, k) of the cells (n, p) that are not missing, without the weight `removed` (n,)."""
+    out = np.zeros((len(cells), len(member.stats.weight)))
+    k, width = out.shape[1], cells.shape[1]
+    count = (~np.isnan(cells)).sum(axis=1)
+    for o in np.unique(count[count > 0]):
+        index = np.flatnonzero(count == o)
+        for part in row_chunks(len(index), max(1, CHUNK_CELLS // (k * o * o)) if o < width else len(index)):
+            rows = index[part]
+            seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
+            own = np.take_along_axis(cells[rows], seen, axis=1)
+            left = LeftOut(own, codes[rows], removed[rows], weight[rows])
+            if o == width:
+                ((_, _, out[rows]),) = member.path(left, (strength,), (sphere,))
+            else:
+                out[rows] = member.marginal_left_out(left, seen, strength, sphere)
+    return out
 
 
 @dataclass(frozen=True)
@@ -157,13 +172,11 @@ class PairScorer:
 
 @dataclass(frozen=True)
 class PartScorer:
-    """Gaussians of the parts of each class, in normal scores; `held_out` (m, k) is of the rows they were made of."""
+    """Gaussians of the parts of each class, in normal scores."""
 
     columns: FrozenColumns
     used: Codes
     density: SubclassDensity
-    sample: Sample
-    held_out: Array
 
     def cells(self, rows: MixedRows) -> Array:
         """Return the rows as the density reads them."""
@@ -174,16 +187,8 @@ class PartScorer:
         return self.density.log_density(self.cells(rows))
 
     def left_out(self, sample: Sample) -> Array:
-        """Return the folds' log densities of rows the parts were made of; others are not in the parts anyway."""
-        known = {key: i for i, key in enumerate(self._keys(self.sample))}
-        place = np.array([known.get(key, -1) for key in self._keys(sample)], dtype=np.int64)
-        out = self.scores(sample.rows)
-        out[place >= 0] = self.held_out[place[place >= 0]]
-        return out
-
-    def _keys(self, sample: Sample) -> list[tuple[bytes, int]]:
-        cells = np.ascontiguousarray(np.nan_to_num(sample.rows.numbers, nan=np.inf) + 0.0)
-        return [(row.tobytes(), int(code)) for row, code in zip(cells, sample.codes, strict=True)]
+        """Return log densities of rows the parts were not made of, as only those of the sample are."""
+        return self.scores(sample.rows)
 
 
 def _sum(parts: Iterator[Array]) -> Array:

@@ -148,6 +148,11 @@ class Reservoir:
         moved = replace(left, codes=codes, priority=priority, identity=identity, limit=limit)
         return moved._within(limit)._united()._bounded()
 
+    @property
+    def rows_per_weight(self) -> float:
+        """How many rows a weight of 1 speaks for; see the function of that name."""
+        return rows_per_weight(self.weight, self.copies)
+
     def row_weight(self) -> Array:
         """Return the weight of one copy of each row (m,)."""
         return self.weight / self.copies
@@ -230,6 +235,15 @@ class Reservoir:
         if (copies < 1).any() or (amounts(weight, m) <= 0).any() or (priority > limit[codes]).any():
             raise ValueError("contents of the sample of rows")
         return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound)
+
+
+def rows_per_weight(weight: Array, copies: Array) -> float:
+    """Return n / Σ w for the effective number of rows n = (Σ w)² / Σ w²: 1 without weights, 1 / c if all are c.
+
+    Each of the weights (m,) is that of as many rows as `copies` (m,) says. Kish (1965), Survey Sampling, section 11.7.
+    """
+    total, squares = float(weight.sum()), float((weight * (weight / copies)).sum())
+    return total / squares if squares > 0 else 1.0
 
 
 def _priority(rows: Sequence[Any], salts: Keys) -> Keys:

@@ -148,12 +148,13 @@ class WishartMember:
         if not endless:
             others = ~mine & (n > lost)
             fewer = np.where(n > lost, n - lost, 1.0)
+            times = (left.removed / lost if lost > 0 else np.zeros(len(rows)))[:, None]
             usual = np.einsum("nkij,nkij->nk", inverse, scatter) / np.maximum(n, 1e-300)
             kept = np.maximum(1.0 - lost * n / fewer * usual, LEAST)
             pulled = np.einsum("nki,nkij,nkj->nk", turned, scatter, turned)
-            squares = squares + others * (lost / fewer / kept * pulled + usual * (lost / fewer) ** 2)
-            log_dets = log_dets + others * np.log(kept)
-            weight = np.maximum(weight - others * lost, 0.5)
+            squares = squares + others * times * (lost / fewer / kept * pulled + usual * (lost / fewer) ** 2)
+            log_dets = log_dets + others * times * np.log(kept)
+            weight = np.maximum(weight - others * left.removed[:, None], 0.5)
         return log_student(squares, log_dets, weight, freedom + 1.0 if endless else strength + weight + 1.0, o)
 
     def own_left_out(self, left: LeftOut, seen: Codes) -> Iterator[tuple[float, float, Array]]:
@@ -252,7 +253,7 @@ class WishartMember:
                 tied[:, c] = log_student(squares, whole_det, weight, freedom + 1.0, p)
             if len(finite):
                 one = _OneClass(self, c, finite, mine, stretch, weight, lighter, log_det, balanced)
-                scores[:, :, c] = one.scores(turn, shift, own, removal, left.weight)
+                scores[:, :, c] = one.scores(turn, shift, own, removal, left)
         return scores, tied
 
 
@@ -289,7 +290,7 @@ class _OneClass:
     log_det: float
     balanced: bool
 
-    def scores(self, turn: Array, shift: Array, own: Array, removal: _Removal, represented: Array) -> Array:
+    def scores(self, turn: Array, shift: Array, own: Array, removal: _Removal, left: LeftOut) -> Array:
         """Return F (a, n) of this class."""
         finite, mine = self.finite, self.mine
         values, vectors = eigh(turn @ self.member.stats.scatter.values[self.c] @ turn.T)
@@ -305,15 +306,19 @@ class _OneClass:
         log_dets = log_det + np.log(left_over)
         weight = np.broadcast_to(self.weight[:, None], squares.shape)
         n = self.member.stats.weight[self.c]
-        if self.balanced and n > removal.usual and mine.any():
-            others = ~mine[:, None]
-            share = represented[mine] / represented[mine].sum()
-            lost = removal.usual
-            h = lost * n / (n - lost)
-            kept = np.maximum(1.0 - h * length[mine], LEAST)
-            pull = (share @ (h / kept)) / n
-            squares = squares + others * pull * ((shift * shift) @ (inner**2 * values[:, None]))
-            squares = squares + others * (share @ length[mine]) * (lost / (n - lost)) ** 2
-            log_dets = log_dets + others * (share @ np.log(kept))
-            weight = np.maximum(weight - others * lost, 0.5)
+        if self.balanced and mine.any():
+            # as much as the row itself weighs, taken from the rows j of this class in proportion to their weights
+            others = (~mine & (n > left.removed))[:, None]
+            share = left.weight[mine] / left.weight[mine].sum()
+            removed, lost = left.removed[mine], left.removed[:, None]
+            kept = np.maximum(1.0 - removal.h[mine][:, None] * length[mine], LEAST)
+            fewer = np.where(others, n - lost, n)
+            each = share / np.maximum(removed, 1e-300)
+            squares = squares + others * lost / n * (
+                (share * removal.stretch[mine]) @ (1.0 / kept) * ((shift * shift) @ (inner**2 * values[:, None]))
+            )
+            away = (removal.stretch[mine] * removed / n) ** 2
+            squares = squares + others * lost * ((each * away) @ length[mine])
+            log_dets = log_dets + others * lost * (each @ np.log(kept))
+            weight = np.where(others, np.maximum(fewer, 0.5), weight)
         return log_student(squares, log_dets, weight, finite + weight + 1.0, len(values)).T
