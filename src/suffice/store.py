@@ -88,6 +88,7 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         },
         "classes": list(statistics.classes),
         "rows": statistics.rows,
+        "heaviest": statistics.heaviest,
         "statistics": blocks,
         "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
@@ -229,7 +230,11 @@ def _statistics(
         if stats.column_weight().shape[0] != k:
             raise ValueError(f"block {number} has other classes")
         blocks.append(stats)
-    return ByClass(classes, weight, tuple(blocks), int(document["rows"]), _sample(document, arrays, k, len(blocks)))
+    heaviest = document.get("heaviest")  # older files do not say
+    if heaviest is not None and (type(heaviest) not in (int, float) or not 0 < heaviest < np.inf):
+        raise ValueError("the weight of the heaviest row")
+    sample = _sample(document, arrays, k, len(blocks))
+    return ByClass(classes, weight, tuple(blocks), int(document["rows"]), sample, heaviest)
 
 
 def _sample(document: dict[str, Any], arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:

@@ -30,6 +30,8 @@ from ._observed import check_observed
 from ._page import Page
 from ._persistence import save_fitted
 from ._reasons import Reasons
+from ._released import Release
+from ._releasing import Releasing
 from ._residence import take_in
 from ._tables import Tables
 from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
@@ -37,7 +39,7 @@ from ._validation import LeaveOneOut
 
 
 class GenerativeEstimator(
-    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, BaseEstimator
+    Edits, Releasing, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, BaseEstimator
 ):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
@@ -52,6 +54,7 @@ class GenerativeEstimator(
     _model: JointModel | None
     _notes: list[Note]
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
+    _released: Release | None = None  # what a model gave up that holds no row
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -121,7 +124,7 @@ class GenerativeEstimator(
             self._summarize_block(block, part, codes, classes, weight)
             for block, part in zip(plan, batch.rows, strict=True)
         )
-        return ByClass(classes, totals, blocks, len(codes), self._sample(batch, keep_rows))
+        return ByClass(classes, totals, blocks, len(codes), self._sample(batch, keep_rows), batch.heaviest)
 
     def _sample(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
         """Return the rows of a batch that are kept as they are."""
@@ -154,7 +157,7 @@ class GenerativeEstimator(
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
         """Store what was learned; the model itself is estimated when first asked for."""
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
-        self._model, self._notes = None, []
+        self._model, self._notes, self._released = None, [], None
         self.n_features_in_ = len(schema)
         if y is not None:
             self._object_labels = isinstance(y, np.ndarray) and y.dtype == object
@@ -201,7 +204,7 @@ class GenerativeEstimator(
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
         _ = self.model_
-        return list(self._notes)
+        return [*([] if self._released is None else self._released.notes), *self._notes]
 
     @property
     def classes_(self) -> Any:
@@ -258,6 +261,12 @@ class GenerativeEstimator(
         if priors is not None:
             log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, model.classes))
         return classify.log_posterior(model, self._rows(X, resident=True), log_prior)
+
+    def _posterior_of(self, rows: Sequence[Any]) -> Array:
+        """Return log posteriors (n, k) of rows as encoded, one part per block."""
+        triples = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
+        known = tuple(block.family.recode(part, stats) for block, part, stats in triples)
+        return classify.log_posterior(self.model_, known, None)
 
     def _rows(self, X: Any, resident: bool = False) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks; if `resident`, on the device it is on."""

@@ -120,17 +120,21 @@ def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
         return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
 
 
-def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
+def choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, parts: bool = True
+) -> Automatic:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
-    weights.
+    weights. Without `parts`, no class is split into them: their statistics are of the rows of the sample.
     """
     with single_blas_thread():  # many small products, slower on several threads
-        return _choose(sample, stats, categories, weight)
+        return _choose(sample, stats, categories, weight, parts)
 
 
-def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
+def _choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, with_parts: bool
+) -> Automatic:
     offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
     judge = Judge(sample.codes, offset, sample.weight, sample.single)
     members = list(_gaussian_members(sample, stats, judge))
@@ -143,7 +147,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
-    parts = _subclass_member(sample, stats, judge, float(weight.sum()))
+    parts = _subclass_member(sample, stats, judge, float(weight.sum())) if with_parts else None
     if parts is not None:
         members.append(parts)
     columns = _most_telling(candidates, judge)

@@ -11,7 +11,7 @@ from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Note, Settings
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
-from .columns import FLAT, RAW
+from .columns import FLAT, RAW, FrozenColumns
 from .members.completion import complete_tied, fill_blindly
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberRows, MemberStats
@@ -83,13 +83,18 @@ def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianF
         for sphere, strength, scores in member.path(left, balanced=False):
             own = scores[np.arange(len(some)), left.codes]
             best = max(best, (float(left.weight @ own), sphere, strength))
-    k = len(member.stats.weight)
+    return ShrunkGaussianFamily(best[2], best[1]), joint_statistics(columns, member.stats, numbers)
+
+
+def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Codes) -> PatternStats:
+    """Return the statistics of these number columns in their own units from those in units of total variance 1."""
+    d, k = len(columns.scores), len(stats.weight)
+    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
     means, scatter = np.tile(center, (k, 1)), np.zeros((k, d, d))
-    means[:, numbers] += member.stats.mean * scale[numbers]
-    within = member.stats.scatter.values * scale[numbers][:, None] * scale[numbers]
+    means[:, numbers] += stats.mean * scale[numbers]
+    within = stats.scatter.values * scale[numbers][:, None] * scale[numbers]
     scatter[np.ix_(np.arange(k), numbers, numbers)] = within
-    stats = GaussianStats(member.stats.weight, means, FullScatter(scatter), FullScatter)
-    return ShrunkGaussianFamily(best[2], best[1]), PatternStats(stats, {})
+    return PatternStats(GaussianStats(stats.weight, means, FullScatter(scatter), FullScatter), {})
 
 
 def joint_note(family: ShrunkGaussianFamily) -> Note:
