@@ -25,6 +25,7 @@ from ..selection.reasons import contributions
 from ..selection.scorers import Sample
 from ..stats import ByClass, CategoricalStats, Reservoir
 from ..stats.counts import CodedColumns
+from ._frozen import FrozenChoice, judged_rows, level_counts, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
@@ -44,7 +45,7 @@ class _Joint(GenerativeEstimator):
         return Settings()
 
 
-class GenerativeClassifier(GenerativeEstimator):
+class GenerativeClassifier(FrozenChoice):
     """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
 
     Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
@@ -182,16 +183,17 @@ class GenerativeClassifier(GenerativeEstimator):
         one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Two models
         that each froze their columns have different knots and bins: then the joint model and the sample of rows are
         exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
-        says so.
+        says so. Released models merge if one was released `like` the other, and MergeError tells of others.
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
+        self._check_alike(other)
         mine, theirs = (model.statistics_.blocks[-1] for model in (self, other))
         if not isinstance(mine, MemberStats) or not isinstance(theirs, MemberStats) or mine.columns == theirs.columns:
-            return super().merge(other)
+            return self._merge_frozen(other, super().merge)
         stand_in = copy(other)
         stand_in.statistics_ = replace(
-            other.statistics_, blocks=(*other.statistics_.blocks[:-1], _rows_of_sample(other.statistics_))
+            other.statistics_, blocks=(*other.statistics_.blocks[:-1], rows_of_sample(other.statistics_))
         )
         super().merge(stand_in)
         self._apart = True
@@ -204,7 +206,12 @@ class GenerativeClassifier(GenerativeEstimator):
         """The members and their stack, chosen when first asked for."""
         check_is_fitted(self, "statistics_")
         if self._chosen is None:
-            self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
+            statistics, pieces = self.statistics_, self._pieces(self.statistics_)
+            counts = level_counts(statistics, pieces.columns)
+            if self._holds_no_rows:
+                self._chosen = self._frozen.automatic(pieces, counts, statistics.weight, statistics.classes)
+            else:
+                self._chosen = choose(judged_rows(statistics, pieces.columns), pieces, counts, statistics.weight)
         return self._chosen
 
     def _estimate(
@@ -215,7 +222,9 @@ class GenerativeClassifier(GenerativeEstimator):
             family = block.family
             found = None
             if isinstance(family, GaussianFamily):
-                found = choose_joint(self._pieces(statistics), _rows_of_sample(statistics))
+                pieces = self._pieces(statistics)
+                rows = None if statistics.sample is None else rows_of_sample(statistics)
+                found = self._frozen.joint_model(pieces) if rows is None else choose_joint(pieces, rows)
             if found is not None:
                 family, stats = found
                 notes.append(joint_note(found[0]))
@@ -228,6 +237,10 @@ class GenerativeClassifier(GenerativeEstimator):
         self._joint_blocks = blocks
         log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
         return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+
+    def _posterior_of(self, rows: Sequence[Any]) -> Array:
+        automatic = self._automatic
+        return automatic.log_posterior(automatic.frozen.read(rows[-1].numbers, rows[-1].coded))
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         automatic, priors = self._automatic, self.priors if priors is None else priors
@@ -298,6 +311,8 @@ class GenerativeClassifier(GenerativeEstimator):
         row of theirs; Gaussians of parts have those of five folds. The pool's weights are those of all rows; `loss_`
         takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
+        if self._holds_no_rows:
+            raise DataError.released("leave rows out", "ask the model it was made from")
         table, n = self._encode(X)
         codes = self._known_codes(y, n)
         weight = read_weights(sample_weight, n)
@@ -309,6 +324,8 @@ class GenerativeClassifier(GenerativeEstimator):
         return automatic.leave_out(Sample(rows, codes, removed, removed, removed))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
+        if self._holds_no_rows:
+            raise DataError("This model keeps no rows to judge itself by. Next: ask the model it was released from.")
         return self._automatic.held_out
 
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
@@ -356,42 +373,3 @@ class GenerativeClassifier(GenerativeEstimator):
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
         return [*super().notes_, *self._automatic.notes]
-
-
-def _rows_of_sample(statistics: ByClass) -> MemberRows:
-    """Return the rows that are kept, each with the weight it stands for."""
-    sample = statistics.sample
-    assert sample is not None
-    numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
-    for part in sample.rows:
-        if isinstance(part, CodedColumns):
-            coded = part
-        else:
-            numbers = part
-    weight = sample.represented(statistics.weight)
-    return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
-
-
-def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:
-    """Return the automatic classifier of these statistics, judged on the rows that are kept."""
-    rows, sample = _rows_of_sample(statistics), statistics.sample
-    assert sample is not None
-    weight = rows.weight * (sample.weight.sum() / statistics.total)
-    copies = np.maximum(rows.copies, np.rint(sample.weight))  # one of them is what is left out
-    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
-    judged = Sample(read, rows.codes, sample.weight / copies, weight, weight / copies)
-    return choose(judged, pieces, _level_counts(statistics, pieces.columns), statistics.weight)
-
-
-def _level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
-    """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
-    counts = []
-    for stats in statistics.blocks:
-        if isinstance(stats, CategoricalStats):
-            for known, levels, table in zip(columns.vocabulary, stats.levels, stats.counts, strict=True):
-                position = {level: i for i, level in enumerate(levels)}
-                own = np.zeros((len(table), len(known)))
-                here = [i for i, level in enumerate(known) if level in position]
-                own[:, here] = table[:, [position[known[i]] for i in here]]
-                counts.append(own)
-    return counts

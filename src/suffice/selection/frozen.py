@@ -90,11 +90,11 @@ class Choice:
     def plain(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
-            "members": list(self.members),
-            "columns": [list(own) for own in self.columns],
-            "weight": list(self.weight),
+            "members": self.members,
+            "columns": self.columns,
+            "weight": self.weight,
             "bias": dict(self.bias),
-            "joint": None if self.joint is None else list(self.joint),
+            "joint": self.joint,
             "loss": self.loss,
         }
 
