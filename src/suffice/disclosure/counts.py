@@ -106,7 +106,8 @@ def release_values(stats: ValueStats, weight: Array, least: Least, given: Given)
             sizes = np.concatenate([own for _, own in lent] or [np.zeros(0)])
             distinct, place = np.unique(values, return_inverse=True)
             share = np.bincount(place, weights=sizes, minlength=len(distinct))
-            groups[cell] = distinct, share * (weight[cell // d] / share.sum() if len(share) else 1.0)
+            if len(share):
+                groups[cell] = grouped(distinct, share * (weight[cell // d] / share.sum()), least.size)
     every = [groups.get(cell, (np.zeros(0), np.zeros(0))) for cell in range(k * d)]
     bounds = np.concatenate([[0], np.cumsum([len(values) for values, _ in every])]).astype(np.int64)
     values = np.concatenate([own for own, _ in every] or [np.zeros(0)])

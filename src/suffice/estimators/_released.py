@@ -46,7 +46,9 @@ class Release:
     unknown: str = ""
 
     def __str__(self) -> str:
-        return str(self.cost) if self.cost is not None else f"what it costs in held-out loss is not known: {self.unknown}"
+        return (
+            str(self.cost) if self.cost is not None else f"what it costs in held-out loss is not known: {self.unknown}"
+        )
 
     def merge(self, other: Release) -> Release:
         """Return what is to be said of a model merged of two."""
@@ -79,7 +81,9 @@ class Release:
             return found
         numbers = [cost[name] for name in ("before", "after", "error")]
         counts = [cost[name] for name in ("rows", "folds")]
-        if not all(type(n) in (int, float) and np.isfinite(n) for n in numbers) or any(type(n) is not int for n in counts):
+        if not all(type(n) in (int, float) and np.isfinite(n) for n in numbers) or any(
+            type(n) is not int for n in counts
+        ):
             raise ValueError("what a release cost")
         return replace(found, cost=Cost(*map(float, numbers), *counts))
 

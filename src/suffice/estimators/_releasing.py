@@ -48,7 +48,9 @@ class Releasing:
         check_is_fitted(self, "statistics_")
         kept = 0 if self.statistics_.sample is None else int(self.statistics_.sample.copies.sum())
         thin = [_thin_rows(stats) for stats in self.statistics_.blocks]
-        return RowsHeld(max([kept, *thin, self._rows_of_members()]), None if self._released is None else self._released.least)
+        return RowsHeld(
+            max([kept, *thin, self._rows_of_members()]), None if self._released is None else self._released.least
+        )
 
     @property
     def released_(self) -> Release:

@@ -71,7 +71,9 @@ class Summary:
         if rows_only:
             k = len(batch.classes)
             part = self.plan[-1].family.summarize(batch.rows[-1], batch.codes, k, batch.weight)
-            return Learned(ByClass(batch.classes, np.zeros(k), (part,), heaviest=batch.heaviest), table.num_rows, absent)
+            return Learned(
+                ByClass(batch.classes, np.zeros(k), (part,), heaviest=batch.heaviest), table.num_rows, absent
+            )
         known, weight = batch, 0.0
         if not batch.is_labelled:
             known, unknown = batch.split()

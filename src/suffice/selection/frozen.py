@@ -85,7 +85,9 @@ class Choice:
         if self.joint is None or RAW not in stats.gaussian:
             return None
         used = stats.columns.used[RAW]
-        return ShrunkGaussianFamily(*self.joint), joint_statistics(stats.columns, complete_tied(stats.gaussian[RAW]), used)
+        return ShrunkGaussianFamily(*self.joint), joint_statistics(
+            stats.columns, complete_tied(stats.gaussian[RAW]), used
+        )
 
     def plain(self) -> dict[str, Any]:
         """Return it as plain values."""
