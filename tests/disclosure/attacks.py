@@ -129,10 +129,8 @@ def small_counts(loot: Loot, least: int) -> list[str]:
     weight = loot.arrays["weight"]
     for name, own in loot.arrays.items():
         last = name.split("_")[-1]
-        counts = (
-            last in ("weight", "weights", "missing", "seen", "observed", "copies")
-            or last[1:].isdigit()
-            and (last[0] == "c")
+        counts = last in ("weight", "weights", "missing", "seen", "observed", "copies") or (
+            last[1:].isdigit() and (last[0] == "c")
         )
         if not counts or own.dtype.kind not in "fi":
             continue

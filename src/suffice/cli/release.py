@@ -26,8 +26,8 @@ def release(
     """Make a model file for others: no row is in it, and no number that sums over few rows.
 
     The new model predicts, draws rows and merges as others do. The command says what was given up, and what that costs
-    in log-loss on rows that the model keeps, which are judged by models of other rows. It is a promise about the rows of
-    one file, not about the difference of two; `docs/editing.md` says what stays open.
+    in log-loss on rows that the model keeps, which are judged by models of other rows. It is a promise about the rows
+    of one file, not about the difference of two; `docs/editing.md` says what stays open.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ def release(
         The least number of rows in a sum. A class with fewer is refused: join it to another (`suffice rename-class`)
         or leave it out (`suffice drop-class`) first.
     like
-        A released model of another site, for automatic classifiers that are to be merged: columns are read on its knots.
+        A released model of another site, on whose knots columns are read; for automatic classifiers that will merge.
 
     Examples
     --------

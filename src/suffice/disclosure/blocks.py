@@ -78,8 +78,8 @@ def release_block(
     """Return a block and its statistics in which every number is of enough rows; `weight` (k,) are the classes'.
 
     `kept` are rows at hand, for what sums alone do not tell; `shrunk` (g, d, d), where shrinkage needs moments that are
-    not passed on, are the scatters it gave. What was given up is recorded in `given`. DataError for statistics that cannot
-    be released.
+    not passed on, are the scatters it gave. What was given up is recorded in `given`. DataError for statistics that
+    cannot be released.
     """
     if isinstance(stats, CategoricalStats):
         return Released(block, release_categories(stats, weight, least, given))

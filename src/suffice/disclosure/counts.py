@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, np
+from .._arrays import Array, NDArray, np
 from ..stats import CategoricalStats, SumStats, ValueStats
 from .least import Given, Least
 
@@ -77,7 +77,7 @@ def release_sums(
     return SumStats(seen, total)
 
 
-def _others(total: Array, seen: Array, known: Array) -> Array:
+def _others(total: Array, seen: Array, known: NDArray[np.bool_]) -> Array:
     """Return the mean of each column (d,) over the classes where it is known; 0 where it is in none."""
     held = np.where(known, seen, 0.0).sum(axis=0)
     return np.asarray(np.where(known, total, 0.0).sum(axis=0) / np.where(held > 0, held, 1.0))

@@ -40,8 +40,9 @@ USABLE = 1e-6  # smallest eigenvalue of correlations that were mended
 class Facts:
     """What is known of a block: class weights (k,); weight, mean (k, d) and squares (k or 1, d) of observed cells.
 
-    `varied` (k, d) are the rows of a class, or fewer, that differ from a column's commonest value, infinite where nobody
-    knows; `together` (k or 1, d, d) is the weight of the rows that show both of two cells, None where none is missing.
+    `varied` (k, d) are the rows of a class, or fewer, that differ from a column's commonest value, infinite where
+    nobody knows; `together` (k or 1, d, d) is the weight of the rows that show both of two cells, None where none is
+    missing.
     """
 
     weight: Array
@@ -123,7 +124,7 @@ def _observed(stats: PatternStats) -> tuple[Array, Array, Array]:
     pooled = stats.complete.form is PooledScatter
 
     def diagonal(part: GaussianStats) -> Array:
-        own = part.scatter.diagonal(len(part.weight))
+        own: Array = part.scatter.diagonal(len(part.weight))
         if len(own) == len(part.weight):
             return own
         return np.concatenate([own, np.zeros((len(part.weight) - 1, own.shape[1]))])  # their sum is what is known
@@ -224,7 +225,7 @@ def _few_pairs(values: Array, mean: Array, facts: Facts, pooled: bool) -> NDArra
     columns = np.flatnonzero(facts.binary)
     if len(columns) < 2:
         return gone
-    at = np.ix_(range(len(values)), columns, columns)
+    at = np.ix_(np.arange(len(values)), columns, columns)
     p, weight = mean[:, columns], facts.weight
     products = weight[:, None, None] * p[:, :, None] * p[:, None, :]
     ones = weight[:, None] * p

@@ -1,8 +1,8 @@
 """The automatic classifier without rows: columns on round grids, histograms, Gaussians of numbers, levels.
 
-Knots of the model itself are cells, and pairs of levels count single rows. What is released instead is made anew from the
-rows at hand: the knots of a number lie on a grid that is coarser than the column's own spread by a fixed share; hats
-and normal scores are read off a histogram between them, in which no class has a count of too few rows; Gaussians are of
+Knots of the model itself are cells, and pairs of levels count single rows. What is released instead is made anew from
+the rows at hand: the knots of a number lie on a grid whose step is a fixed share of the column's own spread; hats and
+normal scores are read off a histogram between them, in which no class has a count of too few rows; Gaussians are of
 numbers only, since an indicator of a level that one row has repeats that row in its products.
 """
 
@@ -47,7 +47,7 @@ def round_columns(rows: MemberRows, levels: CategoricalStats, least: Least) -> F
     return FrozenColumns(
         tuple((own, np.zeros(len(own))) for own in edges),
         hats,
-        {b: none for b in BINS},
+        dict.fromkeys(BINS, none),
         levels.levels,
         tuple(() for _ in levels.levels),
         {},

@@ -12,7 +12,7 @@ from ..disclosure.members import check_width, diagonal_of, released_levels, rele
 from ..errors import DataError, MergeError
 from ..estimate import Note
 from ..estimate.families import GaussianFamily
-from ..selection.automatic import Automatic, choose
+from ..selection.automatic import choose
 from ..selection.columns import FrozenColumns
 from ..selection.frozen import Choice
 from ..selection.joint import choose_joint
@@ -31,7 +31,6 @@ class FrozenChoice(GenerativeEstimator):
     """What an automatic classifier does that holds no rows."""
 
     _frozen_choice: Choice | None = None
-    _automatic: Automatic
 
     @property
     def _holds_no_rows(self) -> bool:
@@ -124,7 +123,7 @@ class FrozenChoice(GenerativeEstimator):
             diagonal_of(stats, shift, weight) if isinstance(own.family, GaussianFamily) else levels
             for own in self._blocks[:-1]
         )
-        twin = self._twin(self._blocks, replace(statistics, blocks=(*blocks, stats), sample=None))
+        twin = self._copy_with(self._blocks, replace(statistics, blocks=(*blocks, stats), sample=None))
         twin._frozen_choice = choice
         assert len(places) == len(self._schema)
         return twin, self._given_up(given, members, limit)

@@ -80,12 +80,12 @@ class Release:
         if cost is None:
             return found
         numbers = [cost[name] for name in ("before", "after", "error")]
-        counts = [cost[name] for name in ("rows", "folds")]
-        if not all(type(n) in (int, float) and np.isfinite(n) for n in numbers) or any(
-            type(n) is not int for n in counts
-        ):
+        rows, folds = cost["rows"], cost["folds"]
+        finite = all(type(number) in (int, float) and np.isfinite(number) for number in numbers)
+        if not finite or type(rows) is not int or type(folds) is not int:
             raise ValueError("what a release cost")
-        return replace(found, cost=Cost(*map(float, numbers), *counts))
+        before, after, error = (float(number) for number in numbers)
+        return replace(found, cost=Cost(before, after, error, rows, folds))
 
 
 def _note(plain: Any) -> Note:
@@ -98,10 +98,10 @@ def _note(plain: Any) -> Note:
 
 @dataclass(frozen=True, slots=True)
 class RowsHeld:
-    """What a model holds of the rows it has learned: `kept` of them as they are; `least`, if it was released, else None.
+    """What a model holds of the rows it has learned: `kept` of them as they are; `least` if it was released, or None.
 
-    In a model that was not released, sums of single rows can be rows: of a class or a pattern of missing cells that only
-    one has.
+    In a model that was not released, sums of single rows can be rows: of a class or a pattern of missing cells that
+    only one has.
     """
 
     kept: int

@@ -14,10 +14,8 @@ from ..disclosure import Given, Least, release_block
 from ..disclosure.blocks import Kept
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, Note
-from ..joint import JointModel
 from ..schema import Schema
 from ..stats import ByClass, FourthMomentStats, GaussianStats, Reservoir
-
 from ..stats.rows import take_rows
 from ..stats.scatter import ThinScatter
 from ._released import FEWEST, Cost, Release, RowsHeld
@@ -32,7 +30,7 @@ class Releasing:
     """The verb `release`, for the bases of an estimator."""
 
     statistics_: ByClass
-    model_: JointModel
+    model_: Any  # a property of `GenerativeEstimator`
     _schema: Schema
     _blocks: tuple[Block, ...]
     _released: Release | None
@@ -154,9 +152,9 @@ class Releasing:
             blocks.append(done.block)
             found.append(done.stats)
             notes += self._given_up(given, block, limit)
-        return self._twin(blocks, replace(statistics, blocks=tuple(found), sample=None)), notes
+        return self._copy_with(blocks, replace(statistics, blocks=tuple(found), sample=None)), notes
 
-    def _twin(self, blocks: Sequence[Block], statistics: ByClass) -> Self:
+    def _copy_with(self, blocks: Sequence[Block], statistics: ByClass) -> Self:
         """Return an estimator with these settings that has learned these statistics."""
         twin = copy(self)
         vars(twin).clear()
@@ -235,9 +233,9 @@ class Releasing:
             statistics = self._summarize(train, self._blocks)
             before._remember(self._schema, self._blocks, statistics, None)
             after, _ = before._let_go(limit, like)
-            own = np.arange(len(out)), np.searchsorted(known, batch.codes[out])
+            place = np.arange(len(out)), np.searchsorted(known, batch.codes[out])
             rows = [take_rows(part, out) for part in batch.rows]
-            pair = [_loss(model._posterior_of(rows)[own]) for model in (before, after)]
+            pair = [_loss(model._posterior_of(rows)[place]) for model in (before, after)]
             losses.append(np.stack(pair))
             weights.append(np.ones(len(out)) if batch.weight is None else batch.weight[out])
         if not losses:

@@ -20,11 +20,10 @@ from ..selection.automatic import Automatic, choose
 from ..selection.columns import FrozenColumns
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats, TableRows
+from ..selection.pieces import MemberRows, MemberStats
 from ..selection.reasons import contributions
 from ..selection.scorers import Sample
-from ..stats import ByClass, CategoricalStats, Reservoir
-from ..stats.counts import CodedColumns
+from ..stats import ByClass, Reservoir
 from ._frozen import FrozenChoice, judged_rows, level_counts, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator

@@ -103,7 +103,7 @@ class Choice:
     @classmethod
     def of_plain(cls, plain: Any) -> Choice:
         """Return what `plain` wrote; ValueError if it cannot be that."""
-        members = tuple(
+        members: tuple[dict[str, Any], ...] = tuple(
             {
                 "name": str(own["name"]),
                 "setting": {str(name): float(value) for name, value in own["setting"].items()},
@@ -131,4 +131,5 @@ def _scorer(name: str, setting: dict[str, Any], stats: MemberStats, categories: 
         return LevelScorer(LevelMember(tuple(categories), setting["strength"]))
     kind = name.split(", ")[1]
     member = WishartMember(complete_tied(stats.gaussian[kind]))
-    return GaussianScorer.of(stats.columns, kind, member, setting["strength"], setting["sphere"])
+    scorer: Scorer = GaussianScorer.of(stats.columns, kind, member, setting["strength"], setting["sphere"])
+    return scorer
