@@ -1,7 +1,7 @@
 """Three clinics learn one model together, and no patient's row leaves its clinic.
 
-Each clinic fits on its own table and releases the model: the file that travels holds no row, and no number that sums over
-fewer than five. Merged, these are the model of all patients. Then one clinic withdraws.
+Each clinic fits on its own table and releases the model: the file that travels holds no row, and no number that sums
+over fewer than five. Merged, these are the model of all patients. Then one clinic withdraws.
 
     python examples/federated_clinics.py
 
@@ -54,7 +54,7 @@ def model() -> GaussianDiscriminant:
 
 
 def rows_in_sight(file: Path, rows: np.ndarray) -> int:
-    """Return how many of these rows someone reads off a model file: all known cells of a row stand in it, side by side."""
+    """Return how many of these rows can be read off a model file: their known cells stand in it side by side."""
     with zipfile.ZipFile(file) as archive:
         arrays = [np.load(archive.open(name)) for name in archive.namelist() if name.endswith("mean.npy")]
     told = {tuple(np.round(row, 9)) for means in arrays for row in means}
@@ -77,7 +77,7 @@ def main() -> dict[str, float]:
         found["read"] = rows_in_sight(post / "Harbour.suffice", harbour[0].to_numpy())
         found["held"] = sum(load(post / f"{clinic}.suffice").rows_held_.kept for clinic in CLINICS)
         print(f"Harbour leaves cells empty. Without rows kept, its model's file shows {found['read before']} of its")
-        print(f"{len(harbour[0])} patients' rows, as means of patterns that one patient has; released, {found['read']}.\n")
+        print(f"{len(harbour[0])} patients' rows: means of patterns that one patient has. Released: {found['read']}.\n")
         print(f"clinic     patients   malignant   file sent   log-loss on {len(X_new)} new patients, alone")
         for clinic, (X, y) in tables.items():
             alone = load(post / f"{clinic}.suffice")
@@ -94,8 +94,8 @@ def main() -> dict[str, float]:
 
     pooled = model().fit(pd.concat([X for X, _ in tables.values()]), pd.concat([y for _, y in tables.values()]))
     found["difference"] = float(np.abs(together.predict_proba(X_new) - pooled.predict_proba(X_new)).max())
-    print(f"Had all rows been in one table, no posterior would differ by more than {found['difference']:.1e}: Harbour's")
-    print("empty cells were filled from Harbour's own patients, once for all.")
+    print(f"Had all rows been in one table, no posterior would differ by more than {found['difference']:.1e}, since")
+    print("Harbour's empty cells were filled from Harbour's own patients.")
 
     # Averaging is what is done where models do not merge: each clinic's answer, weighted by its patients.
     weights = [len(X) for X, _ in tables.values()]
@@ -111,8 +111,8 @@ def main() -> dict[str, float]:
     found["withdrawn"] = float(np.abs(without.predict_proba(X_new) - never.predict_proba(X_new)).max())
     print(f"Harbour withdraws. The model is now that of {without.statistics_.rows} patients, as if Harbour had never")
     print(f"taken part: posteriors equal those of a fit without it to {found['withdrawn']:.0e}.\n")
-    print("A released file tells of no single row. The difference of two of them does, if one clinic's file was released")
-    print("before and after a patient came: agree on when files are sent, and see docs/editing.md.")
+    print("A released file tells of no single row. The difference of two of them does, if one clinic's file was")
+    print("released before and after a patient came: agree on when files are sent, and see docs/editing.md.")
     return found
 
 

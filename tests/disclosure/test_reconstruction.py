@@ -139,12 +139,14 @@ def test_a_number_that_one_row_has_beside_a_common_one_is_not_told(tmp_path) -> 
     assert released["block0_scatter"][0, 2, 0] == 0.0
 
 
-def test_pairs_of_flags_that_one_row_has_are_not_counted() -> None:
+@pytest.mark.parametrize("shift", [0.0, 1.0], ids=["0 and 1", "1 and 2"])
+def test_pairs_of_flags_that_one_row_has_are_not_counted(shift) -> None:
     X, y = np.zeros((60, 2)), np.repeat(["a", "b"], 30)
     X[:10, 0] = X[9:20, 1] = 1.0  # one row of a has both
     X[30:45, 0] = X[38:52, 1] = 1.0  # seven rows of b have
-    stats = GaussianDiscriminant().fit(X, y).release().statistics_.blocks[0].complete
-    both = stats.scatter.values[:, 0, 1] + stats.weight * stats.mean[:, 0] * stats.mean[:, 1]
+    stats = GaussianDiscriminant().fit(X + shift, y).release().statistics_.blocks[0].complete
+    ones = stats.mean - shift
+    both = stats.scatter.values[:, 0, 1] + stats.weight * ones[:, 0] * ones[:, 1]
     np.testing.assert_allclose(both, [30 * (10 / 30) * (11 / 30), 7.0], rtol=1e-12)  # a: as if independent
 
 

@@ -270,3 +270,11 @@ def test_what_a_released_file_says_of_itself_is_checked(iris, tmp_path) -> None:
                 archive.writestr(name, data)
         with pytest.raises(ModelFileError):
             load(path)
+
+
+def test_the_weight_of_the_heaviest_row_is_not_told(iris, tmp_path) -> None:
+    weight = np.ones(150)
+    weight[7] = 3.14159
+    for make in (lambda: NaiveBayes(), lambda: GenerativeClassifier()):
+        released = make().fit(*iris, sample_weight=weight).release()
+        assert released.statistics_.heaviest == 4.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from .._arrays import Array, Codes, is_sparse, np
+from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import DataError
 from ..estimate import Block
 from ..estimate.families import GaussianFamily
@@ -60,6 +60,25 @@ class Kept:
                 found[c, j] = held.sum() - held.max(initial=0.0)
         return found
 
+    def few_pairs(self, k: int, pooled: bool, least: Least) -> NDArray[np.bool_] | None:
+        """Return which columns of two values each (k or 1, d, d) too few rows show together in one of four ways."""
+        if is_sparse(self.rows) or not isinstance(self.rows, np.ndarray):
+            return None
+        d = self.rows.shape[1]
+        found = np.zeros((1 if pooled else k, d, d), dtype=bool)
+        two = [j for j in range(d) if len(np.unique(self.rows[~np.isnan(self.rows[:, j]), j])) == 2]
+        if len(two) < 2:
+            return found
+        seen = ~np.isnan(self.rows[:, two])
+        high = (self.rows[:, two] == np.nanmax(self.rows[:, two], axis=0)) & seen
+        rows = Least(least.rows)
+        for g in range(len(found)):
+            heavy = np.where((self.codes == g) | pooled, self.copies, 0.0)[:, None]
+            for a in (high, seen & ~high):
+                for b in (high, seen & ~high):
+                    found[np.ix_([g], two, two)] |= rows.few((heavy * a).T @ b.astype(np.float64))
+        return found
+
     def filled(self, k: int) -> Array | None:
         """Return how many of them (k, d) have a cell that is neither 0 nor missing; None for other cells."""
         if is_sparse(self.rows):
@@ -89,20 +108,24 @@ def release_block(
         return Released(block, release_sums(stats, weight, least, given, None if zeros else support, zeros))
     if isinstance(stats, ValueStats):
         return Released(block, release_values(stats, weight, least, given))
-    varied = None if kept is None else kept.varied(len(weight))
     if isinstance(stats, FourthMomentStats):
         stats, block = _shrunk(stats, block, shrunk, given)
     if isinstance(stats, MixtureStats):
         return Released(block, _release_mixture(stats, least, given))
     if isinstance(stats, GaussianStats | PatternStats | CompletedStats):
-        return Released(block, _release_gaussian(stats, weight, varied, least, given))
+        return Released(block, _release_gaussian(stats, weight, kept, least, given))
     raise DataError(
         f"Statistics of the kind {type(stats).__name__} cannot be released. Next: use a family that suffice ships."
     )
 
 
-def _release_gaussian(stats: Any, weight: Array, varied: Array | None, least: Least, given: Given) -> Any:
-    done, facts = gaussian_facts(stats, weight, varied, least)
+def _release_gaussian(stats: Any, weight: Array, kept: Kept | None, least: Least, given: Given) -> Any:
+    inner = getattr(stats, "complete", stats)
+    varied = None if kept is None else kept.varied(len(weight))
+    pairs = None
+    if kept is not None and inner.form is not DiagonalScatter:
+        pairs = kept.few_pairs(len(weight), inner.form is PooledScatter, least)
+    done, facts = gaussian_facts(stats, weight, varied, least, pairs=pairs)
     if isinstance(done.scatter, DiagonalScatter):
         return release_diagonal(done, facts, given)
     if isinstance(stats, CompletedStats) or stats.incomplete:

@@ -42,7 +42,7 @@ class Facts:
 
     `varied` (k, d) are the rows of a class, or fewer, that differ from a column's commonest value, infinite where
     nobody knows; `together` (k or 1, d, d) is the weight of the rows that show both of two cells, None where none is
-    missing.
+    missing, and `pairs` (k or 1, d, d) marks columns of two values each that too few rows show together.
     """
 
     weight: Array
@@ -52,6 +52,7 @@ class Facts:
     varied: Array
     together: Array | None
     least: Least
+    pairs: NDArray[np.bool_] | None = None
 
     @property
     def binary(self) -> NDArray[np.bool_]:
@@ -99,6 +100,7 @@ def gaussian_facts(
     varied: Array | None,
     least: Least,
     fill: Callable[[PatternStats], GaussianStats] = complete,
+    pairs: NDArray[np.bool_] | None = None,
 ) -> tuple[GaussianStats, Facts]:
     """Return Gaussian statistics with missing cells filled, and what is known of the observed ones."""
     done, together = stats, None
@@ -114,7 +116,9 @@ def gaussian_facts(
     else:
         seen, mean, squares = stats.column_weight(), stats.mean, stats.scatter.diagonal(len(weight))
     unknown = np.full(np.shape(seen), np.inf)
-    facts = Facts(weight, np.asarray(seen), mean, squares, unknown if varied is None else varied, together, least)
+    facts = Facts(
+        weight, np.asarray(seen), mean, squares, unknown if varied is None else varied, together, least, pairs
+    )
     return done, facts
 
 
@@ -211,6 +215,8 @@ def release_joint(stats: GaussianStats, facts: Facts, given: Given) -> GaussianS
     gone = weak[:, :, None] | weak[:, None, :] | _few_pairs(values, stats.mean, facts, pooled)
     if facts.together is not None:
         gone |= facts.least.few(facts.together)
+    if facts.pairs is not None:
+        gone |= facts.pairs
     gone[:, np.arange(d), np.arange(d)] = False
     given.up(UNCORRELATED, gone.any(axis=1))
     mended = np.stack([_without(own, gone[g], squares[g]) for g, own in enumerate(values)])

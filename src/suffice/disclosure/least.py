@@ -18,6 +18,11 @@ class Least:
     heaviest: float = 1.0
 
     @property
+    def told(self) -> float:
+        """A weight that no row exceeds, as it may be told: the power of two above, since the heaviest is of one row."""
+        return float(2.0 ** np.ceil(np.log2(self.heaviest) - SLACK))
+
+    @property
     def size(self) -> float:
         """The weight that certainly is that of enough rows."""
         return self.rows * self.heaviest

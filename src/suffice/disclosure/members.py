@@ -105,7 +105,7 @@ def released_members(
     gaussian, exact = {}, {}
     for kind in (RAW, SCORES) if d else ():
         cells = rows.rows.numbers if kind == RAW else columns.normal_scores(rows.rows.numbers)
-        stats = _gaussian(cells, rows, weight, least, given)
+        stats = _gaussian(cells, rows, weight, least, given)  # of two values each, scores pair as numbers do
         if like is None:
             _set_units(columns, kind, stats)
         used = columns.used[kind]
@@ -204,8 +204,9 @@ def _counted(hats: Hats, columns: FrozenColumns, tables: Sequence[Array], k: int
 def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: Least, given: Given) -> GaussianStats:
     """Return means and scatters by class (k, d, d) of numbers or their scores, missing ones filled as members do."""
     stats = PatternStats.summarize(cells, rows.codes, rows.k, rows.weight, FullScatter)
-    varied = Kept(cells, rows.codes, rows.copies).varied(rows.k)
-    done, facts = gaussian_facts(stats, weight, varied, least, complete_tied)
+    kept = Kept(cells, rows.codes, rows.copies)
+    pairs = kept.few_pairs(rows.k, False, least)
+    done, facts = gaussian_facts(stats, weight, kept.varied(rows.k), least, complete_tied, pairs)
     return release_joint(done, facts, given)
 
 

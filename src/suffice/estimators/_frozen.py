@@ -123,7 +123,9 @@ class FrozenChoice(GenerativeEstimator):
             diagonal_of(stats, shift, weight) if isinstance(own.family, GaussianFamily) else levels
             for own in self._blocks[:-1]
         )
-        twin = self._copy_with(self._blocks, replace(statistics, blocks=(*blocks, stats), sample=None))
+        twin = self._copy_with(
+            self._blocks, replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told)
+        )
         twin._frozen_choice = choice
         assert len(places) == len(self._schema)
         return twin, self._given_up(given, members, limit)

@@ -152,7 +152,9 @@ class Releasing:
             blocks.append(done.block)
             found.append(done.stats)
             notes += self._given_up(given, block, limit)
-        return self._copy_with(blocks, replace(statistics, blocks=tuple(found), sample=None)), notes
+        return self._copy_with(
+            blocks, replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told)
+        ), notes
 
     def _copy_with(self, blocks: Sequence[Block], statistics: ByClass) -> Self:
         """Return an estimator with these settings that has learned these statistics."""
