@@ -122,6 +122,14 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def released(cls, what: str, instead: str) -> DataError:
+        """Refuse what takes the exact sums that a released model has given up."""
+        return cls(
+            f"This model was released: its sums were rounded and completed so that no row can be read off them, and it "
+            f"cannot {what}. Next: {instead}."
+        )
+
+    @classmethod
     def overflowing(cls, columns: Sequence[object]) -> DataError:
         """Refuse numbers whose squares overflow."""
         return cls(
@@ -350,8 +358,9 @@ class MergeError(SufficeError):
     def pooled(cls, k: int) -> MergeError:
         """Refuse to take a class out of a sum of scatters whose parts were not kept."""
         return cls(
-            f"The shared covariance was summed over {k} classes whose own parts would not fit in memory, so that no "
-            "class can leave it exactly. Next: fit again without the class."
+            f"The shared covariance was summed over {k} classes whose own parts were not kept (they would not fit in "
+            "memory, or the model was released), so that no class can leave it exactly. "
+            "Next: fit again without the class, or drop it before the release."
         )
 
     @classmethod

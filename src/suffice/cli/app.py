@@ -28,6 +28,7 @@ from .impute import impute
 from .outliers import outliers
 from .predict import predict
 from .problems import Remark, UsageProblem, one_line
+from .release import release
 from .report import report
 from .sample import sample
 from .show import show
@@ -65,6 +66,7 @@ COMMANDS = (
     merge,
     drop_class,
     rename_class,
+    release,
     demo,
     completion,
 )

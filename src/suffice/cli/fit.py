@@ -13,6 +13,7 @@ from .models import TITLES, ModelName, make_estimator, read_families, usable_col
 from .output import Common, print_json, progress_of_em
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
+from .release import held
 from .saving import Force, check_model_output, save_model
 from .training import Training, read_training
 
@@ -160,6 +161,7 @@ def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -
         "model": model,
         "classes": estimator.classes_.tolist(),
         "columns": estimator.feature_names_in_.tolist(),
+        **held(estimator),
         **facts,
         "notes": [str(note) for note in estimator.notes_],
     }
@@ -173,3 +175,5 @@ def _remark(common: Common, estimator: Any, model: str, left_out: list[str], row
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
     learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
+    without = "" if model == "auto" or not estimator.keep_rows else " --keep-rows 0 keeps none;"
+    common.remark(f"It {estimator.rows_held_}.{without} `suffice release {output} -o FILE` makes a file to pass on.")

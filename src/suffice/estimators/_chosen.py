@@ -97,12 +97,14 @@ class PriorByLeaveOneOut(GenerativeEstimator):
     """What an estimator with the setting `prior` does about one whose strength is "loo"."""
 
     prior: Any
+    _chosen_prior: Any = Derived()  # the rows judged by, the prior found, and whether it was chosen by them
 
     @property
     def _by_strength(self) -> bool:
         return self.prior is not None and self.prior.is_open
 
     @property
+    @question
     def prior_(self) -> NormalInverseWishart:
         """The prior as used, its strength chosen by leave-one-out if it was left open; AttributeError without one."""
         if self.prior is None or "statistics_" not in vars(self):
@@ -113,12 +115,13 @@ class PriorByLeaveOneOut(GenerativeEstimator):
         self, statistics: ByClass, plan: Sequence[Block] | None = None
     ) -> tuple[NormalInverseWishart, bool]:
         """Return the prior for given statistics, and whether it was chosen; without rows (steps of EM) the last one."""
-        sample, known = statistics.sample, vars(self).get("_chosen_prior")
+        sample, known = statistics.sample, self._chosen_prior
         if known is not None and (sample is None or known[0] is sample):
             return known[1], known[2]
         found = None if sample is None else self._judge_prior(statistics, self._blocks if plan is None else plan)
-        self._chosen_prior = (sample, self.prior.settled() if found is None else found, found is not None)
-        return self._chosen_prior[1:]
+        known = (sample, self.prior.settled() if found is None else found, found is not None)
+        self._chosen_prior = known
+        return known[1], known[2]
 
     def _judge_prior(self, statistics: ByClass, plan: Sequence[Block]) -> NormalInverseWishart | None:
         sample, pairs = statistics.sample, zip(plan, statistics.blocks, strict=True)

@@ -15,6 +15,7 @@ from ..stats.counts import CodedColumns
 from ..store import check_whole, fingerprint, read_model
 from ._persistence import state_of, unplain
 from ._queries import GenerativeEstimator
+from ._released import Release
 from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
 from .mixture import MixtureDiscriminant
@@ -63,6 +64,8 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._object_labels = bool(document["object_labels"])
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
         estimator._remember(schema, blocks, statistics, None)
+        if document.get("released") is not None:  # which older files do not say
+            estimator._released = Release.of_plain(document["released"])
         estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
         check_whole(document, state_of(estimator, blocks), schema, statistics)
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do

@@ -17,16 +17,16 @@ from ..estimate import FAMILIES, Block, Dirichlet, Note, Settings, class_log_pri
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, choose, exchange_priors
+from ..selection.automatic import Automatic, exchange_priors
 from ..selection.columns import FrozenColumns
 from ..selection.costs import check_columns, check_costs
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats, TableRows
+from ..selection.pieces import MemberRows, MemberStats
 from ..selection.reasons import contributions
 from ..selection.scorers import Sample
-from ..stats import ByClass, CategoricalStats, Reservoir
-from ..stats.counts import CodedColumns
+from ..stats import ByClass, Reservoir
+from ._frozen import FrozenChoice, choose_by_rows, level_counts, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
@@ -48,7 +48,7 @@ class _Joint(GenerativeEstimator):
         return Settings()
 
 
-class GenerativeClassifier(GenerativeEstimator):
+class GenerativeClassifier(FrozenChoice):
     """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
 
     Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
@@ -196,17 +196,18 @@ class GenerativeClassifier(GenerativeEstimator):
         one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Two models
         that each froze their columns have different knots and bins: then the joint model and the sample of rows are
         exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
-        says so.
+        says so. Released models merge if one was released `like` the other, and MergeError tells of others.
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
         other = snapshot(other)
+        self._check_alike(other)
         mine, theirs = (model.statistics_.blocks[-1] for model in (self, other))
         if not isinstance(mine, MemberStats) or not isinstance(theirs, MemberStats) or mine.columns == theirs.columns:
-            return super().merge(other)
+            return self._merge_frozen(other, super().merge)
         stand_in = copy(other)
         stand_in.statistics_ = replace(
-            other.statistics_, blocks=(*other.statistics_.blocks[:-1], _rows_of_sample(other.statistics_))
+            other.statistics_, blocks=(*other.statistics_.blocks[:-1], rows_of_sample(other.statistics_))
         )
         super().merge(stand_in)
         return self
@@ -219,7 +220,13 @@ class GenerativeClassifier(GenerativeEstimator):
         check_is_fitted(self, "statistics_")
         found: Automatic | None = self._chosen
         if found is None:
-            found = self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
+            statistics, pieces = self.statistics_, self._pieces(self.statistics_)
+            if self._holds_no_rows:
+                counts = level_counts(statistics, pieces.columns)
+                found = self._frozen.automatic(pieces, counts, statistics.weight, statistics.classes)
+            else:
+                found = choose_by_rows(statistics, pieces)
+            self._chosen = found
         return found
 
     def _estimate(
@@ -230,7 +237,9 @@ class GenerativeClassifier(GenerativeEstimator):
             family = block.family
             found = None
             if isinstance(family, GaussianFamily):
-                found = choose_joint(self._pieces(statistics), _rows_of_sample(statistics))
+                pieces = self._pieces(statistics)
+                rows = None if statistics.sample is None else rows_of_sample(statistics)
+                found = self._frozen.joint_model(pieces) if rows is None else choose_joint(pieces, rows)
             if found is not None:
                 family, stats = found
                 notes.append(joint_note(found[0]))
@@ -242,6 +251,10 @@ class GenerativeClassifier(GenerativeEstimator):
             notes += repairs
         self._joint_blocks = blocks
         return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
+
+    def _posterior_of(self, rows: Sequence[Any]) -> Array:
+        automatic = self._automatic
+        return automatic.log_posterior(automatic.frozen.read(rows[-1].numbers, rows[-1].coded))
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         rows = self._encode(X)[0][-1:]
@@ -298,7 +311,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return self._joint
 
     def _kept_rows(self, sample: Reservoir) -> list[Any]:
-        return [*sample.rows, _rows_of_sample(self.statistics_).rows]
+        return [*sample.rows, rows_of_sample(self.statistics_).rows]
 
     def _model_of(self, statistics: ByClass) -> tuple[JointModel, Any]:
         model, _ = self._estimate(statistics, self._blocks, self._schema)
@@ -314,6 +327,8 @@ class GenerativeClassifier(GenerativeEstimator):
         row of theirs; Gaussians of parts have those of five folds. The pool's weights are those of all rows; `loss_`
         takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
+        if self._holds_no_rows:
+            raise DataError.released("leave rows out", "ask the model it was made from")
         table, n = self._encode(X)
         weight = read_weights(sample_weight, n)
         codes = self._known_codes(y, n, weight)
@@ -325,9 +340,10 @@ class GenerativeClassifier(GenerativeEstimator):
         if (removed > self.statistics_.weight[codes] * (1.0 + 1e-9)).any():
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
-        counted = removed * self.statistics_.sample.rows_per_weight  # type: ignore[union-attr]
-        sample = Sample(read, codes, counted, counted, counted, counted)
-        return self._automatic.leave_out(sample, self._priors_without(codes, removed))
+        sample = self.statistics_.sample
+        counted = removed * (self._frozen.unit if sample is None else sample.rows_per_weight)
+        judged = Sample(read, codes, counted, counted, counted, counted)
+        return self._automatic.leave_out(judged, self._priors_without(codes, removed))
 
     def _judge_as_new(self, rows: list[Any]) -> Array:
         """Return log posteriors (n, k) of encoded rows."""
@@ -335,6 +351,8 @@ class GenerativeClassifier(GenerativeEstimator):
         return self._automatic.log_posterior(read, None if self.priors is None else self._log_prior(self.statistics_))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
+        if self._holds_no_rows:
+            raise DataError("This model keeps no rows to judge itself by. Next: ask the model it was released from.")
         automatic, sample = self._automatic, self.statistics_.sample
         assert sample is not None
         log_prior = self._priors_without(sample.codes, sample.row_weight())
@@ -413,26 +431,13 @@ class GenerativeClassifier(GenerativeEstimator):
 
 def _few_to_judge(statistics: ByClass) -> list[Note]:
     """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
-    assert statistics.sample is not None
+    if statistics.sample is None:
+        return []
     kept = round(float(statistics.sample.copies.sum()))
     if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
         return []
     what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
     return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
-
-
-def _rows_of_sample(statistics: ByClass) -> MemberRows:
-    """Return the rows that are kept, each with the weight it stands for."""
-    sample = statistics.sample
-    assert sample is not None
-    numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
-    for part in sample.rows:
-        if isinstance(part, CodedColumns):
-            coded = part
-        else:
-            numbers = part
-    weight = sample.represented(statistics.weight)
-    return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
 
 
 def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
@@ -442,30 +447,3 @@ def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
         check_columns(block.columns, k, n)
     else:  # what the columns come to is known when these rows freeze them
         check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
-
-
-def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:
-    """Return the automatic classifier of these statistics, judged on the rows that are kept."""
-    rows, sample = _rows_of_sample(statistics), statistics.sample
-    assert sample is not None
-    unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
-    pieces = pieces if unit == 1.0 else pieces.scale(unit)
-    held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
-    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
-    judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
-    counts = [unit * own for own in _level_counts(statistics, pieces.columns)]
-    return choose(judged, pieces, counts, unit * statistics.weight)
-
-
-def _level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
-    """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
-    counts = []
-    for stats in statistics.blocks:
-        if isinstance(stats, CategoricalStats):
-            for known, levels, table in zip(columns.vocabulary, stats.levels, stats.counts, strict=True):
-                position = {level: i for i, level in enumerate(levels)}
-                own = np.zeros((len(table), len(known)))
-                here = [i for i, level in enumerate(known) if level in position]
-                own[:, here] = table[:, [position[known[i]] for i in here]]
-                counts.append(own)
-    return counts

@@ -257,7 +257,7 @@ class MixtureDiscriminant(GenerativeEstimator):
             batch.rows[0], batch.codes, batch.weight, stats, family, settings, self._search(classes), log_prior
         )
         weight = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
-        statistics = ByClass(classes, weight, (found,), len(batch.codes))
+        statistics = ByClass(classes, weight, (found,), len(batch.codes), heaviest=batch.heaviest)
         return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
 
     def _set_steps(self, joined: Joined | None) -> None:
@@ -310,7 +310,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         found = join_by_passes(run, single, stats, total, family, settings, search, own_prior)
         by_class = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
         rows = statistics.rows + learned.unlabelled
-        joined = Joined(replace(statistics, weight=by_class, blocks=(found,), rows=rows), int(found.steps.max()), True)
+        heaviest = statistics.heaviest if passes.summary.weight is None else None
+        both = replace(statistics, weight=by_class, blocks=(found,), rows=rows, heaviest=heaviest)
+        joined = Joined(both, int(found.steps.max()), True)
         return joined.statistics, joined._replace(finished=not found.unfinished.any())
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")

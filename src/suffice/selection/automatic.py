@@ -73,7 +73,7 @@ class Automatic:
     held_out: Array = field(repr=False)
     offset: Array = field(repr=False)
     loss: float
-    sample: Sample = field(repr=False)
+    sample: Sample | None = field(repr=False)
     notes: tuple[Note, ...] = ()
 
     @property
@@ -102,9 +102,11 @@ class Automatic:
         Of rows that the model was judged on these are `held_out`; the others had no part in the choice or the stack,
         and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
-        known = {key: i for i, key in enumerate(self.sample.keys())}
+        known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.keys())}
         place = np.array([known.get(key, -1) for key in sample.keys()], dtype=np.int64)
-        out, own, other = self.held_out[place], np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
+        own, other = np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
+        out = np.zeros((len(place), len(self.class_weight)))
+        out[own] = self.held_out[place[own]]
         if log_prior is not None:
             out[own] = exchange_priors(out[own], self.offset[place[own]], log_prior[own], self.floor)
         if len(other):
@@ -152,17 +154,21 @@ def exchange_priors(log_posterior: Array, made_with: Array, log_prior: Array, fl
     return raise_floor(log_softmax(bare - made_with + log_prior), log_prior, floor)
 
 
-def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
+def choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, parts: bool = True
+) -> Automatic:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
-    weights.
+    weights. Without `parts`, no class is split into them: their statistics are of the rows of the sample.
     """
     with single_blas_thread():  # many small products, slower on several threads
-        return _choose(sample, stats, categories, weight)
+        return _choose(sample, stats, categories, weight, parts)
 
 
-def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
+def _choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, with_parts: bool
+) -> Automatic:
     offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
     judge = Judge(sample.codes, offset, sample.weight, sample.single)
     members = list(_gaussian_members(sample, stats, judge))
@@ -175,7 +181,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
-    parts = _subclass_member(sample, stats, judge, float(weight.sum()))
+    parts = _subclass_member(sample, stats, judge, float(weight.sum())) if with_parts else None
     if parts is not None:
         members.append(parts)
     columns = _most_telling(candidates, judge)
