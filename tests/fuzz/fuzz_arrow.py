@@ -147,7 +147,9 @@ def _serve() -> None:
         said = [line for line in err.getvalue().splitlines() if line.strip()]
         if status == 0:
             answer = "read"
-        elif status == 1 and len(said) == 1 and said[0].startswith("suffice: ") and "unexpected" not in said[0]:
+        elif (
+            status == 1 and len(said) == 1 and said[0].startswith("suffice: ") and "an unexpected error" not in said[0]
+        ):
             answer = "refused"
         else:
             answer = f"status {status}: {' '.join(said)[:300]}"
