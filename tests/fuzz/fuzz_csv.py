@@ -10,7 +10,6 @@ import bz2
 import contextlib
 import gzip
 import io
-import os
 import random
 import shutil
 from pathlib import Path
@@ -102,5 +101,5 @@ class CsvFiles:
             if status == 0:
                 assert load(model).classes_.tolist(), "a model without classes"
                 status = main(["show", str(model)])
-        os.unlink(model) if model.exists() else None
+        model.unlink(missing_ok=True)
         return status, "", err.getvalue()
