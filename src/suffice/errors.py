@@ -394,8 +394,8 @@ class ModelFileError(SufficeError):
     def unsaved(cls, path: object, why: str) -> ModelFileError:
         """Say why a model was not written, and that nothing was."""
         return cls(
-            f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). Next: "
-            "check what it learned last; tell of a class that is not suffice's own by suffice.estimators.register."
+            f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
+            "Next: check what it learned last; tell of a class that is not suffice's own by suffice.estimators.register."
         )
 
     @classmethod
