@@ -395,7 +395,7 @@ class ModelFileError(SufficeError):
         """Say why a model was not written, and that nothing was."""
         return cls(
             f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
-            "Next: check what it learned last; tell of a class that is not suffice's own by suffice.estimators.register."
+            "Next: check what it learned last; tell of a class of your own by suffice.estimators.register."
         )
 
     @classmethod
