@@ -52,7 +52,7 @@ def test_the_commands_of_three_sites_work_as_printed(cli, sites, model) -> None:
 def test_release_says_what_was_given_up_and_what_it_costs(cli, sites) -> None:
     fitted = cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice", "--json")
     assert json.loads(fitted.out)["rows_held"] == 60
-    assert "It holds 60 rows as they were. --keep-rows 0 keeps none; `suffice release m.suffice -o FILE`" in fitted.err
+    assert "It holds 60 rows as they were. For none: --keep-rows 0; `suffice release`" in fitted.err
     found = cli("release", "m.suffice", "-o", "r.suffice", "--least", "7", "--json")
     assert found.status == 0
     told = json.loads(found.out)

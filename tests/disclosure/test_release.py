@@ -163,8 +163,9 @@ def test_edits_that_keep_sums_large_keep_a_model_released(iris) -> None:
     ],
     ids=["ledoit-wolf", "ledoit-wolf, shared", "loo", "mixture", "mixture, shared"],
 )
-def test_amounts_that_were_found_stay(iris, make, tmp_path) -> None:
-    X, y = iris[0][:, 2:], iris[1]
+def test_amounts_that_were_found_stay(make, tmp_path) -> None:
+    place, rng = np.repeat(np.arange(6), 40), np.random.default_rng(2)
+    X, y = rng.normal(size=(240, 2)) + 5.0 * np.stack([place, place % 3], axis=1), place // 2  # two clusters a class
     model = make().fit(X, y)
     released = model.release()
     np.testing.assert_allclose(released.predict_proba(X), model.predict_proba(X), atol=1e-9)

@@ -175,5 +175,5 @@ def _remark(common: Common, estimator: Any, model: str, left_out: list[str], row
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
     learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
-    without = "" if model == "auto" or not estimator.keep_rows else " --keep-rows 0 keeps none;"
-    common.remark(f"It {estimator.rows_held_}.{without} `suffice release {output} -o FILE` makes a file to pass on.")
+    none = "" if model == "auto" or not estimator.keep_rows else "--keep-rows 0; "
+    common.remark(f"It {estimator.rows_held_}. For none: {none}`suffice release` makes a file to pass on.")

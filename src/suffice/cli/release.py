@@ -44,7 +44,6 @@ def release(
     Examples
     --------
     $ suffice release penguins.suffice -o given.suffice
-    $ suffice show given.suffice
     """
     check_writable(output, [(model, "model")] + ([(like, "model")] if like is not None else []))
     estimator = open_model(model)[0]

@@ -188,7 +188,7 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     size = f"{count(len(classes), 'class')}, {count(len(columns), 'column')}"
     lines = [
         summary["meaning"],
-        f"Learned from {count(summary['rows'], 'row')}: {size}. {summary['holds']}",
+        *textwrap.wrap(f"Learned from {count(summary['rows'], 'row')}: {size}. {summary['holds']}", width),
         "",
     ]
     amount = "weight" if summary["weighted"] else "rows"
