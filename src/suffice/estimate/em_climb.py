@@ -141,17 +141,18 @@ def _beside_saddle(problem: Problem, reached: Climb) -> Point | None:
     if not flat.any():
         return None
     here = Point(mean, covariance + np.where(flat, min(NUDGE, 0.1 / len(covariance[0])) * unit, 0.0))
-    for step in range(LOOKS):
+    step, grows = 0, np.zeros(len(covariance), dtype=bool)
+    while True:
         likelihood, ahead, mended = problem.step(here)
         before, after = (
             np.where(flat, np.abs(at.covariance - covariance), 0.0).max(axis=(1, 2)) for at in (here, ahead)
         )
         grows = (after > (1.0 + GROWTH) * before) & ~mended
-        if step >= LEAST_LOOKS and (not grows.any() or likelihood.sum() > reached.likelihood):
+        if step >= LEAST_LOOKS and (not grows.any() or step == LOOKS):
+            return None
+        if step >= LEAST_LOOKS and likelihood.sum() > reached.likelihood:
             break
-        here = ahead
-    if not grows.any() or likelihood.sum() <= reached.likelihood:
-        return None
+        here, step = ahead, step + 1
     if here.shared:
         return here
     kept = grows[:, None]
