@@ -77,9 +77,9 @@ def choose_strength(
 
 def strength_note(prior: NormalInverseWishart) -> Note:
     """Return the note that says what was chosen."""
-    counts = "all classes share" if np.isinf(prior.strength) else f"{prior.strength:g} rows for"
-    what = f"chose a prior of {counts} one covariance, {1.0 - float(prior.pooled):.3g} of it diagonal"
-    return Note(what, "the least leave-one-out log loss of the predictive densities")
+    counts = "by which all classes share one covariance" if np.isinf(prior.strength) else f"of {prior.strength:g} rows"
+    what = f"chose a prior {counts}, {1.0 - float(prior.pooled):.3g} of it diagonal"
+    return Note(what, "the strongest whose leave-one-out log loss is not told from the least")
 
 
 def unjudged_note(prior: NormalInverseWishart) -> Note:
