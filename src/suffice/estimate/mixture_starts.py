@@ -19,7 +19,7 @@ BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
 CELLS = 5  # observed cells a free parameter needs: with fewer the BIC, an approximation for many rows, takes too many
 TRIES = 4  # starts for each of `n_init`, which take a first look each; the most likely `n_init` of them go on
-FIRST = 5  # EM steps of a first look
+FIRST = 10  # EM steps of a first look
 SHORT = 20  # EM steps of those that go on; the most likely one then goes to the end (Biernacki, Celeux & Govaert 2003)
 # Where the centres of a start are looked for, and Lloyd's steps from there. The optimum of k-means is one start; many
 # steps would lead all of them there. Whitened rows have parts that lie along each other apart.

@@ -69,7 +69,9 @@ class MixtureDiscriminant(GenerativeEstimator):
     max_components : int
         Where "bic" stops looking.
     n_init : int
-        Starts by k-means++ for each class and number of components; the most likely result is kept.
+        Short climbs for each class and number of components, of which the most likely goes to the end. Each is the
+        most likely of about four starts after ten steps: k-means, and seeded centres (k-means++) in standard units and
+        with the class's correlations taken out, whence parts that lie across each other are found as well.
     max_iter, tol
         EM stops after `max_iter` steps, or when one gains less than `tol` nats per row.
     random_state : None, int or RandomState

@@ -77,9 +77,9 @@ def choose_strength(
 
 def strength_note(prior: NormalInverseWishart) -> Note:
     """Return the note that says what was chosen."""
-    counts = "all classes share" if np.isinf(prior.strength) else f"{prior.strength:g} rows for"
-    what = f"chose a prior of {counts} one covariance, {1.0 - float(prior.pooled):.3g} of it diagonal"
-    return Note(what, "the least leave-one-out log loss of the predictive densities")
+    counts = "by which all classes share one covariance" if np.isinf(prior.strength) else f"of {prior.strength:g} rows"
+    what = f"chose a prior {counts}, {1.0 - float(prior.pooled):.3g} of it diagonal"
+    return Note(what, "the strongest whose leave-one-out log loss is not told from the least")
 
 
 def unjudged_note(prior: NormalInverseWishart) -> Note:
@@ -162,14 +162,15 @@ def _one_by_one(
         tried = replace(prior, strength=setting[0], pooled=setting[1])
         scores, sure = np.zeros((len(chosen), k)), np.ones(len(chosen), dtype=bool)
         for block, own in judged:
-            density: Any = block.family.estimate(own, replace(told, prior=tried))[0]
             cells = block.rows[chosen]
+            named = replace(told, prior=tried, classes=tuple(range(k)), columns=tuple(range(cells.shape[1])))
+            density: Any = block.family.estimate(own, named)[0]
             part, known = without_row(cells, codes[chosen], weight[chosen], own, density, block.family, tried)
             scores, sure = scores + part, sure & known
         return _losses(scores, codes[chosen], total), sure
 
     settings = [(a, share) for a in STRENGTHS for share in _shares(prior)]
-    found = parallel_map(score, settings, cost=float(len(chosen)) * work)
+    found = list(parallel_map(score, settings, cost=float(len(chosen)) * work))
     known = np.all([sure for _, sure in found], axis=0)
     if known.sum() < LEAST_ROWS:
         return None
