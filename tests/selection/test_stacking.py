@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
+from suffice.selection import stacking
 from suffice.selection.stacking import Judge, Stack, centred, without_each
 
 
@@ -78,3 +79,27 @@ def test_temperature_is_the_best_multiplier(rng, scale):
 def test_priors_without_each_row():
     log_prior = without_each(np.array([3.0, 2.0]), np.array([0, 1]), np.array([1.0, 2.0]))
     assert_allclose(np.exp(log_prior), [[2.5 / 5, 2.5 / 5], [3.5 / 4, 0.5 / 4]])
+
+
+def test_many_classes_have_no_biases(rng, monkeypatch):
+    """Beyond a number of classes the pool has member weights alone: its optimum, and its leave-one-out by refits."""
+    monkeypatch.setattr(stacking, "MOST_BIASES", 4)
+    scores, judge = problem(rng, n=70, k=5, m=3)
+    judge = Judge(judge.codes, judge.offset, np.ones(70), np.ones(70))
+    how = np.full(3, 3.0), np.full(3, 0.3), np.ones(3, dtype=bool)
+    stack = Stack.fit(scores, judge, *how)
+    assert not stack.bias.any()
+
+    def objective(weight):
+        return loss_of(np.r_[weight, np.zeros(5)], scores, judge) + 1.5 * ((weight - 0.3) ** 2).sum()
+
+    best = minimize(objective, np.full(3, 0.3), bounds=[(0, None)] * 3, tol=1e-12)
+    assert_allclose(stack.weight, best.x, atol=2e-4)
+    moved, error = 0.0, 0.0
+    for i in range(70):
+        kept = np.arange(70) != i
+        rest = Judge(judge.codes[kept], judge.offset[kept], judge.weight[kept], judge.single[kept])
+        refit = Stack.fit(scores[:, kept], rest, *how).scores(scores[:, [i]], judge.offset[[i]])[0]
+        error = max(error, np.abs(centred(refit) - centred(stack.left_out[i])).max())
+        moved = max(moved, np.abs(centred(refit) - centred(stack.scores(scores[:, [i]], judge.offset[[i]])[0])).max())
+    assert error < 0.1 * moved

@@ -195,5 +195,5 @@ def test_arrays_of_other_shapes_are_refused(rng, broken):
 def test_kept_rows_of_unknown_classes_are_refused(rng):
     fields, plain = GaussianStats.summarize(rng.normal(size=(9, 200)), np.arange(9) % 2, 2).arrays()
     for owner in (np.full(9, 2), np.full(9, -1), np.zeros(8, dtype=int)):
-        with pytest.raises(ValueError, match=r"owner|shape"):
+        with pytest.raises(ValueError, match=r"numbers beyond|an array of"):
             GaussianStats.from_arrays({**fields, "owner": owner}, plain)

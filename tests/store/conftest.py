@@ -26,11 +26,15 @@ class File:
         np.save(buffer, np.asarray(values), allow_pickle=False)
         self.members[name] = buffer.getvalue()
 
-    def pack(self, digests=True, compression=zipfile.ZIP_STORED, text=None):
+    def pack(self, digests=True, compression=zipfile.ZIP_STORED, text=None, sealed=True):
         if digests:
             self.document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in self.members.items()}
+        text = json.dumps(self.document) if text is None else text
+        text = text.encode() if isinstance(text, str) else text
         with zipfile.ZipFile(self.path, "w", compression) as archive:
-            archive.writestr("model.json", json.dumps(self.document) if text is None else text)
+            archive.writestr("model.json", text)
+            if self.document.get("version") != 1:
+                archive.writestr("model.sha256", hashlib.sha256(text).hexdigest() if sealed else "0" * 64)
             for name, data in self.members.items():
                 archive.writestr(f"{name}.npy", data)
 

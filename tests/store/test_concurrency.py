@@ -50,6 +50,7 @@ def test_many_threads_get_the_answers_of_one(make):
 
 WRITER = """
 import os, random, signal, sys, time
+import suffice
 import numpy as np
 from suffice import GaussianDiscriminant, NaiveBayes, load
 
@@ -66,8 +67,10 @@ def save_for_ever():
 
 def update_for_ever():
     from suffice.cli.app import run
-    while True:
-        run(["update", path, path + ".csv", "--target", "y", "--quiet"])
+    with open(path + ".log", "ab", buffering=0) as log:
+        while True:
+            if run(["update", path, path + ".csv", "--target", "y", "--quiet"]) == 0:
+                log.write(b".")
 
 def predict_for_ever():
     from suffice.cli.app import run
@@ -103,7 +106,8 @@ def stamp():
     return found.st_ino, found.st_mtime_ns
 
 
-saved = 0
+saved = unreported = 0
+open(path + ".log", "w").close()
 for number in range(kills):
     child = os.fork()
     if child == 0:
@@ -126,8 +130,19 @@ for number in range(kills):
         assert any(np.array_equal(model.means_, other.means_) for other in models)
     else:
         assert model.statistics_.rows % 400 == 0, model.statistics_.rows
-left = [name for name in os.listdir(os.path.dirname(path)) if name.endswith(".tmp")]
-assert all(name.startswith("." + os.path.basename(path) + ".") for name in left), left
+        more = model.statistics_.rows // 400 - 1 - os.path.getsize(path + ".log")
+        assert unreported <= more <= unreported + 1, (unreported, more)  # what was reported is there
+        unreported = more
+litter = lambda: [name for name in os.listdir(os.path.dirname(path)) if name.endswith((".tmp", ".lock"))]
+assert all(name.startswith("." + os.path.basename(path) + ".") for name in litter()), litter()
+if kind == "save":
+    models[0].save(path)
+elif kind == "update":
+    run = suffice.cli.app.run
+    assert run(["update", path, path + ".csv", "--target", "y", "--quiet"]) == 0
+else:
+    models[0].predict_table(path + ".parquet", path)
+assert not litter(), litter()
 print("survived", kills, "saved", saved)
 """
 
@@ -137,7 +152,8 @@ print("survived", kills, "saved", saved)
 def test_a_killed_writer_leaves_a_whole_file(kind, tmp_path):
     """kill -9 at random moments of `save`, `suffice update` and `suffice predict`: the file is the old or the new one.
 
-    What else may stay behind is the unfinished file, `.NAME.*.tmp` beside it.
+    What was reported as written is in it. What else may stay behind is the unfinished file, `.NAME.*.tmp` beside it,
+    and an empty lock, until the next run.
     """
     path = tmp_path / ("answers.parquet" if kind == "predict" else "model.suffice")
     done = subprocess.run(

@@ -188,14 +188,15 @@ def test_the_file_is_a_zip_of_json_and_plain_arrays(holed, tmp_path):
     with zipfile.ZipFile(tmp_path / "m.suffice") as archive:
         document = json.loads(archive.read("model.json"))
         names = set(archive.namelist())
-        assert names == {"model.json", *(f"{name}.npy" for name in document["sha256"])}
+        assert names == {"model.json", "model.sha256", *(f"{name}.npy" for name in document["sha256"])}
         assert all(info.compress_type == zipfile.ZIP_STORED for info in archive.infolist())
         for name, digest in document["sha256"].items():
             data = archive.read(f"{name}.npy")
             assert hashlib.sha256(data).hexdigest() == digest
             np.load(io.BytesIO(data), allow_pickle=False)
+        assert hashlib.sha256(archive.read("model.json")).hexdigest() == archive.read("model.sha256").decode()
     assert document["format"] == "suffice-model"
-    assert document["version"] == 1
+    assert document["version"] == 2
     assert {"suffice", "numpy", "scipy", "scikit-learn"} <= set(document["written_by"])
 
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import inspect
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from .. import __version__
-from ..errors import SettingError, SufficeError, brief, quoted
+from .._locks import tell_of_waiting
+from ..errors import SettingError, SufficeError, brief, quoted, visible
 from .compare import compare
 from .completion import completion
 from .demo import demo
@@ -29,6 +33,7 @@ from .sample import sample
 from .show import show
 
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+SIGNALLED = 128  # and the number of the signal, as shells count
 
 HELP = """Generative classification: learn what each class looks like, and answer from that.
 
@@ -96,8 +101,9 @@ def _examples(command: Callable[..., None]) -> str:
 def run(argv: Sequence[str]) -> int:
     """Run one command line and return its exit status."""
     _never_fail_to_print()
+    quiet = "--quiet" in argv
     try:
-        with _warnings_as_remarks("--quiet" in argv):
+        with _ended_in_order(), _warnings_as_remarks(quiet), tell_of_waiting(lambda path: _tell_of(path, quiet)):
             build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
@@ -105,6 +111,8 @@ def run(argv: Sequence[str]) -> int:
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_DATA
+    except _Ended as ended:
+        return _report("ended; nothing was written.", SIGNALLED + ended.signal)
     except KeyboardInterrupt:
         return _report("stopped; nothing was written.", INTERRUPTED)
     except Exception as error:  # whatever happens, users get one line and no traceback
@@ -112,6 +120,40 @@ def run(argv: Sequence[str]) -> int:
             raise
         return _report(_explain(error), BAD_DATA)
     return OK
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal asks the command to end."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that it removes what is unfinished."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where signals do not come
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise _Ended(number)
+
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    ours = [number for number in wanted if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _tell_of(path: Path, quiet: bool) -> None:
+    if not quiet:
+        print(f"Waiting for another process that is writing {str(path)!r}.", file=sys.stderr)
 
 
 @contextmanager
@@ -122,7 +164,7 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
     def remark(message: Warning | str, *_: object, **__: object) -> None:
         text = f"Note: {one_line(message)}"
         if not quiet and text not in told:
-            print(text, file=sys.stderr)
+            print(visible(text), file=sys.stderr)
         told.add(text)
 
     with warnings.catch_warnings():
@@ -161,7 +203,7 @@ def _explain(error: Exception) -> str:
 
 
 def _report(message: str, status: int) -> int:
-    print(f"suffice: {brief(message)}", file=sys.stderr)
+    print(f"suffice: {brief(visible(message))}", file=sys.stderr)
     return status
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
+from ..errors import visible
 from .comparison import Result, describe, render, score
 from .models import make_estimator, usable_columns
 from .output import Common, print_json, progress
@@ -88,7 +89,7 @@ def compare(
     if common.json:
         print_json({**setup, "models": [result.document() for result in results]})
     else:
-        print("\n".join(render(setup, results)))
+        print(visible("\n".join(render(setup, results))))
 
 
 # --- the measurement ---------------------------------------------------------------------------------------------

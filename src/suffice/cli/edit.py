@@ -1,6 +1,7 @@
 """`suffice update`, `forget`, `merge`, `drop-class` and `rename-class`: edit a saved model without its data.
 
-Each writes the new model at the end and in one step: whatever goes wrong, the old file stays as it was.
+Each writes the new model at the end and in one step: whatever goes wrong, the old file stays as it was. Commands that
+write one file wait for each other, so that none undoes what another has written.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from cyclopts.validators import Number as Between
 
 from ..errors import DataError, quoted
 from .answers import open_model
-from .files import check_writable
 from .output import Common, print_json, progress
 from .problems import UsageProblem, count, did_you_mean
+from .saving import Force, check_model_output, save_model, sole_writer
 from .training import read_batch
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
@@ -33,6 +34,7 @@ def update(
     output: Output = None,
     weight: Column | None = None,
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Add the rows of a table to what a model has learned.
@@ -54,18 +56,20 @@ def update(
         Column of row weights: k means k copies of the row.
     decay
         First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
     $ suffice update penguins.suffice more.csv --target species -o m.suffice
     """
     to = output or model
-    check_writable(to, [(data, "table")])
-    estimator, schema = open_model(model)
-    with progress(common, f"Learning from {data.name}"):
+    check_model_output(to, force, [(data, "table")])
+    with sole_writer(to), progress(common, f"Learning from {data.name}"):
+        estimator, schema = open_model(model)
         batch = read_batch(data, estimator, schema, target, weight, common)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
-        _save(estimator, to)
+        save_model(estimator, to, force)
     _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
 
 
@@ -77,6 +81,7 @@ def forget(
     target: Column,
     output: Output = None,
     weight: Column | None = None,
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Remove the rows of a table from what a model has learned.
@@ -96,24 +101,27 @@ def forget(
         File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights, as they were when the rows were learned.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
     $ suffice forget m.suffice more.csv --target species
     """
     to = output or model
-    check_writable(to, [(data, "table")])
-    estimator, schema = open_model(model)
-    with progress(common, f"Forgetting {data.name}"):
+    check_model_output(to, force, [(data, "table")])
+    with sole_writer(to), progress(common, f"Forgetting {data.name}"):
+        estimator, schema = open_model(model)
         batch = read_batch(data, estimator, schema, target, weight, common)
         estimator.forget(batch.columns, batch.labels, sample_weight=batch.weight)
-        _save(estimator, to)
+        save_model(estimator, to, force)
     _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")
 
 
 def merge(
     *models: ModelPath,
     output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Make one model of several: the model of all their rows.
@@ -128,6 +136,8 @@ def merge(
         Files that `suffice fit` wrote, at least two.
     output
         File to write the model to; it may be one of the others.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -135,8 +145,8 @@ def merge(
     """
     if len(models) < 2:
         raise UsageProblem("merge takes at least two model files.")
-    check_writable(output)
-    with progress(common, "Merging", len(models)) as advance:
+    check_model_output(output, force)
+    with sole_writer(output), progress(common, "Merging", len(models)) as advance:
         estimator = open_model(models[0])[0]
         advance(1)
         for path in models[1:]:
@@ -148,7 +158,7 @@ def merge(
             except ValueError as error:
                 raise type(error)(f"{str(path)!r} does not merge with {str(models[0])!r}: {error}") from error
             advance(1)
-        _save(estimator, output)
+        save_model(estimator, output, force)
     _report(common, estimator, output, f"merged {count(len(models), 'model')}")
 
 
@@ -157,6 +167,7 @@ def drop_class(
     /,
     *labels: Annotated[str, Parameter(metavar="LABEL")],
     output: Output = None,
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Remove classes, with all their rows, from a model.
@@ -171,6 +182,8 @@ def drop_class(
         The classes to remove, as `suffice show` names them.
     output
         File to write the new model to; the old one is replaced if not given.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -179,11 +192,12 @@ def drop_class(
     if not labels:
         raise UsageProblem("drop-class takes at least one class.")
     to = output or model
-    check_writable(to)
-    estimator = open_model(model)[0]
-    for label in labels:
-        estimator.drop_class(_known(estimator, label))
-    _save(estimator, to)
+    check_model_output(to, force)
+    with sole_writer(to):
+        estimator = open_model(model)[0]
+        for label in labels:
+            estimator.drop_class(_known(estimator, label))
+        save_model(estimator, to, force)
     _report(common, estimator, to, f"dropped {quoted(labels)}")
 
 
@@ -192,6 +206,7 @@ def rename_class(
     /,
     *names: Annotated[str, Parameter(metavar="OLD=NEW")],
     output: Output = None,
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Give classes of a model other labels; classes given one label become one class.
@@ -206,6 +221,8 @@ def rename_class(
         Pairs OLD=NEW: a class as `suffice show` names it, and its new label.
     output
         File to write the new model to; the old one is replaced if not given.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -214,17 +231,18 @@ def rename_class(
     if not names:
         raise UsageProblem("rename-class takes at least one pair OLD=NEW.")
     to = output or model
-    check_writable(to)
-    estimator = open_model(model)[0]
-    integers = all(type(label) is int for label in estimator.classes_.tolist())
-    renamed = {}
-    for pair in names:
-        old, mark, new = pair.partition("=")
-        if not mark or not old or not new:
-            raise UsageProblem(f"{pair!r} is no pair OLD=NEW.")
-        renamed[_known(estimator, old)] = int(new) if integers and new.lstrip("-").isdigit() else new
-    estimator.rename_classes(renamed)
-    _save(estimator, to)
+    check_model_output(to, force)
+    with sole_writer(to):
+        estimator = open_model(model)[0]
+        integers = all(type(label) is int for label in estimator.classes_.tolist())
+        renamed = {}
+        for pair in names:
+            old, mark, new = pair.partition("=")
+            if not mark or not old or not new:
+                raise UsageProblem(f"{pair!r} is no pair OLD=NEW.")
+            renamed[_known(estimator, old)] = int(new) if integers and new.lstrip("-").isdigit() else new
+        estimator.rename_classes(renamed)
+        save_model(estimator, to, force)
     _report(common, estimator, to, "renamed " + ", ".join(names))
 
 
@@ -235,12 +253,6 @@ def _known(estimator: Any, text: str) -> Any:
         near = did_you_mean(text, list(classes), "the classes are")
         raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")
     return classes[text]
-
-
-def _save(estimator: Any, path: Path) -> None:
-    """Write a model that can be estimated; one that cannot raises its error here, and the old file stays."""
-    _ = estimator.model_
-    estimator.save(path)
 
 
 def _report(common: Common, estimator: Any, path: Path, done: str) -> None:

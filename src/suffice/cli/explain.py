@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
+from ..errors import visible
 from .answers import deliver, model_columns, open_model, read_for
 from .files import check_writable, file_format
 from .output import Common, progress
@@ -58,7 +59,7 @@ def explain(
         deliver(answer, output, common, {"classes": estimator.classes_.tolist()}, "explanations")
         return
     for row, cells in zip(answer.to_pylist(), rows.to_pylist(), strict=True):
-        print(_line(row, names, cells, top))
+        print(visible(_line(row, names, cells, top)).replace("\n", "\\n"))
 
 
 def _answer(estimator: Any, rows: Any, names: list[str]) -> Any:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from .._files import COMPRESSED, MISSING_TOKENS, format_of, whole_file
+from .._files import COMPRESSED, MISSING_TOKENS, check_replaceable, format_of, is_stream, whole_file
 from ..schema import repeated_names
 from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
@@ -51,9 +51,11 @@ def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = ()
     }
     try:
         table = readers[form](path)
-    except pa.ArrowException as error:
+        names = table.column_names
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        if getattr(error, "strerror", None):  # the system's own, such as a permission
+            raise
         raise FileProblem.unreadable(path, form, error) from error
-    names = table.column_names
     repeated = repeated_names(names)
     if repeated:
         raise FileProblem.repeated(path, repeated)
@@ -77,18 +79,25 @@ def check_readable(path: Path) -> None:
 def _read_parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(path).read()
+    from ..engines.parts import checked, claims_too_much
+
+    with pq.ParquetFile(path) as file:
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        if claims_too_much(rows, columns, path.stat().st_size):
+            raise FileProblem.unreadable(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
+        return checked(file.read())
 
 
 def _read_ipc(path: Path) -> Any:
     import pyarrow as pa
 
+    from ..engines.parts import arrow_reader, checked, claims_too_much
+
     with pa.OSFile(str(path)) as source:
-        try:
-            return pa.ipc.open_file(source).read_all()
-        except pa.ArrowInvalid:  # no footer: perhaps a stream, which programs write to a file as well
-            source.seek(0)
-            return pa.ipc.open_stream(source).read_all()
+        table = arrow_reader(source).read_all()
+    if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
+        raise FileProblem.unreadable(path, "Arrow", f"it claims {table.num_rows:,} rows")
+    return checked(table)
 
 
 def _read_csv(path: Path, text: Sequence[str], numbers: Sequence[str], as_is: Sequence[str]) -> Any:
@@ -161,6 +170,8 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
     """Refuse a destination that cannot work before any work is done; `inputs` are files it must not replace."""
     if path.is_dir():
         raise FileProblem.folder(path)
+    if is_stream(path):  # into which it is written where it stands
+        return
     if not path.parent.is_dir():
         raise FileProblem.unwritable(path, f"there is no folder {str(path.parent)!r}")
     if not os.access(path.parent, os.W_OK | os.X_OK):
@@ -168,6 +179,10 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
     for other, what in inputs:
         if path.exists() and other.exists() and path.samefile(other):
             raise FileProblem.overwrites(path, what)
+    try:
+        check_replaceable(path)
+    except OSError as error:
+        raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
 def write_table(table: Any, path: Path) -> None:

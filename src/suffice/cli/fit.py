@@ -9,11 +9,11 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import quoted
-from .files import check_writable
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
 from .output import Common, print_json, progress_of_em
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
+from .saving import Force, check_model_output, save_model
 from .training import Training, read_training
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
@@ -38,6 +38,7 @@ def fit(
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -90,6 +91,8 @@ def fit(
     checkpoint
         For long fits: file that keeps what is learned so far, every half minute and when interrupted. The same command
         resumes from it, and removes it at the end.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -106,7 +109,7 @@ def fit(
         raise UsageProblem("--divisor is for the other models; --model auto averages over what is not known.")
     if shrinkage is not None and model in ("auto", "nb"):
         raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
-    check_writable(output, [(data, "table")])
+    check_model_output(output, force, [(data, "table")])
     if scheduler is not None and engine != "dask":
         raise UsageProblem("--scheduler is for --engine dask.")
     options: dict[str, Any] = {
@@ -125,7 +128,7 @@ def fit(
         rows, unlabelled = learn(estimator, data, target, common, **told)
     else:
         estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, drop, weight, options, common)
-    estimator.save(output)
+    save_model(estimator, output, force)
     facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
     if common.json:
         print_json(_document(estimator, model, facts, output))

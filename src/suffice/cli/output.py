@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ..errors import UNSEEN, visible
+
 
 @Parameter(name="*")
 @dataclass(frozen=True)
@@ -34,13 +36,14 @@ class Common:
     def remark(self, text: object) -> None:
         """Print a line on stderr unless told to be quiet."""
         if not self.quiet:
-            print(text, file=sys.stderr)
+            print(visible(text), file=sys.stderr)
 
 
 def print_json(document: Any) -> None:
     """Print one JSON document; numbers that JSON cannot hold (NaN, infinity) become null."""
     ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
-    print(json.dumps(_finite(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str))
+    text = json.dumps(_finite(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str)
+    print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON
 
 
 def _finite(value: Any) -> Any:
@@ -60,6 +63,7 @@ def page_width() -> int:
 
 def align(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), gap: int = 2) -> list[str]:
     """Return table rows as lines with columns below each other; those numbered in `left` are flush left."""
+    rows = [[visible(cell).replace("\n", "\\n") for cell in row] for row in rows]
     widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
     lines = []
     for row in rows:
@@ -107,10 +111,14 @@ def _bar(common: Common, what: str, total: int | None) -> Iterator[Callable[[dic
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda change: bar.update(task, **change)
+        task = bar.add_task(visible(what), total=total)
+        yield lambda change: bar.update(task, **{name: _shown(value) for name, value in change.items()})
+
+
+def _shown(value: Any) -> Any:
+    return visible(value) if isinstance(value, str) else value
 
 
 @contextlib.contextmanager

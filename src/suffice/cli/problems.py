@@ -106,6 +106,14 @@ class FileProblem(DataError):
         return cls(f"{str(path)!r} cannot be written: {_sentence(why)}. Next: choose another place or name.")
 
     @classmethod
+    def no_model(cls, path: object) -> FileProblem:
+        """Refuse to replace something else by a model."""
+        return cls(
+            f"{str(path)!r} holds something other than a model, and would be lost. Next: choose another name, or add "
+            "--force to replace it."
+        )
+
+    @classmethod
     def overwrites(cls, path: object, what: str) -> FileProblem:
         """Refuse to replace an input by the result."""
         return cls(f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name.")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from ..errors import visible
 from .output import Common, align, page_width, print_json
 from .problems import count
 
@@ -37,7 +38,7 @@ def show(
     if common.json:
         print_json(summary)
     else:
-        print("\n".join(render(summary, page_width())))
+        print(visible("\n".join(render(summary, page_width()))))
 
 
 # --- the facts ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from .._arrays import Array, np
 from ..errors import SettingError
 from ..estimate import Dirichlet, Note
 from ..estimators import NaiveBayes
+from ..estimators._states import question, snapshot
 from ..joint import JointModel
 
 Estimated = tuple[JointModel, list[Note]]
@@ -21,7 +22,7 @@ def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool
     def get(model: Any) -> Any:
         if not exists(model):
             raise AttributeError(f"With these settings of {type(model).__name__} there is none of this: {doc}")
-        return read(model)
+        return read(snapshot(model))
 
     return property(get, doc=doc)
 
@@ -54,6 +55,7 @@ class DropIn:
             warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
         return values / values.sum()
 
+    @question
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return exact leave-one-out log posteriors (n, k); SettingError where the settings leave no closed form."""
         if not self._closed_form:

@@ -11,6 +11,8 @@ from ..densities import Full, Product
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
+from ..estimators._states import question
+from ..joint import JointModel
 from ..schema import Schema
 from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
 from ._common import DropIn, Estimated, attribute
@@ -63,10 +65,20 @@ class _Discriminant(DropIn, GaussianDiscriminant):
             statistics = replace(statistics, blocks=(replace(stats, complete=stats.complete.dense()),))
         model, notes = super()._estimate(statistics, plan, schema, **told)
         gaussian: Any = model.density.blocks[0]
-        if self._is_changed and gaussian.used:
+        if self._changes(plan) and gaussian.used:
             changed = self._changed(gaussian.covariance.dense(), np.exp(model.log_prior))
             model = replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed)),)))
         return model, notes
+
+    def _changes(self, plan: Sequence[Block]) -> bool:
+        """Return whether covariances are not as estimated."""
+        return bool(self._is_changed)
+
+    def _under_priors(self, model: JointModel) -> JointModel:
+        if not self._changes(self._blocks):
+            return super()._under_priors(model)
+        model, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -94,8 +106,12 @@ class LinearDiscriminantAnalysis(_Discriminant):
         self._store(locals())
     # fmt: on
 
-    # The class covariances are weighed by given priors, as theirs are, but for solver "svd".
-    _is_changed = property(lambda self: not self.shared)
+    # The class covariances are weighed by priors given before `fit`, as theirs are, but for solver "svd".
+    _is_changed = property(lambda self: self._changes(self._blocks) if hasattr(self, "_blocks") else not self.shared)
+
+    def _changes(self, plan: Sequence[Block]) -> bool:
+        return not plan[0].family.shared  # type: ignore[attr-defined]
+
     shared = property(
         lambda self: (
             self.solver == "svd"
@@ -156,6 +172,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
         outer[used] = inner
         return outer, squares / squares.sum()
 
+    @question
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, n_components): centred by solver "svd", not by "eigen", as there."""
         if self.solver == "lsqr":
@@ -167,6 +184,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
             return super()._log_posterior(X, priors)
         return log_softmax(self._linear_scores(X, self._mean()))
 
+    @question
     def decision_function(self, X: Any) -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
         scores = self._linear_scores(X, self._mean() if len(self.priors_) == 2 else self._origin())
@@ -207,6 +225,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         "principal axes, k of (d, d)", lambda m: [np.linalg.eigh(c)[1][:, ::-1] for c in m.covariances_]
     )
 
+    @question
     def decision_function(self, X: Any) -> Array:
         """Return log p(x, k) + ½ d log 2π (n, k), d the observed cells; for two classes their log odds (n,)."""
         rows = self._rows(X)

@@ -11,7 +11,7 @@ from .._arrays import Array, np
 from ..densities import Diagonal, Gaussian, Product
 from ..densities.counts import CountDensity, Linear
 from ..errors import SettingError
-from ..estimate import Block, Note, Settings, Shrinkage, class_log_prior
+from ..estimate import Block, Note, Settings, Shrinkage
 from ..estimate.families import BernoulliFamily, CategoricalFamily
 from ..estimators import NaiveBayes
 from ..joint import JointModel
@@ -228,14 +228,15 @@ class ComplementNB(_DiscreteNB):
         others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
         weights = -_log(others / others.sum(axis=1, keepdims=True))
         weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
-        prior = (
-            model.log_prior if len(counts) == 1 else np.zeros(len(counts))
-        )  # they play no part where there are several
-        return JointModel(model.classes, prior, Product((_Weights(weights),))), notes
+        return JointModel(model.classes, model.log_prior, Product((_Weights(weights),))), notes
+
+    def _log_prior(self, statistics: ByClass) -> Array:
+        if len(statistics.classes) == 1:
+            return super()._log_prior(statistics)
+        return np.zeros(len(statistics.classes))  # they play no part where there are several
 
     def _log_class_priors(self) -> Array:
-        statistics = self.statistics_
-        return class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
+        return super()._log_prior(self.statistics_)
 
     class_log_prior_ = attribute("log class priors (k,)", lambda model: model._log_class_priors())
     priors_ = attribute("class priors (k,)", lambda model: np.exp(model._log_class_priors()))

@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 
 from .._files import COMPRESSED, FORMATS, MISSING_TOKENS, format_of
 from ..errors import SourceError
-from .parts import FilePart, arrow_batches
+from .parts import UNREADABLE, FilePart, arrow_batches, arrow_schema, claims_too_much
 
 BLOCK = 1 << 24  # bytes of a CSV read at a time
 # What a column of a CSV becomes when a cell does not fit its type: the order in which Arrow itself tries types.
@@ -140,20 +140,27 @@ def _parquet_footer(path: Path) -> _Footer:
         with pq.ParquetFile(path) as file:
             meta = file.metadata
             groups = tuple(int(meta.row_group(number).num_rows) for number in range(meta.num_row_groups))
-            return _Footer(str(path), file.schema_arrow.remove_metadata(), groups)
-    except (pa.ArrowException, OSError) as error:
+            return _Footer(str(path), _readable_names(file.schema_arrow), groups)
+    except UNREADABLE as error:
         raise SourceError.unreadable(repr(str(path)), error) from error
 
 
 def _arrow_footer(path: Path) -> _Footer:
     try:
-        with pa.memory_map(str(path)) as file:
-            rows, schema = 0, pa.schema([])
-            for batch in arrow_batches(file):
-                rows, schema = rows + batch.num_rows, batch.schema
-            return _Footer(str(path), schema.remove_metadata(), (rows,))
-    except (pa.ArrowException, OSError) as error:
+        with pa.OSFile(str(path)) as file:
+            schema = arrow_schema(file)
+            file.seek(0)
+            rows = sum(batch.num_rows for batch in arrow_batches(file, ()))
+            if claims_too_much(rows, len(schema), path.stat().st_size):
+                raise pa.ArrowInvalid(f"it claims {rows:,} rows, more than its size allows")
+            return _Footer(str(path), _readable_names(schema), (rows,))
+    except UNREADABLE as error:
         raise SourceError.unreadable(repr(str(path)), error) from error
+
+
+def _readable_names(schema: Any) -> Any:
+    """Return a schema without metadata; UnicodeDecodeError where a name is no text."""
+    return pa.schema([pa.field(field.name, field.type) for field in schema])
 
 
 def _given(path: Path, folder: Path | None) -> dict[str, str | None]:

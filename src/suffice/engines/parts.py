@@ -10,12 +10,21 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import SourceError
 
 CELLS = 1 << 20  # read at a time: 8 MiB of numbers
 BUFFER = 1 << 16  # bytes of a column read at a time
+MOST_CELLS = 1 << 28  # of a table that repeats: 2 GiB of numbers
+MOST_REPEATED = 1 << 10  # cells for each byte of its file
+LARGEST_TEXT = 1 << 30  # bytes of repeated text in one column of a batch
+UNREADABLE = (
+    pa.ArrowException,
+    OSError,
+    UnicodeDecodeError,
+)  # what pyarrow raises for damaged files
 FEWEST_ROWS, MOST_ROWS = 1 << 12, 1 << 16
 
 
@@ -61,8 +70,8 @@ class FilePart:
         try:
             for batch in self._parquet(stored, rows) if self.group is not None else self._arrow(stored, rows):
                 if batch.num_rows:
-                    yield self._complete(batch, columns, given)
-        except (pa.ArrowException, OSError) as error:
+                    yield self._complete(checked(batch), columns, given)
+        except UNREADABLE as error:
             raise SourceError.unreadable(self.where, error) from error
 
     def _parquet(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
@@ -71,9 +80,9 @@ class FilePart:
             yield from file.iter_batches(rows, row_groups=[self.group], columns=list(columns), use_threads=False)
 
     def _arrow(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
-        with pa.memory_map(self.path) as file:
-            for batch in arrow_batches(file):
-                chosen = batch.select(list(columns))
+        with pa.OSFile(self.path) as file:
+            for batch in arrow_batches(file, columns):
+                chosen = checked(batch).select(list(columns))
                 for start in range(0, batch.num_rows, rows):
                     yield chosen.slice(start, rows)
 
@@ -90,16 +99,67 @@ class FilePart:
         return pa.table(arrays, names=list(columns))
 
 
-def arrow_batches(file: Any) -> Iterator[Any]:
-    """Yield the record batches of an Arrow file, or of a stream that was written to one."""
-    try:
-        reader = pa.ipc.open_file(file)
-    except pa.ArrowInvalid:  # no footer
-        file.seek(0)
-        yield from pa.ipc.open_stream(file)
+def arrow_batches(file: Any, columns: Sequence[str]) -> Iterator[Any]:
+    """Yield the record batches of an open Arrow file, or of a stream that was written to one, as they stand there.
+
+    Of the columns at least these, or at least one where there are none, are read. The file is not to be a memory map:
+    the process would end where the file grows shorter while it is read.
+    """
+    kept = set(columns)
+    names = arrow_schema(file).names
+    wanted = [place for place, name in enumerate(names) if name in kept] or [0][: len(names)]
+    file.seek(0)
+    reader = arrow_reader(file, pa.ipc.IpcReadOptions(included_fields=wanted))
+    if isinstance(reader, pa.RecordBatchReader):
+        yield from reader
         return
     for number in range(reader.num_record_batches):
         yield reader.get_batch(number)
+
+
+def arrow_schema(file: Any) -> Any:
+    """Return the schema of an open Arrow file or stream."""
+    return arrow_reader(file).schema
+
+
+def arrow_reader(file: Any, options: Any = None) -> Any:
+    """Return what reads an open Arrow file, or a stream that was written to one."""
+    try:
+        return pa.ipc.open_file(file, options=options)
+    except pa.ArrowInvalid:  # no footer
+        file.seek(0)
+        return pa.ipc.open_stream(file, options=options)
+
+
+def claims_too_much(rows: int, columns: int, size: int) -> bool:
+    """Say whether a table could be in a file of so many bytes by repetition only, and would fill the memory."""
+    cells = max(rows, 0) * max(columns, 1)
+    return rows < 0 or (cells > MOST_CELLS and cells > MOST_REPEATED * size)
+
+
+def checked(batch: Any) -> Any:
+    """Return a record batch or table having looked at every offset, index and letter in it; ArrowInvalid if one is off.
+
+    Arrow believes the buffers of a file: an offset beyond the end of its text would be read all the same, and end the
+    process. Repeated text of a dictionary is refused where it would not fit into memory as plain text.
+    """
+    batch.validate(full=True)
+    for column in batch.columns:
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            if pa.types.is_dictionary(chunk.type) and len(chunk):
+                _check_dictionary(chunk)
+    return batch
+
+
+def _check_dictionary(column: Any) -> None:
+    known = column.dictionary
+    if not (pa.types.is_string(known.type) or pa.types.is_large_string(known.type)):
+        return
+    longest = pc.max(pc.binary_length(known)).as_py() or 0
+    if longest * len(column) > LARGEST_TEXT:
+        written = pc.sum(pc.binary_length(known).take(column.indices)).as_py() or 0
+        if written > LARGEST_TEXT:
+            raise pa.ArrowInvalid(f"{len(column)} cells repeat {written / 2**30:.1f} GiB of text")
 
 
 @dataclass(frozen=True)

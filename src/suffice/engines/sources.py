@@ -18,7 +18,7 @@ import pyarrow as pa
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
 from .files import open_csv, open_files
-from .parts import FilePart, HeldPart, Part, regular
+from .parts import UNREADABLE, FilePart, HeldPart, Part, checked, regular
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class Source:
             yield from self.files
             return
         try:
-            for number, table in enumerate(regular(self.batches(columns), rows)):
+            for number, table in enumerate(regular(map(checked, self.batches(columns)), rows)):
                 yield HeldPart(table, f"{self.name}, rows from {number * rows}")
-        except (pa.ArrowException, OSError) as error:
+        except UNREADABLE as error:
             raise SourceError.unreadable(self.name, error) from error
 
     def declared(self, columns: Sequence[str]) -> Any:

@@ -7,7 +7,6 @@ are merged here. Spark runs a task that fails again, and the result is the same.
 from __future__ import annotations
 
 import os
-import pickle
 import re
 import sys
 import warnings
@@ -25,6 +24,7 @@ from ..stats.patterns import TooManyPatternsError
 from .fold import FAN_IN, Fold, Kernel, learn_part, merge_all
 from .local import Clock, Watcher
 from .parts import regular, rows_at_a_time
+from .sealing import new_key, sealed, unsealed
 from .sources import Source
 
 ANSWER = "number long, state binary"
@@ -42,13 +42,13 @@ def learn(
     source: Source, columns: Sequence[str], kernel: Kernel, *, engine: Any = "spark", progress: Watcher | None = None
 ) -> Any:
     """Return the state of all rows of a source; `engine` is a Spark session, or "spark" for the one there is."""
-    rows = rows_at_a_time(len(columns))
+    rows, key = rows_at_a_time(len(columns)), new_key()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # of PySpark, about versions of pandas
         if source.native is not None:
-            states = source.native.select(*map(_quoted, columns)).mapInArrow(_on_batches(kernel, rows), ANSWER)
+            states = source.native.select(*map(_quoted, columns)).mapInArrow(_on_batches(kernel, rows, key), ANSWER)
         elif source.files:
-            states = _groups(_session(engine), source).mapInArrow(_on_parts(kernel, columns, rows), ANSWER)
+            states = _groups(_session(engine), source, key).mapInArrow(_on_parts(kernel, columns, rows, key), ANSWER)
         else:
             raise SourceError(
                 f"{source.name} is read on this machine, and a cluster needs files that its workers can read. "
@@ -64,7 +64,7 @@ def learn(
             raise REFUSALS.get(name, DataError)(message) from error
     fold, clock = Fold(), Clock(progress, source)
     for row in found:
-        state = pickle.loads(row["state"])  # noqa: S301
+        state = unsealed(row["state"], key)
         fold.push(state)
         clock.advance(0 if state is None else state.rows)
     return fold.result()
@@ -77,49 +77,51 @@ def _session(engine: Any) -> Any:
     return SparkSession.builder.getOrCreate()
 
 
-def _groups(session: Any, source: Source) -> Any:
+def _groups(session: Any, source: Source, key: bytes) -> Any:
     """Return a DataFrame with the parts of a source, eight to a row and a row to a task."""
     parts = source.files
     groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
-    table = pa.table({"number": list(range(len(groups))), "parts": [pickle.dumps(group) for group in groups]})
+    table = pa.table({"number": list(range(len(groups))), "parts": [sealed(group, key) for group in groups]})
     return session.createDataFrame(table).repartitionByRange(len(groups), "number")
 
 
 # What Spark is given is sent by value with all it names, so that the work itself stands in functions of this module.
 
 
-def _on_parts(kernel: Kernel, columns: Sequence[str], rows: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _on_parts(
+    kernel: Kernel, columns: Sequence[str], rows: int, key: bytes
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         for batch in batches:
             for row in batch.to_pylist():
-                yield _learn_group(row, kernel, columns, rows)
+                yield _learn_group(row, kernel, columns, rows, key)
 
     return run
 
 
-def _learn_group(row: dict[str, Any], kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
-    parts = pickle.loads(row["parts"])  # noqa: S301
+def _learn_group(row: dict[str, Any], kernel: Kernel, columns: Sequence[str], rows: int, key: bytes) -> Any:
+    parts = unsealed(row["parts"], key)
     with single_blas_thread():
-        return _answer(row["number"], merge_all(learn_part(part, kernel, columns, rows) for part in parts))
+        return _answer(row["number"], merge_all(learn_part(part, kernel, columns, rows) for part in parts), key)
 
 
-def _on_batches(kernel: Kernel, rows: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _on_batches(kernel: Kernel, rows: int, key: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        yield _learn_batches(batches, kernel, rows)
+        yield _learn_batches(batches, kernel, rows, key)
 
     return run
 
 
-def _learn_batches(batches: Iterable[Any], kernel: Kernel, rows: int) -> Any:
+def _learn_batches(batches: Iterable[Any], kernel: Kernel, rows: int, key: bytes) -> Any:
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     with single_blas_thread():
-        return _answer(number, merge_all(kernel(table) for table in regular(batches, rows)))
+        return _answer(number, merge_all(kernel(table) for table in regular(batches, rows)), key)
 
 
-def _answer(number: int, state: Any) -> Any:
+def _answer(number: int, state: Any, key: bytes) -> Any:
     kinds = pa.schema([("number", pa.int64()), ("state", pa.binary())])
-    return pa.RecordBatch.from_pydict({"number": [number], "state": [pickle.dumps(state)]}, schema=kinds)
+    return pa.RecordBatch.from_pydict({"number": [number], "state": [sealed(state, key)]}, schema=kinds)
 
 
 def _quoted(name: str) -> str:

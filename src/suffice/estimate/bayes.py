@@ -24,12 +24,12 @@ Predictive = MultivariateT | StudentT
 
 
 def prior_target(within: Array, total: Array, prior: NormalInverseWishart) -> Array:
-    """Return the diagonal of T (d,), towards which B is drawn.
+    """Return the diagonal of T (…, d), towards which B is drawn.
 
-    `within` (d,) is diag W / (N − K) and `total` (d,) the variances of all rows, up to a factor: T = τ · total with
+    `within` (…, d) is diag W / (N − K) and `total` (…, d) the variances of all rows, up to a factor: T = τ · total with
     τ = mean(within / total), or `within` itself.
     """
-    return within if prior.target == "within" else np.asarray(total * np.mean(within / total))
+    return within if prior.target == "within" else np.asarray(total * np.mean(within / total, axis=-1, keepdims=True))
 
 
 def prior_covariance(within: Array, total: Array, prior: NormalInverseWishart) -> Array:
@@ -115,7 +115,8 @@ def complete_under(
     first: GaussianStats,
     base: Array,
     strength: float,
-    report: Callable[[Note], None],
+    report: Callable[[Note], None] | None = None,
+    most_steps: int | None = None,
 ) -> GaussianStats:
     """Return statistics as EM completes them where covariances are (S_k + a B) / (n_k + a).
 
@@ -127,7 +128,7 @@ def complete_under(
     rows = strength * (weight / weight.sum() if pooled else (weight > 0).astype(np.float64))
     values = strength * base if pooled else rows[:, None, None] * base
     believed = GaussianStats(rows, first.mean, form(values), form)
-    both = complete(replace(stats, complete=stats.complete.merge(believed)), report=report)
+    both = complete(replace(stats, complete=stats.complete.merge(believed)), report=report, most_steps=most_steps)
     safe = np.where(weight > 0, weight, 1.0)
     apart = (both.mean - first.mean) * ((weight + rows) / safe)[:, None]
     pulled = apart * np.sqrt(weight * rows / np.where(weight > 0, weight + rows, 1.0))[:, None]

@@ -235,7 +235,8 @@ def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Po
     """Return the parameters of largest expected likelihood.
 
     `lonely` (k, d) marks columns whose spread a class cannot tell: they get the variance `within` (d,) and no
-    correlations.
+    correlations. Covariances are made symmetric: rounding that regressions leave on one side of the diagonal would
+    otherwise grow where steps are prolonged, and the likelihood of half a matrix is another one's.
     """
     weight = moments.weight
     safe = np.where(weight > 0, weight, 1.0)[:, None]
@@ -250,6 +251,7 @@ def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Po
         covariance[c][own] = 0.0
         covariance[c][:, own] = 0.0
         covariance[c][own, own] = within[own]
+    covariance = 0.5 * (covariance + covariance.transpose(0, 2, 1))
     return Point(point.mean + step, covariance)
 
 

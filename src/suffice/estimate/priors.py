@@ -79,9 +79,7 @@ class NormalInverseWishart:
         else:
             _check_strength(_name("strength"), self.strength, endless=True)
         if not _is_number(self.pooled) or not 0.0 <= self.pooled <= 1.0:
-            raise SettingError(
-                f"{_name('pooled')}={self.pooled!r} is no number from 0 to 1. Next: 0.99 is the default."
-            )
+            raise SettingError(f"{_name('pooled')}={self.pooled!r} is no number from 0 to 1. Next: 0.9 is the default.")
         _check_strength(_name("mean_strength"), self.mean_strength)
         if self.target not in TARGETS:
             raise SettingError.choice(_name("target"), self.target, TARGETS)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
+import math
 import tempfile
 import time
 import zipfile
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..errors import DataError, ModelFileError
+from .._archive import Archive, open_archive
+from ..errors import DataError
 from ..store import read_model
 from ._persistence import plain, save_fitted
 
@@ -98,9 +99,9 @@ class Checkpoint:
         if not self.path.exists():
             return Fold(), 0
         try:
-            with zipfile.ZipFile(io.BytesIO(self.path.read_bytes())) as archive:
+            with self.path.open("rb") as file, open_archive(file) as archive:
                 document = json.loads(archive.read("checkpoint.json"))
-                if document["format"] != FORMAT:
+                if document["format"] != FORMAT or type(document["parts"]) is not int or document["parts"] < 0:
                     raise ValueError("it is no checkpoint")
                 if document["job"] != self._job():
                     raise DataError(
@@ -108,22 +109,31 @@ class Checkpoint:
                         "Next: remove it, or give another name."
                     )
                 levels = [self._level(archive, number, own) for number, own in enumerate(document["levels"])]
-        except (KeyError, TypeError, json.JSONDecodeError, zipfile.BadZipFile, ModelFileError) as error:
+        except (DataError, OSError):
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
             raise DataError(
                 f"The checkpoint {str(self.path)!r} cannot be read: {error!r}. Next: remove it to begin again."
             ) from error
         rows = sum(state.rows for _, state in levels if state is not None)
         return Fold(levels, int(document["parts"])), rows
 
-    def _level(self, archive: zipfile.ZipFile, number: int, own: dict[str, Any]) -> tuple[int, Any]:
+    def _level(self, archive: Archive, number: int, own: dict[str, Any]) -> tuple[int, Any]:
+        from ..engines.fold import FAN_IN
         from ._loading import PIECES
         from ._summary import Learned
 
+        if type(own["count"]) is not int or not 0 <= own["count"] <= FAN_IN:
+            raise ValueError(f"{own['count']!r} parts of a level")
         if not own["state"]:
-            return int(own["count"]), None
+            return own["count"], None
         statistics = None
         if own["statistics"]:
             with tempfile.TemporaryDirectory() as folder:
-                statistics = read_model(archive.extract(f"{number}.suffice", folder), PIECES)[2]
+                saved = Path(folder) / f"{number}.suffice"
+                saved.write_bytes(archive.read(saved.name))
+                statistics = read_model(saved, PIECES)[2]
         counts = int(own["rows"]), int(own["unlabelled"]), float(own["unlabelled_weight"])
-        return int(own["count"]), Learned(statistics, *counts, tuple(map(bool, own["holed"])))
+        if min(counts) < 0 or not math.isfinite(counts[2]):
+            raise ValueError("numbers of rows below 0")
+        return own["count"], Learned(statistics, *counts, tuple(map(bool, own["holed"])))

@@ -15,6 +15,7 @@ from ..schema import Schema
 from ..selection import Judges, choice_note, choose_rda
 from ..stats import ByClass, PooledScatter
 from ._queries import GenerativeEstimator
+from ._states import Derived, question
 
 
 class ShrinkageByLeaveOneOut(GenerativeEstimator):
@@ -23,6 +24,7 @@ class ShrinkageByLeaveOneOut(GenerativeEstimator):
     shrinkage: Any
     covariance: str
     shared: bool
+    _choice: Any = Derived()  # the rows judged by, and the amounts found
 
     @property
     def _by_loo(self) -> bool:
@@ -41,6 +43,7 @@ class ShrinkageByLeaveOneOut(GenerativeEstimator):
             )
 
     @property
+    @question
     def shrinkage_(self) -> RDA:
         """The amounts chosen by leave-one-out; AttributeError unless fitted with shrinkage="loo"."""
         if not self._by_loo or "statistics_" not in vars(self):
@@ -49,7 +52,7 @@ class ShrinkageByLeaveOneOut(GenerativeEstimator):
 
     def _choose(self, statistics: ByClass) -> RDA:
         """Return the amounts for given statistics, or the last ones chosen if these hold no rows (steps of EM)."""
-        sample, known = statistics.sample, vars(self).get("_choice")
+        sample, known = statistics.sample, self._choice
         if known is not None and (sample is None or known[0] is sample):
             return known[1]  # type: ignore[no-any-return]
         if sample is None:

@@ -14,6 +14,7 @@ from .._arrays_api import fetch, is_device_array, namespace, put
 from ..errors import SettingError
 from ..stats import ByClass
 from ..tasks import classify, label_shift
+from ._states import question
 
 MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
 
@@ -32,6 +33,7 @@ class Decisions:
     statistics_: ByClass
     _log_posterior: Callable[[Any, Any], Array]
 
+    @question
     def predict(self, X: Any, *, priors: Any = None, costs: Any = None, reject: float | None = None) -> Any:
         """Return the most probable class of each row (n,), or the one of least expected cost, or None for no answer.
 
@@ -71,6 +73,7 @@ class Decisions:
         answers = np.array([*self.classes_.tolist(), None], dtype=object)
         return answers[fetch(codes)]  # −1, no answer, is the last
 
+    @question
     def adapt_priors(self, X: Any) -> Array:
         """Return the class priors (k,) under which rows without labels are most likely, in the order of `classes_`.
 

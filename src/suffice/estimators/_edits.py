@@ -1,6 +1,7 @@
 """Edit what a model has learned, as one edits a database: add, merge, forget and decay rows; drop and rename classes.
 
-Every edit makes new statistics and puts them in the place of the old ones at the end, so that an error changes nothing.
+Every edit makes new statistics and puts them in the place of the old ones at the end, so that an error or an interrupt
+changes nothing, and edits of one model by several threads come one after the other (see `_states`).
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from ..errors import DataError, MergeError, NotLearnedError, SchemaError, Settin
 from ..estimate import Block, class_log_prior
 from ..schema import Kind, Level, Schema, check_text, sort_levels
 from ..stats import ByClass
+from ..stats._fading import FAINT
 from ..table import Table, read_table
 from ._labels import check_filled, check_label_kinds, read_labels
 from ._residence import take_in
+from ._states import edit, snapshot
 from ._unlabelled import Batch
 
 
@@ -38,6 +41,7 @@ class Edits:
     _remember: Callable[[Schema, Sequence[Block], ByClass, Any], None]
     _class_priors: Callable[[Any, Sequence[Level]], Any]
 
+    @edit
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, decay: float | None = None
     ) -> Self:
@@ -65,11 +69,12 @@ class Edits:
             batch = batch.with_classes(sort_levels([*batch.classes, *known]))
         if not first:
             check_label_kinds(self.statistics_.classes, batch.classes)
-            learned = self.statistics_ if factor == 1.0 else self.statistics_.scale(factor)
+            learned = self.statistics_ if factor == 1.0 else self._decayed(factor)
             batch = learned.merge(batch)
         self._remember(schema.settle(table.schema, order), plan, batch, y)
         return self
 
+    @edit
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
 
@@ -77,6 +82,7 @@ class Edits:
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
+        other = snapshot(other)
         if type(other) is not type(self):
             raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
         _check_same_columns(self._schema, other._schema)
@@ -90,6 +96,7 @@ class Edits:
         self._holds_unlabelled |= other._holds_unlabelled
         return self
 
+    @edit
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were learned; the model equals a fit on the others.
 
@@ -128,6 +135,7 @@ class Edits:
         self._relearn(statistics, "These are all the rows that the model has learned")
         return self
 
+    @edit
     def drop_class(self, label: Any) -> Self:
         """Remove a class with all its rows; the model equals a fit without them.
 
@@ -140,6 +148,7 @@ class Edits:
         self._relearn(self.statistics_.regroup(names), f"Class {found!r} is the only one")
         return self
 
+    @edit
     def rename_classes(self, names: Mapping[Any, Any]) -> Self:
         """Give classes other labels, {old: new}, all at once; classes given one label become one class.
 
@@ -167,6 +176,7 @@ class Edits:
         self._relearn(self.statistics_.regroup(renamed))
         return self
 
+    @edit
     def decay(self, factor: float) -> Self:
         """Multiply the weight of every row learned so far by `factor` λ, above 0 and at most 1.
 
@@ -175,11 +185,24 @@ class Edits:
         ln 2 / −ln λ batches (λ = 0.99: 69), and all rows together at most as much as 1 / (1 − λ) batches. The number
         of rows read, `statistics_.rows`, stays what it was.
 
-        Smoothing, unbiased divisors and priors see the decayed weights. SettingError for any other factor.
+        Smoothing, unbiased divisors and priors see the decayed weights. A class that is left with a weight below
+        1e-100 (for λ = 0.5 after some 330 batches without a row of it) stays as a class without rows, and a row or
+        category of another class fades below 1e-200. SettingError for any other factor, DataError where all rows
+        together would weigh less than 1e-100.
         """
         check_is_fitted(self, "statistics_")
-        self._relearn(self.statistics_.scale(_check_decay(factor)))
+        self._relearn(self._decayed(_check_decay(factor)))
         return self
+
+    def _decayed(self, factor: float) -> ByClass:
+        """Return the statistics with their weights multiplied; DataError where that leaves next to nothing."""
+        statistics = self.statistics_
+        if statistics.total * factor < FAINT:
+            raise DataError(
+                f"decay={factor!r} would leave all rows learned so far a weight of {statistics.total * factor:g} "
+                f"together, and less than {FAINT:g} is as good as none. Next: let new rows come, or fit another model."
+            )
+        return statistics.scale(factor)
 
     def _known_class(self, label: Any) -> Level:
         """Return the class of this label; DataError if there is none."""

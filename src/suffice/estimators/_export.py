@@ -10,11 +10,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._onnx import write_onnx
 from ._sql import write_sql
+from ._states import question
 
 
 class Export:
     """The verbs `to_sql` and `to_onnx`, for the bases of an estimator."""
 
+    @question
     def to_sql(
         self,
         dialect: str = "duckdb",
@@ -68,6 +70,7 @@ class Export:
         check_is_fitted(self, "statistics_")
         return write_sql(self, dialect, table, keep, missing, check)
 
+    @question
     def to_onnx(self, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", check: Any = None) -> Any:
         """Return the model as an `onnx.ModelProto`, and write it to `path` if given.
 

@@ -20,6 +20,7 @@ from ..table.cells import holds_value
 from ..tasks.impute import Cells, draw, impute
 from ..tasks.sample import sample
 from ._labels import read_labels
+from ._states import question
 
 SCALARS = (str, bool, int, float, np.generic)
 
@@ -41,6 +42,7 @@ class Generation:
 
         def _recode(self, table: Table, order: Sequence[int]) -> tuple[Any, ...]: ...
 
+    @question
     def impute(self, X: Any, y: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
         """Return the table with its missing cells filled, from what is observed in each row.
 
@@ -101,6 +103,7 @@ class Generation:
         drawn = draw(model, rows, tables, rng, known)
         return [table.fill(self._holes(drawn, i, table, order, model)) for i in range(tables)]
 
+    @question
     def sample(
         self, n: int, *, label: Any = None, given: Mapping[Name, Any] | None = None, random_state: Any = None
     ) -> tuple[Any, Any]:

@@ -71,8 +71,15 @@ def check_label_kinds(known: Sequence[Level], labels: Sequence[Level]) -> None:
         raise DataError(f"y mixes text and numbers: {both}. Next: make every label text, or every one a number.")
 
 
+LEAST_WEIGHT = 1e-50  # of a row that counts at all
+MOST_WEIGHT = 1e50  # of all rows together: products of four such weights and of squares of cells stay finite
+
+
 def read_weights(weight: Any, rows: int) -> Array | None:
-    """Return row weights (n,) in float64, or None for ones; k means k copies of the row."""
+    """Return row weights (n,) in float64, or None for ones; k means k copies of the row.
+
+    DataError, with the number, unless each is 0 or at least `LEAST_WEIGHT`, and all together are at most `MOST_WEIGHT`.
+    """
     if weight is None:
         return None
     values = np.asarray(fetch(weight) if is_device_array(weight) else weight, dtype=np.float64)
@@ -92,7 +99,33 @@ def read_weights(weight: Any, rows: int) -> Array | None:
         raise DataError(
             "Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight."
         )
+    _check_size(values)
     return values
+
+
+def _check_size(weights: Array) -> None:
+    """Raise DataError for weights too small or too large to compute with."""
+    odd = np.flatnonzero(((weights < LEAST_WEIGHT) & (weights > 0)) | (weights > MOST_WEIGHT))
+    if len(odd):
+        value = float(weights[odd[0]])
+        size, limit = ("small", f"at least {LEAST_WEIGHT:g}") if value < 1 else ("large", f"at most {MOST_WEIGHT:g}")
+        raise DataError(
+            f"sample_weight[{odd[0]}] is {value!r}, which is too {size} to compute with: a weight is 0 or {limit}. "
+            "Next: multiply all weights by one number; only their proportions matter to most answers."
+        )
+    check_total(weights)
+
+
+def check_total(weights: Array) -> None:
+    """Raise DataError where weights add up to more than can be computed with."""
+    with np.errstate(over="ignore"):
+        total = float(np.sum(weights))
+    if not total <= MOST_WEIGHT:
+        raise DataError(
+            f"The weights of all rows add up to {total:g}, which is too large to compute with: they may be "
+            f"{MOST_WEIGHT:g} in all. Next: multiply all weights by one number; only their proportions matter to most "
+            "answers."
+        )
 
 
 def check_filled(table: Table, who: str) -> None:

@@ -12,8 +12,8 @@ from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..store import read_model
-from ._persistence import unplain
+from ..store import check_whole, fingerprint, read_model
+from ._persistence import state_of, unplain
 from ._queries import GenerativeEstimator
 from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
@@ -48,6 +48,7 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
     >>> load(path).predict([["blue"]]).tolist()
     ['cold']
     """
+    found = fingerprint(path)  # before it is read: a file that changes in between is refused when it is saved again
     document, schema, statistics = read_model(path, PIECES)
     try:
         kind = ESTIMATORS[document["estimator"]]
@@ -63,11 +64,13 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
         estimator._remember(schema, blocks, statistics, None)
         estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
+        check_whole(document, state_of(estimator, blocks), schema, statistics)
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do
             _ = estimator.model_
     except Exception as error:
         why = str(error) if isinstance(error, SufficeError) else repr(error)
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error
+    estimator._loaded_from = None if found is None else (os.path.realpath(path), found)
     return estimator
 
 

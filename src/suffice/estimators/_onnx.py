@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 from .._files import whole_file
@@ -36,9 +35,8 @@ def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, chec
     if check is not False and (check is not None or find_spec("onnxruntime") is not None):
         _check(model, program, data, dtype, trial_rows(model) if check is None or check is True else check)
     if path is not None:
-        target = Path(os.path.realpath(path))  # a link keeps its place
         try:
-            with whole_file(target) as file:
+            with whole_file(path) as file:
                 file.write(data)
         except OSError as error:
             raise ExportError(

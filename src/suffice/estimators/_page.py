@@ -7,10 +7,13 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
+from ._states import question
+
 
 class Page:
     """The verb `to_html`, for the bases of an estimator."""
 
+    @question
     def to_html(self, path: str | os.PathLike[str], X: Any = None, y: Any = None, *, name: str = "the table") -> None:
         """Write one self-contained page about the model: how good it is, its classes, columns, pictures and repairs.
 

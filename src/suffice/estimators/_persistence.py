@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 from .._arrays import np
@@ -16,7 +18,7 @@ from ..estimate.mixture import MixtureFamily
 from ..schema import Schema
 from ..selection.member_family import MemberFamily
 from ..stats import ByClass
-from ..store import write_model
+from ..store import describe_model, write_model
 
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 
@@ -27,9 +29,20 @@ def save_fitted(
     schema: Schema,
     blocks: Sequence[Block],
     statistics: ByClass,
+    check: Callable[[Path], None] | None = None,
 ) -> None:
-    """Write a fitted estimator to a model file."""
-    state = {
+    """Write a fitted estimator to a model file; `check` may refuse the complete file before it goes to its place."""
+    write_model(path, state_of(estimator, blocks), schema, statistics, check)
+
+
+def describe(estimator: Any, schema: Schema, blocks: Sequence[Block], statistics: ByClass) -> str:
+    """Return the text of a fitted estimator's `model.json`: equal for equal models, whose arrays it has digests of."""
+    return json.dumps(describe_model(state_of(estimator, blocks), schema, statistics)[0], sort_keys=True)
+
+
+def state_of(estimator: Any, blocks: Sequence[Block]) -> dict[str, Any]:
+    """Return what a model file says of an estimator beside its schema and statistics."""
+    return {
         "estimator": type(estimator).__name__,
         "settings": {name: plain(value) for name, value in estimator.get_params(deep=False).items()},
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in blocks],
@@ -37,7 +50,6 @@ def save_fitted(
         "holds_unlabelled": bool(estimator._holds_unlabelled),
         "chosen": {name: plain(value) for name, value in estimator._chosen_settings().items()},
     }
-    write_model(path, state, schema, statistics)
 
 
 def plain(value: Any) -> Any:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array, namespace
 from ..densities import Product
 from ..errors import DataError, NegativeError, SettingError, quoted
-from ..estimate import Block, Note, Settings, class_log_prior
+from ..estimate import Block, Dirichlet, Note, Settings, class_log_prior
 from ..joint import JointModel
 from ..schema import Level, Schema
 from ..stats import ByClass, Reservoir
@@ -25,19 +27,20 @@ from ._decisions import Decisions
 from ._edits import Edits
 from ._export import Export
 from ._generation import Generation
-from ._labels import check_filled, read_labels, read_weights
+from ._labels import check_filled, check_total, read_labels, read_weights
 from ._observed import check_observed
 from ._page import Page
-from ._persistence import save_fitted
 from ._reasons import Reasons
 from ._residence import take_in
+from ._saving import save_checked
+from ._states import Derived, States, edit, question, snapshot
 from ._tables import Tables
-from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes
+from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes, recoded
 from ._validation import LeaveOneOut
 
 
 class GenerativeEstimator(
-    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, BaseEstimator
+    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, States
 ):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
@@ -49,12 +52,15 @@ class GenerativeEstimator(
     statistics_: ByClass
     _schema: Schema
     _blocks: tuple[Block, ...]
-    _model: JointModel | None
-    _notes: list[Note]
+    _model: Any = Derived()  # a JointModel
+    _notes: Any = Derived()  # what its estimate noted, a list of Note
+    _told: Any = Derived()  # the setting `priors` that the model is under, and that model
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
+    _loaded_from: tuple[str, str] | None = None  # the file that it was loaded from, and the fingerprint of that
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
+    @edit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit.
 
@@ -67,7 +73,8 @@ class GenerativeEstimator(
             Class labels: text, integers or truth values. Rows whose label is missing (None, NaN, pandas.NA) join by EM:
             each counts in every class by its posterior, until the likelihood of all rows no longer rises.
         sample_weight : array-like (n,), optional
-            k means k copies of the row; rows of weight 0 are as if absent.
+            k means k copies of the row; rows of weight 0 are as if absent. Others weigh at least 1e-50, and all rows
+            that a model learns at most 1e50; DataError names the one that does not.
 
         Returns
         -------
@@ -84,9 +91,11 @@ class GenerativeEstimator(
         statistics = statistics if joined is None else replace(joined.statistics, sample=statistics.sample)
         model, notes = self._estimate(statistics, plan, table.schema)
         self._remember(table.schema, plan, statistics, y)
-        self._model, self._notes = model, [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
+        self._notes = [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
+        self._model, self._told = model, (_as_told(self.priors), model)
         self._holds_unlabelled = joined is not None
         self._set_steps(joined)
+        self._loaded_from = None
         return self
 
     def _read(
@@ -153,8 +162,9 @@ class GenerativeEstimator(
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
         """Store what was learned; the model itself is estimated when first asked for."""
+        check_total(statistics.weight)
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
-        self._model, self._notes = None, []
+        self._model, self._notes, self._told = None, [], None
         self.n_features_in_ = len(schema)
         if y is not None:
             self._object_labels = isinstance(y, np.ndarray) and y.dtype == object
@@ -173,8 +183,11 @@ class GenerativeEstimator(
             density, repairs = block.family.estimate(stats, settings)
             densities.append(density)
             notes += repairs
-        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
-        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+        return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
+
+    def _log_prior(self, statistics: ByClass) -> Array:
+        """Return log π (k,) under the setting `priors` as it is now."""
+        return class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
 
     @staticmethod
     def _class_priors(priors: Any, classes: Sequence[Level]) -> Any:
@@ -190,20 +203,34 @@ class GenerativeEstimator(
     # --- what was learned --------------------------------------------------------------------------------------------
 
     @property
+    @question
     def model_(self) -> JointModel:
-        """The joint model p(x, y), estimated from `statistics_` when first asked for."""
+        """The joint model p(x, y), made from `statistics_` when first asked for, under `priors` as they are set now."""
         check_is_fitted(self, "statistics_")
-        if self._model is None:
-            self._model, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
-        return self._model
+        told, found, known = _as_told(self.priors), self._model, self._told
+        if known is not None and known[1] is found and known[0] == told:
+            return found  # type: ignore[no-any-return]
+        if found is None:
+            found, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
+        elif known is not None:
+            found = self._under_priors(found)
+        self._told = told, found
+        self._model = found  # at last, so that whoever finds it finds the rest
+        return found  # type: ignore[no-any-return]
+
+    def _under_priors(self, model: JointModel) -> JointModel:
+        """Return a model under the setting `priors`, which has changed since it was made."""
+        return replace(model, log_prior=self._log_prior(self.statistics_))
 
     @property
+    @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
         _ = self.model_
         return list(self._notes)
 
     @property
+    @question
     def classes_(self) -> Any:
         """The class labels in the order of every result's columns (k,)."""
         if "statistics_" not in vars(self):
@@ -219,12 +246,14 @@ class GenerativeEstimator(
         return found
 
     @property
+    @question
     def priors_(self) -> Array:
         """The class priors π (k,)."""
         return np.exp(self.model_.log_prior)
 
     # --- classify ----------------------------------------------------------------------------------------------------
 
+    @question
     def predict_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
         posterior = self._log_posterior(X, priors)
@@ -232,14 +261,17 @@ class GenerativeEstimator(
             return namespace(posterior).exp(posterior)  # type: ignore[no-any-return]
         return np.exp(posterior, out=posterior)
 
+    @question
     def predict_log_proba(self, X: Any, *, priors: Any = None) -> Array:
         """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""
         return self._log_posterior(X, priors)
 
+    @question
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log π_k + log p(x | k), (n, k) in nats: the number every other answer is made from."""
         return self.model_.log_joint(self._rows(X, resident=True))
 
+    @question
     def decision_function(self, X: Any) -> Array:
         """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
 
@@ -248,6 +280,7 @@ class GenerativeEstimator(
         scores = self._log_posterior(X, None)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    @question
     def score_samples(self, X: Any) -> Array:
         """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats, of the observed cells of each row."""
         return classify.marginal_log_density(self.model_, self._rows(X, resident=True))
@@ -275,8 +308,7 @@ class GenerativeEstimator(
         """Return the rows of a table by block, in the model's own categories."""
         rows = _encode(table, order, self._blocks, type(self).__name__)
         self._check_missing(rows, self._blocks)
-        pairs = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
-        return tuple(block.family.recode(part, stats) for block, part, stats in pairs)
+        return recoded(zip(self._blocks, self.statistics_.blocks, strict=True), rows)
 
     def _encode(self, X: Any) -> tuple[list[Any], int]:
         """Return the rows of each block of a table with the model's columns, and their number."""
@@ -295,15 +327,57 @@ class GenerativeEstimator(
             warnings.warn(f"{message}; columns go by position.", UserWarning, stacklevel=2)
         return order
 
+    # --- rows held out -----------------------------------------------------------------------------------------------
+
+    @property
+    def _density_owner(self) -> Any:
+        """The estimator whose blocks are those of `model_`."""
+        return self
+
+    def _kept_rows(self, sample: Reservoir) -> list[Any]:
+        """Return the rows of a sample, one part for each block."""
+        return list(sample.rows)
+
+    def _held_out_copy(self) -> Any:
+        """Return a copy that learns from some of the rows, with the seeds and settings of the whole model."""
+        twin = copy(self)
+        twin.__dict__["priors"] = None  # the model of a fold may lack a class; priors come from the whole model
+        return twin
+
+    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Callable[[Sequence[Any]], tuple[Any, ...]]]:
+        """Return the joint model of other statistics, and how it reads encoded rows."""
+        model, _ = self._estimate(statistics, self._blocks, self._schema)
+        pairs = tuple(zip(self._blocks, statistics.blocks, strict=True))
+        return model, partial(recoded, pairs)
+
     # --- for subclasses and files ------------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model with its statistics to one file; see `suffice.load`.
 
-        The file appears under its name only when complete: on any error an old one stays as it was.
+        What was written is loaded and compared, and then appears under its name: on any error an old file stays as it
+        was. A model that `load` brought back replaces its own file only while that is as it was loaded, or as this
+        model last saved it: what others have written meanwhile is never undone. Remove a file first to have it replaced
+        all the same. Threads and processes that save to one name do so one after the other.
+
+        Raises
+        ------
+        ModelChangedError
+            The model was loaded from this file, and others have written it since. Load it again, and repeat the edit.
+        ModelFileError
+            The file holds something other than a model, or what was written would not give the same model again.
+        OSError
+            The file or its folder cannot be written: it is read-only, belongs to another user, or has other names (hard
+            links). TimeoutError where others have been writing it for ten minutes.
         """
+        self._save(path)
+
+    def _save(self, path: str | os.PathLike[str], over_anything: bool = False) -> None:
+        """Write the model; over a file that holds none only if `over_anything`."""
         check_is_fitted(self, "statistics_")
-        save_fitted(path, self, self._schema, self._blocks, self.statistics_)
+        saved = save_checked(path, snapshot(self), over_anything)
+        if self._loaded_from is not None and self._loaded_from[0] == saved[0]:
+            self._loaded_from = saved
 
     @property
     def _takes_devices(self) -> bool:
@@ -347,6 +421,18 @@ class GenerativeEstimator(
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _as_told(priors: Any) -> Any:
+    """Return a setting of priors as a value that does not change with the caller's array or dict."""
+    if isinstance(priors, Mapping):
+        return tuple(sorted(((repr(label), float(share)) for label, share in priors.items())))
+    if priors is None or isinstance(priors, str | Dirichlet):
+        return priors
+    try:
+        return tuple(np.asarray(priors, dtype=np.float64).ravel().tolist())
+    except (TypeError, ValueError):  # said when it is used
+        return repr(priors)
 
 
 def _encode(table: Table, order: Sequence[int], plan: Sequence[Block], who: str) -> list[Any]:

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, cast
 
-from .._arrays import Array, NDArray, np
+from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch
-from ..errors import DataError, SettingError, quoted
+from ..errors import DataError, SettingError
 from ..joint import JointModel
 from ..selection import leave_one_out
 from ..selection.leave_one_out import log_densities
+from ..stats.rows import take_rows
 from ..tasks import conformal, outliers
 from ..tasks.explain import contributions
+from ..tasks.held_out import HeldOut, own_rank_pvalues, rank_pvalues
 from ..tasks.outlier_laws import HotellingLaw
-from ._labels import read_labels
+from ._held_out import hold_out
 from ._simulated import exact_law, make_replicates
+from ._states import Derived, question
 from ._validation import what_was_learned
 
 
 class Reasons:
     """`explain`, `outlier_pvalues` and `predict_set`, for every estimator."""
 
-    _simulated: tuple[JointModel, list[outliers.Replicate]]
-    _left_out: tuple[JointModel, Array]
+    _folds: Any = Derived()  # the statistics, and rows held out with the models of the others
+    _simulated: Any = Derived()  # the model, and rows and models simulated from it
+    _left_out: Any = Derived()  # the model, and leave-one-out log posteriors of the rows kept
 
+    @question
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -74,6 +80,7 @@ class Reasons:
         found, error = contributions(model, owner._rows(X), positions, orders=orders, errors=return_error)
         return (found, cast(Array, error)) if return_error else found
 
+    @question
     def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
         """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.
 
@@ -111,19 +118,35 @@ class Reasons:
         >>> model.outlier_pvalues([[1.5], [6.0], [60.0]]).round(4).tolist()  # t with 3 degrees of freedom
         [1.0, 0.0526, 0.0]
         """
-        owner = cast(Any, self)
-        model, law = owner.model_, exact_law(owner, owner.model_)
+        owner = cast(Any, self)._density_owner
+        model, law, rows = owner.model_, exact_law(owner, owner.model_), owner._rows(X)
         if y is None:
-            exact = law is not None and len(model.classes) == 1
-            return outliers.pvalues(model, owner._rows(X), [] if exact else self._replicates(model), law)
-        coded, n = owner._encode(X)
-        codes = self._known_codes(y, n)
+            if law is not None and (len(model.classes) == 1 or owner.statistics_.sample is None):
+                return outliers.pvalues(model, rows, self._replicates(owner, model), law)
+            return rank_pvalues(self._held_out(), cast(Any, self)._encode(X)[0], rows, model.log_prior)
+        codes = cast(Any, self)._known_codes(y, outliers.count_rows(rows))
         if isinstance(law, HotellingLaw):
-            return outliers.own_pvalues(model, owner._rows(X), codes, [], law, None)
-        found = log_densities(what_was_learned(owner), coded, codes, None)
-        left_out = np.where(found.order > 0, -np.inf, found.score)
-        return outliers.own_pvalues(model, owner._rows(X), codes, self._replicates(model), None, left_out)
+            return outliers.own_pvalues(model, rows, codes, law)
+        encoded, sample, held = cast(Any, self)._encode(X)[0], owner.statistics_.sample, self._held_out()
+        place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
+        return own_rank_pvalues(held, rows, codes, place, partial(_apart, owner, model, rows, encoded, codes))
 
+    @property
+    def outlier_reference_(self) -> str:
+        """What the p-values of new rows come from: an exact law, or the rows held out and how small p-values can be."""
+        owner = cast(Any, self)._density_owner
+        law = exact_law(owner, owner.model_)
+        if law is not None and len(owner.model_.classes) == 1:
+            return f"the exact law of distances from a class of {owner.statistics_.total:g} rows ({law.name})"
+        if law is not None and owner.statistics_.sample is None:
+            return f"{law.name} within classes, and over classes the ranks among rows simulated from the model"
+        held = self._held_out()
+        return (
+            f"the rank among {len(held.codes)} rows held out, each judged by one of {len(held.folds)} models of the "
+            f"others; p-values below {1.0 / (1.0 + held.size):.2g} are extrapolated"
+        )
+
+    @question
     def predict_set(self, X: Any, alpha: float = 0.1, *, allow_empty: bool = True) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
@@ -179,33 +202,40 @@ class Reasons:
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         """Return leave-one-out log posteriors of the rows that the statistics keep, made once for a model."""
-        known = getattr(self, "_left_out", None)
+        known = self._left_out
         if known is None or known[0] is not model:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
                 raise DataError("This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000.")
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
-        return known[1]
+        return known[1]  # type: ignore[no-any-return]
 
-    def _replicates(self, model: JointModel) -> list[outliers.Replicate]:
-        """Return simulated rows and models, made once for a model."""
-        known = getattr(self, "_simulated", None)
+    def _held_out(self) -> HeldOut:
+        """Return rows held out and the models of the others, made once for what was learned."""
+        statistics = cast(Any, self).statistics_
+        known = self._folds
+        if known is None or known[0] is not statistics:
+            self._folds = known = (statistics, hold_out(self))
+        return known[1]  # type: ignore[no-any-return]
+
+    def _replicates(self, owner: Any, model: JointModel) -> list[outliers.Replicate]:
+        """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
+        if len(model.classes) == 1:
+            return []
+        known = self._simulated
         if known is None or known[0] is not model:
-            self._simulated = known = (model, make_replicates(self, model))
-        return known[1]
+            self._simulated = known = (model, make_replicates(owner, model))
+        return known[1]  # type: ignore[no-any-return]
 
-    def _known_codes(self, y: Any, rows: int) -> Any:
-        """Return the class number of each label, DataError for one the model does not know."""
-        labels, codes = read_labels(y, rows, type(self).__name__)
-        known = {label: c for c, label in enumerate(cast(Any, self).statistics_.classes)}
-        unknown = [label for label in labels if label not in known]
-        if unknown:
-            raise DataError(
-                f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
-                "Next: pass rows the model has learned, with their labels."
-            )
-        return np.array([known[label] for label in labels])[codes]
+
+def _apart(owner: Any, model: JointModel, rows: Any, encoded: Any, codes: Codes, index: Codes, observed: Any) -> Array:
+    """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
+    parts = [take_rows(part, index) for part in encoded[: len(owner._blocks)]]
+    left_out = log_densities(what_was_learned(owner), parts, codes[index], None)
+    own = np.arange(len(index)), codes[index]
+    score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
+    return np.asarray(outliers.peaks(model, outliers.take(rows, index), observed)[codes[index]] - score)
 
 
 def _check_orders(orders: object) -> None:

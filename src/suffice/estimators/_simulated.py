@@ -1,8 +1,8 @@
-"""Rows simulated from a fitted model, and models learned from such rows: what p-values are compared with.
+"""Exact laws of distances within classes; and for several classes rows simulated under them, where none are kept.
 
-A model estimated from few rows fits new rows worse than those it learned from. How much worse is seen by doing the same
-again with known truth: draw as many training rows as there were from the fitted model, estimate from them, and look at
-new rows (the parametric bootstrap).
+A model estimated from few rows fits new rows worse than those it learned from. For Gaussian classes estimated without
+any repair, how much worse is known exactly. Over classes p-values are averaged; the law of the average is that of rows
+simulated from the fitted model, judged by models learned from simulated rows (the parametric bootstrap).
 """
 
 from __future__ import annotations
@@ -11,12 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..densities import Categorical, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Product, Spherical
-from ..errors import SettingError
-from ..estimate.families import GaussianFamily
+from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product, Spherical
+from ..estimate import NormalInverseWishart
 from ..joint import JointModel
 from ..stats import GaussianStats, PatternStats
-from ..stats.counts import CodedColumns
 from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
 from ..tasks.outliers import Replicate
 
@@ -33,83 +31,52 @@ def make_replicates(estimator: Any, model: JointModel) -> list[Replicate]:
     sizes, width = _sizes(estimator, model)
     each = int(np.clip(NEW_ROWS // k, 200, 2000))
     work = float(sizes.sum()) * len(estimator._schema) * width
-    refitted = _learns_alike(estimator, model) and sizes.min() < PLENTY * width and work < MOST_WORK
+    refitted = sizes.min() < PLENTY * width and work < MOST_WORK
     count = int(np.clip(MOST_WORK / max(work, 1.0), FEWEST, MOST)) if refitted else 1
     new = np.repeat(np.arange(k), -(-each // count))
     found = []
     for _ in range(count):
         like = _learn(estimator, model, np.repeat(np.arange(k), sizes), rng) if refitted else model
-        found.append(Replicate(like, tuple(_draw(estimator, model, new, rng)), new))
+        found.append(Replicate(like, _draw(model, new, rng), new))
     return found
 
 
 def _sizes(estimator: Any, model: JointModel) -> tuple[Codes, int]:
     """Return how many rows stand for those of each class (k,), and the most columns that are modelled jointly."""
-    width = 1
-    for density in model.density.blocks:
-        if isinstance(density, Gaussian) and isinstance(density.covariance, Full | LowRank):
-            width = max(width, len(density.used))
-    weight = estimator.statistics_.weight
-    for stats in estimator.statistics_.blocks:  # cells that were missing taught nothing
-        weight = np.minimum(weight, stats.column_weight().mean(axis=1))
+    density: Any = model.density.blocks[0]
+    width = len(density.used) if isinstance(density.covariance, Full) else 1
+    stats = estimator.statistics_.blocks[0]
+    weight = np.minimum(estimator.statistics_.weight, stats.column_weight().mean(axis=1))  # of cells that were there
     return np.clip(np.rint(weight), 1, PLENTY * width).astype(np.int64), width
 
 
-def _learns_alike(estimator: Any, model: JointModel) -> bool:
-    """Return whether the model is an estimate that others, made from its rows, are compared with.
-
-    Mixtures, found by EM in many steps, are not. Neither is the predictive density under a prior, which counts in
-    already what is not known of the parameters: its rows are those it foretells.
-    """
-    pairs = zip(estimator._blocks, model.density.blocks, strict=False)
-    return not any(
-        isinstance(density, Mixture) or (isinstance(block.family, GaussianFamily) and not isinstance(density, Gaussian))
-        for block, density in pairs
-    )
-
-
 def _learn(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> JointModel:
-    rows = _draw(estimator, model, codes, rng)
-    coded = [
-        CodedColumns(density.levels, part) if isinstance(density, Categorical) else part
-        for density, part in zip(model.density.blocks, rows, strict=True)
-    ]
-    settings, names = estimator._settings_for(estimator.statistics_), estimator._schema.names
-    densities = []
-    for block, part in zip(estimator._blocks, coded, strict=True):
-        stats = estimator._summarize_block(block, part, codes, model.classes, None)
-        told = replace(settings, classes=model.classes, columns=tuple(names[p] for p in block.positions))
-        densities.append(block.family.estimate(stats, told)[0])
-    return JointModel(model.classes, model.log_prior, Product(tuple(densities)))
+    (rows,), (block,) = _draw(model, codes, rng), estimator._blocks
+    stats = estimator._summarize_block(block, rows, codes, model.classes, None)
+    told = replace(
+        estimator._settings_for(estimator.statistics_), classes=model.classes, columns=estimator._schema.names
+    )
+    return JointModel(model.classes, model.log_prior, Product((block.family.estimate(stats, told)[0],)))
 
 
-def _draw(estimator: Any, model: JointModel, codes: Codes, rng: Any) -> list[Any]:
-    """Return new rows of these classes (n,), by block."""
-    empty: list[Any] = []
-    for block, density in zip(estimator._blocks, model.density.blocks, strict=True):
-        if not hasattr(density, "sample"):
-            raise SettingError(
-                f"The family {block.family.name!r} cannot draw rows, which p-values are compared with. "
-                "Next: give its density a `sample`."
-            )
-        d = len(block.positions)
-        if isinstance(density, Categorical):
-            empty.append(tuple(np.full(len(codes), -1) for _ in range(d)))
-        else:
-            empty.append(np.full((len(codes), d), np.nan))
-    return list(model.sample(empty, codes, rng))
+def _draw(model: JointModel, codes: Codes, rng: Any) -> tuple[Any, ...]:
+    """Return new rows of these classes (n,)."""
+    density: Any = model.density.blocks[0]
+    return model.sample([np.full((len(codes), density.means.shape[1]), np.nan)], codes, rng)
 
 
 def exact_law(estimator: Any, model: JointModel) -> Law | None:
     """Return the exact law of distances within classes, if the model is one block of Gaussians that has one.
 
-    That is so under a prior, where the predictive density is a t, and for estimates without any repair.
+    That is so for estimates without any repair, and under a prior that says nothing, whose predictive density is the t
+    of new rows. Under any other the density is what is believed of new rows, which need not obey it.
     """
     if len(model.density.blocks) != 1:
         return None
     density, stats = model.density.blocks[0], estimator.statistics_.blocks[0]
     if isinstance(density, MultivariateT):
-        return PredictiveLaw(density.df, _flags(density)) if density.used else None
+        silent = _says_nothing(estimator._settings().prior) and len(model.classes) == 1
+        return PredictiveLaw(density.df, _flags(density)) if density.used and silent else None
     if isinstance(stats, PatternStats):
         stats = None if stats.incomplete else stats.complete
     if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:
@@ -117,6 +84,11 @@ def exact_law(estimator: Any, model: JointModel) -> Law | None:
     if isinstance(density.covariance, Diagonal):
         return _independent_law(density, density.covariance, stats)
     return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
+
+
+def _says_nothing(prior: Any) -> bool:
+    """Return whether a prior leaves distances to the law of maximum likelihood."""
+    return isinstance(prior, NormalInverseWishart) and prior.strength == "jeffreys" and prior.mean_strength == 0
 
 
 def _flags(density: Any) -> Any:

@@ -26,6 +26,7 @@ from ._checkpoint import Checkpoint
 from ._observed import check_observed
 from ._passes import Passes
 from ._pushdown import push_down
+from ._states import edit, question
 from ._summary import Answers, Learned, Posteriors, Summary
 from ._two_passes import freeze_columns
 from ._unlabelled import Joined, joined_notes
@@ -44,6 +45,7 @@ class Tables:
     _model: JointModel | None
     _notes: list[Note]
     _holds_unlabelled: bool
+    _loaded_from: tuple[str, str] | None
     classes_: Any
     _validate_settings: Callable[[], None]
     _plan: Callable[[Schema], tuple[Block, ...]]
@@ -54,6 +56,7 @@ class Tables:
     _adapt: Callable[[Array], Array]
     _left_out_posterior: Callable[[JointModel], Array]
 
+    @edit
     def fit_table(
         self,
         source: Any,
@@ -150,6 +153,7 @@ class Tables:
         self._holds_unlabelled = joined is not None
         self._unlabelled_rows = learned.unlabelled
         self._set_steps(joined)
+        self._loaded_from = None
         return self
 
     def _learn(self, passes: Passes, engine: Any, checkpoint: str | os.PathLike[str] | None) -> Learned:
@@ -203,6 +207,7 @@ class Tables:
         joined = passes.join(statistics, learned.unlabelled_weight, learned.holed, estimate)
         return replace(joined.statistics, sample=statistics.sample), joined
 
+    @question
     def predict_table(
         self,
         source: Any,

@@ -14,9 +14,9 @@ from .._arrays import Array, Codes, np
 from ..errors import SourceError
 from ..schema import Level, sort_levels
 from ..selection.columns import FrozenColumns
-from ..selection.pieces import MemberRows, TableRows
+from ..selection.pieces import MemberRows, TableRows, hashes_of, smallest_distinct
 from ..stats import ByClass
-from ..stats.rows import concat_rows, fingerprints, take_rows
+from ..stats.rows import concat_rows, take_rows
 
 
 @dataclass(frozen=True)
@@ -39,22 +39,10 @@ class Smallest:
     @classmethod
     def of(cls, part: MemberRows, classes: Sequence[Level], rows: int, bound: int) -> Smallest:
         """Return the smallest of a batch."""
-        numbers, coded = part.rows.numbers, part.rows.coded
-        keys = fingerprints(numbers) if numbers.shape[1] else np.zeros(len(part.codes), dtype=np.uint64)
-        keys = keys ^ (fingerprints(coded) if coded.codes else np.uint64(0))
-        few = np.flatnonzero(keys <= np.partition(keys, 2 * bound)[2 * bound]) if len(keys) > 4 * bound else slice(None)
-        own = cls(
-            bound,
-            numbers[few],
-            take_rows(coded, few),
-            keys[few],
-            part.codes[few],
-            tuple(classes),
-            part.weight[few],
-            False,
-            rows,
-        )
-        return replace(own._reduced(), beyond=own._reduced().beyond or len(own.keys) < len(keys))
+        some, weight, beyond = smallest_distinct(hashes_of(part.rows), part.codes, part.weight, bound)
+        kept = part.rows[some]
+        keys = hashes_of(kept)
+        return cls(bound, kept.numbers, kept.coded, keys, part.codes[some], tuple(classes), weight, beyond, rows)
 
     def merge(self, other: Smallest) -> Smallest:
         """Return the smallest of both."""
@@ -76,18 +64,15 @@ class Smallest:
 
     def _reduced(self) -> Smallest:
         """Return each distinct row of a class once, the `bound` smallest of them; categories keep all their levels."""
-        pairs = np.stack([self.keys, self.labels.astype(np.uint64)], axis=1)
-        distinct, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-        weight = np.bincount(group.reshape(-1), weights=self.weight, minlength=len(distinct))
-        few = first[: self.bound]
+        few, weight, beyond = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
         return replace(
             self,
             numbers=self.numbers[few],
             coded=take_rows(self.coded, few),
             keys=self.keys[few],
             labels=self.labels[few],
-            weight=weight[: self.bound].astype(np.float64),
-            beyond=self.beyond or len(distinct) > self.bound,
+            weight=weight,
+            beyond=self.beyond or beyond,
         )
 
     def frozen(self) -> FrozenColumns:

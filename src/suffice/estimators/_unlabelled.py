@@ -5,7 +5,7 @@ Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
@@ -286,8 +286,12 @@ def expect_rows(
 
 
 def _recode(batch: Batch, statistics: ByClass, plan: Sequence[Block]) -> tuple[Any, ...]:
-    triples = zip(plan, batch.rows, statistics.blocks, strict=True)
-    return tuple(block.family.recode(part, stats) for block, part, stats in triples)
+    return recoded(zip(plan, statistics.blocks, strict=True), batch.rows)
+
+
+def recoded(pairs: Iterable[tuple[Block, Any]], rows: Sequence[Any]) -> tuple[Any, ...]:
+    """Return encoded rows in the categories of statistics, one pair (block, statistics) for each part that is read."""
+    return tuple(block.family.recode(part, stats) for (block, stats), part in zip(pairs, rows, strict=False))
 
 
 def summarize_by(unknown: Batch, weight: Array, posterior: Array, plan: Sequence[Block]) -> ByClass:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, class_log_prior
 from ..estimate.mixture import MixtureFamily
 from ..selection import Learned, leave_one_out
+from ..stats.rows import take_rows
+from ..tasks import classify
 from ._labels import read_labels, read_weights
+from ._states import question
+from ._unlabelled import recoded
 
 
 class LeaveOneOut:
     """The verb `leave_one_out`, for the bases of an estimator."""
 
+    @question
     def leave_one_out(self: Any, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.
 
@@ -30,7 +36,8 @@ class LeaveOneOut:
         y : array-like (n,)
             Their labels.
         sample_weight : array-like (n,), optional
-            Their weights as given to `fit`; all of a row's weight is left out, so k copies of a row leave together.
+            Their weights as given to `fit`; all of a row's weight is left out, so k copies of a row leave together. A
+            row of weight 0 was not learned: it is judged by the model as it is, whatever its label.
 
         Returns
         -------
@@ -67,16 +74,47 @@ class LeaveOneOut:
         check_is_fitted(self, "statistics_")
         learned = what_was_learned(self)
         rows, n = self._encode(X)
-        found, codes = read_labels(y, n, type(self).__name__)
-        known = {label: i for i, label in enumerate(learned.statistics.classes)}
-        unknown = [label for label in found if label not in known]
+        weight = read_weights(sample_weight, n)
+        codes = self._known_codes(y, n, weight)
+
+        def judge(part: list[Any], own: Codes, w: Array | None) -> Array:
+            return leave_one_out(learned, part, own, w)
+
+        def as_new(part: list[Any]) -> Array:
+            pairs = zip(self._blocks, self.statistics_.blocks, strict=True)
+            return classify.log_posterior(self.model_, recoded(pairs, part))
+
+        return judged_by_weight(rows, codes, weight, judge, as_new)
+
+    def _known_codes(self: Any, y: Any, rows: int, weight: Array | None = None) -> Codes:
+        """Return the class number of each label, DataError for one the model does not know in a row of any weight."""
+        labels, codes = read_labels(y, rows, type(self).__name__)
+        known = {label: c for c, label in enumerate(self.statistics_.classes)}
+        there = set(codes.tolist() if weight is None else codes[weight > 0].tolist())
+        unknown = [label for c, label in enumerate(labels) if label not in known and c in there]
         if unknown:
             raise DataError(
                 f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
                 "Next: pass rows the model has learned, with their labels."
             )
-        codes = np.array([known[label] for label in found], dtype=np.int64)[codes]
-        return leave_one_out(learned, rows, codes, read_weights(sample_weight, n))
+        return np.array([known.get(label, -1) for label in labels], dtype=np.int64)[codes]
+
+
+def judged_by_weight(
+    rows: list[Any],
+    codes: Codes,
+    weight: Array | None,
+    judge: Callable[[list[Any], Codes, Array | None], Array],
+    as_new: Callable[[list[Any]], Array],
+) -> Array:
+    """Return what `judge` says of encoded rows that were learned, and `as_new` of those of weight 0, (n, k)."""
+    if weight is None or weight.all():
+        return judge(rows, codes, weight)
+    learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    some = judge([take_rows(part, learned) for part in rows], codes[learned], weight[learned])
+    found = np.empty((len(codes), some.shape[1]))
+    found[learned], found[absent] = some, as_new([take_rows(part, absent) for part in rows])
+    return found
 
 
 def what_was_learned(estimator: Any) -> Learned:

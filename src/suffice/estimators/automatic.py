@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError
-from ..estimate import FAMILIES, Block, Note, Settings, class_log_prior
+from ..estimate import FAMILIES, Block, Dirichlet, Note, Settings, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, choose
+from ..selection.automatic import Automatic, choose, exchange_priors
 from ..selection.columns import FrozenColumns
+from ..selection.costs import check_columns, check_costs
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats, TableRows
@@ -28,7 +30,9 @@ from ..stats.counts import CodedColumns
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
-from ._unlabelled import Batch
+from ._states import Derived, edit, question, snapshot
+from ._unlabelled import Batch, recoded
+from ._validation import judged_by_weight
 
 LEAST_ROWS = 50
 
@@ -104,6 +108,12 @@ class GenerativeClassifier(GenerativeEstimator):
     True
     """
 
+    _settled: Any = Derived()  # the members' rows or statistics as they came, and as they are kept
+    _condensed: Any = Derived()  # rows that are kept, and their statistics
+    _chosen: Any = Derived()  # an Automatic
+    _joint_blocks: Any = Derived()  # the blocks of the joint model, with their statistics
+    _twin: Any = Derived()  # the joint model, and the estimator that answers from it
+
     def __init__(self, *, priors: Any = None, keep_rows: int = 2000) -> None:
         self.priors = priors
         self.keep_rows = keep_rows
@@ -121,6 +131,7 @@ class GenerativeClassifier(GenerativeEstimator):
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
+    @edit
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
 
@@ -145,25 +156,27 @@ class GenerativeClassifier(GenerativeEstimator):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
+        _check_memory(statistics.blocks[-1], statistics)
         settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
-        self._chosen: Automatic | None = None
+        self._chosen = None
         super()._remember(schema, plan, statistics, y)
 
     def _settle(self, block: MemberRows | MemberStats) -> MemberRows | MemberStats:
         """Return the rows or statistics of the members as they are kept, made once."""
-        known = vars(self).get("_settled")
+        known = self._settled
         if known is None or known[0] is not block:
             known = self._settled = (block, block.settled(int(self.keep_rows)))
-        return known[1]
+        return known[1]  # type: ignore[no-any-return]
 
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
         settled = self._settle(statistics.blocks[-1])
+        _check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled
-        known: tuple[MemberRows, MemberStats] | None = vars(self).get("_condensed")
+        known: tuple[MemberRows, MemberStats] | None = self._condensed
         if known is None or known[0] is not settled:
             columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight)
             known = self._condensed = (settled, settled.condensed(columns))
@@ -175,6 +188,7 @@ class GenerativeClassifier(GenerativeEstimator):
             "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
         )
 
+    @edit
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned.
 
@@ -186,6 +200,7 @@ class GenerativeClassifier(GenerativeEstimator):
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
+        other = snapshot(other)
         mine, theirs = (model.statistics_.blocks[-1] for model in (self, other))
         if not isinstance(mine, MemberStats) or not isinstance(theirs, MemberStats) or mine.columns == theirs.columns:
             return super().merge(other)
@@ -194,7 +209,6 @@ class GenerativeClassifier(GenerativeEstimator):
             other.statistics_, blocks=(*other.statistics_.blocks[:-1], _rows_of_sample(other.statistics_))
         )
         super().merge(stand_in)
-        self._apart = True
         return self
 
     # --- the choice --------------------------------------------------------------------------------------------------
@@ -203,9 +217,10 @@ class GenerativeClassifier(GenerativeEstimator):
     def _automatic(self) -> Automatic:
         """The members and their stack, chosen when first asked for."""
         check_is_fitted(self, "statistics_")
-        if self._chosen is None:
-            self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
-        return self._chosen
+        found: Automatic | None = self._chosen
+        if found is None:
+            found = self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
+        return found
 
     def _estimate(
         self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any
@@ -226,21 +241,19 @@ class GenerativeClassifier(GenerativeEstimator):
             blocks.append((Block(family, block.positions), stats))
             notes += repairs
         self._joint_blocks = blocks
-        log_prior = class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
-        return JointModel(statistics.classes, log_prior, Product(tuple(densities))), notes
+        return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
-        automatic, priors = self._automatic, self.priors if priors is None else priors
-        table = self._encode(X)[0][-1]
-        rows = automatic.frozen.read(table.numbers, table.coded)
-        log_prior = None
-        if priors is not None:
-            log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
-        return automatic.log_posterior(rows, log_prior)
+        rows = self._encode(X)[0][-1:]
+        if priors is None:
+            return self._judge_as_new(rows)
+        log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, self.statistics_.classes))
+        return self._automatic.log_posterior(self._automatic.frozen.read(rows[0].numbers, rows[0].coded), log_prior)
 
     # --- what the joint model answers ---------------------------------------------------------------------------------
 
     @property
+    @question
     def joint_(self) -> JointModel:
         """The joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask."""
         return self.model_
@@ -248,7 +261,7 @@ class GenerativeClassifier(GenerativeEstimator):
     @property
     def _joint(self) -> _Joint:
         model, statistics = self.model_, self.statistics_
-        known: tuple[JointModel, _Joint] | None = vars(self).get("_twin")
+        known: tuple[JointModel, _Joint] | None = self._twin
         if known is None or known[0] is not model:
             twin = _Joint(priors=self.priors, keep_rows=self.keep_rows)
             blocks, stats = zip(*self._joint_blocks, strict=True)
@@ -257,10 +270,12 @@ class GenerativeClassifier(GenerativeEstimator):
             self._twin = known = (model, twin)
         return known[1]
 
+    @question
     def impute(self, X: Any, y: Any = None, *, draws: int | None = None, random_state: Any = None) -> Any:
         """Return the table with its missing cells filled by `joint_`; see `GaussianDiscriminant.impute`."""
         return self._joint.impute(X, y, draws=draws, random_state=random_state)
 
+    @question
     def sample(self, n: int, *, label: Any = None, given: Any = None, random_state: Any = None) -> tuple[Any, Any]:
         """Return new rows drawn from `joint_`, and their labels; see `GaussianDiscriminant.sample`."""
         return self._joint.sample(n, label=label, given=given, random_state=random_state)
@@ -268,29 +283,30 @@ class GenerativeClassifier(GenerativeEstimator):
     def _draw_rows(self, *told: Any, **named: Any) -> tuple[Any, Any]:
         return self._joint._draw_rows(*told, **named)
 
+    @question
     def score_samples(self, X: Any) -> Array:
         """Return log p(x), (n,) in nats, of the observed cells of each row under `joint_`."""
         return self._joint.score_samples(X)
 
+    @question
     def predict_joint_log_proba(self, X: Any) -> Array:
         """Return log π_k + log p(x | k) under `joint_`, (n, k) in nats; posteriors are those of the stack instead."""
         return self._joint.predict_joint_log_proba(X)
 
-    def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
-        """Return how unusual each row is under `joint_`, (n,); see `GaussianDiscriminant.outlier_pvalues`.
+    @property
+    def _density_owner(self) -> Any:
+        return self._joint
 
-        With `y` the rows are taken as learned and leave the joint model; then no number may be missing, as it keeps
-        what was expected of missing cells and not which they were.
-        """
-        if y is not None and np.isnan(self._encode(X)[0][-1].numbers).any():
-            raise DataError(
-                "Rows with missing numbers cannot leave the joint model of a GenerativeClassifier. "
-                "Next: leave y out, which takes the rows as new ones."
-            )
-        return self._joint.outlier_pvalues(X, y)
+    def _kept_rows(self, sample: Reservoir) -> list[Any]:
+        return [*sample.rows, _rows_of_sample(self.statistics_).rows]
+
+    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Any]:
+        model, _ = self._estimate(statistics, self._blocks, self._schema)
+        return model, partial(recoded, tuple(self._joint_blocks))
 
     # --- the members --------------------------------------------------------------------------------------------------
 
+    @question
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
 
@@ -299,19 +315,48 @@ class GenerativeClassifier(GenerativeEstimator):
         takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
         table, n = self._encode(X)
-        codes = self._known_codes(y, n)
         weight = read_weights(sample_weight, n)
-        removed = np.ones(n) if weight is None else weight
+        codes = self._known_codes(y, n, weight)
+        return judged_by_weight([table[-1]], codes, weight, self._leave_out, self._judge_as_new)
+
+    def _leave_out(self, rows: list[Any], codes: Codes, weight: Array | None) -> Array:
+        """Return leave-one-out log posteriors (n, k) of encoded rows that were learned."""
+        removed = np.ones(len(codes)) if weight is None else weight
         if (removed > self.statistics_.weight[codes] * (1.0 + 1e-9)).any():
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
-        automatic = self._automatic
-        rows = automatic.frozen.read(table[-1].numbers, table[-1].coded)
-        removed = removed * self.statistics_.sample.rows_per_weight
-        return automatic.leave_out(Sample(rows, codes, removed, removed, removed, removed))
+        read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
+        sample, log_prior = self.statistics_.sample, self._priors_without(codes, removed)
+        assert sample is not None
+        own = removed * sample.rows_per_weight
+        return self._automatic.leave_out(Sample(read, codes, own, own, own, own), log_prior)
+
+    def _judge_as_new(self, rows: list[Any]) -> Array:
+        """Return log posteriors (n, k) of encoded rows."""
+        read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
+        return self._automatic.log_posterior(read, None if self.priors is None else self._log_prior(self.statistics_))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
-        return self._automatic.held_out
+        automatic, sample = self._automatic, self.statistics_.sample
+        assert sample is not None
+        log_prior = self._priors_without(sample.codes, sample.row_weight())
+        if log_prior is None:
+            return automatic.held_out
+        return exchange_priors(automatic.held_out, automatic.offset, log_prior, automatic.floor)
 
+    def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
+        """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""
+        if self.priors is None:
+            return None
+        statistics = self.statistics_
+        log_prior = np.tile(self._log_prior(statistics), (len(codes), 1))
+        if isinstance(self.priors, Dirichlet):
+            rest = np.tile(statistics.weight + self.priors.strength, (len(codes), 1))
+            rest[np.arange(len(codes)), codes] -= removed
+            with np.errstate(divide="ignore"):
+                log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+        return log_prior
+
+    @question
     def explain(self, X: Any, *, orders: int | None = None, return_error: bool = False) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
@@ -333,6 +378,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return (found, np.asarray(error)[:, place]) if return_error else found
 
     @property
+    @question
     def members_(self) -> list[dict[str, Any]]:
         """Each member: its name, setting, leave-one-out loss in nats, temperature, and weight in the stack."""
         automatic = self._automatic
@@ -349,14 +395,31 @@ class GenerativeClassifier(GenerativeEstimator):
         ]
 
     @property
+    @question
     def loss_(self) -> float:
-        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept."""
-        return self._automatic.loss
+        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came."""
+        sample = self.statistics_.sample
+        if self.priors is None or sample is None:
+            return self._automatic.loss
+        lost = -self._left_out_posterior(self.model_)[np.arange(len(sample.codes)), sample.codes]
+        weight = sample.represented(self.statistics_.weight)
+        return float(weight @ lost) / float(weight.sum())
 
     @property
+    @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
-        return [*super().notes_, *self._automatic.notes]
+        return [*super().notes_, *self._automatic.notes, *_few_to_judge(self.statistics_)]
+
+
+def _few_to_judge(statistics: ByClass) -> list[Note]:
+    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
+    assert statistics.sample is not None
+    kept = round(float(statistics.sample.copies.sum()))
+    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
+        return []
+    what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
+    return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
 
 
 def _rows_of_sample(statistics: ByClass) -> MemberRows:
@@ -371,6 +434,15 @@ def _rows_of_sample(statistics: ByClass) -> MemberRows:
             numbers = part
     weight = sample.represented(statistics.weight)
     return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
+
+
+def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
+    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
+    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
+    if isinstance(block, MemberStats):
+        check_columns(block.columns, k, n)
+    else:  # what the columns come to is known when these rows freeze them
+        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
 
 
 def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:

@@ -20,6 +20,7 @@ from ..estimate.priors import check_prior
 from ..schema import Schema
 from ._chosen import ShrinkageByLeaveOneOut
 from ._queries import GenerativeEstimator
+from ._states import question
 
 
 def _is_shared(estimator: Any) -> bool:
@@ -196,11 +197,13 @@ class GaussianDiscriminant(
         return plug_in(density, self.statistics_.blocks[0].column_weight(), self.prior)
 
     @property
+    @question
     def means_(self) -> Array:
         """Class means (k, d); under a prior, their posterior means."""
         return self._gaussian.means
 
     @property
+    @question
     def covariances_(self) -> Array:
         """Class covariances (k, d, d), or the shared one (d, d), as used: after any shrinkage.
 
@@ -246,12 +249,14 @@ class GaussianDiscriminant(
         return scores
 
     @property
+    @question
     def coef_(self) -> Array:
         """Linear coefficients (k, d), or (1, d) for two classes, where they are Σ⁻¹(μ₁ − μ₀)."""
         coefficients, _ = self._linear()
         return coefficients[1:] - coefficients[:1] if len(coefficients) == 2 else coefficients
 
     @property
+    @question
     def intercept_(self) -> Array:
         """Linear intercepts (k,), or (1,) for two classes."""
         _, intercepts = self._linear()
@@ -259,6 +264,7 @@ class GaussianDiscriminant(
 
     # --- discriminant coordinates ------------------------------------------------------------------------------------
 
+    @question
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).
 

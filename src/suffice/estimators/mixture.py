@@ -20,6 +20,7 @@ from ..schema import Level, Schema
 from ..stats import ByClass, MixtureStats
 from ._passes import Passes, class_samples
 from ._queries import GenerativeEstimator
+from ._states import edit, question
 from ._summary import Learned
 from ._unlabelled import Batch, Joined
 
@@ -46,6 +47,7 @@ class _IfMergeable:
         return self.method.__get__(instance, owner)
 
 
+HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
 PRIOR_ROWS = 0.5  # for each column and two more, the prior degrees of freedom of Fraley & Raftery
 
 
@@ -261,6 +263,14 @@ class MixtureDiscriminant(GenerativeEstimator):
     def _set_steps(self, joined: Joined | None) -> None:
         """The statistics count the steps."""
 
+    def _held_out_copy(self) -> Any:
+        """Return a copy with as many components as were found, from one start with a fixed seed, nearly climbed."""
+        twin = super()._held_out_copy()
+        found = dict(zip(self.statistics_.classes, self.n_components_.tolist(), strict=True))
+        twin.n_components, twin.n_init, twin.random_state = (1 if self._mergeable else found), 1, 0
+        twin.max_iter, twin.tol = min(self.max_iter, HELD_OUT_STEPS), max(self.tol, HELD_OUT_TOLERANCE)
+        return twin
+
     @property
     def _mergeable(self) -> bool:
         wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
@@ -306,6 +316,7 @@ class MixtureDiscriminant(GenerativeEstimator):
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")
 
+    @edit
     def merge(self, other: Self) -> Self:
         """Add everything another model has learned; MergeError unless both have `n_components=1`."""
         if not all(getattr(model, "_mergeable", True) for model in (self, other)):
@@ -328,21 +339,25 @@ class MixtureDiscriminant(GenerativeEstimator):
         return list(np.split(values[order], bounds))
 
     @property
+    @question
     def n_components_(self) -> Codes:
         """The number of components of each class (k,)."""
         return np.bincount(self._mixture.owner)
 
     @property
+    @question
     def weights_(self) -> list[Array]:
         """The weights of the components, one array (m,) per class, each summing to one."""
         return self._by_class(np.exp(self._mixture.log_weight))
 
     @property
+    @question
     def means_(self) -> list[Array]:
         """The means of the components, one array (m, d) per class."""
         return self._by_class(self._mixture.components.means)
 
     @property
+    @question
     def covariances_(self) -> Any:
         """The covariances as used: a list of (m, d, d), of (d, d) for shared="class", or (d, d) for shared=True."""
         gaussian = self._mixture.components
@@ -357,6 +372,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         return [own[0] for own in each] if family.within else each
 
     @property
+    @question
     def n_iter_(self) -> int:  # type: ignore[override]
         """The most EM steps that any class took."""
         if "statistics_" not in vars(self):

@@ -16,6 +16,7 @@ from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior, check_smoothing
 from ..schema import Kind, Level, Name, Schema
 from ._queries import GenerativeEstimator
+from ._states import question
 
 AUTOMATIC = {
     Kind.NUMERIC: "gaussian",
@@ -152,6 +153,7 @@ class NaiveBayes(GenerativeEstimator):
     # --- parameters --------------------------------------------------------------------------------------------------
 
     @property
+    @question
     def means_(self) -> Array:
         """Class means (k, d), posterior means under a prior; NaN for columns that are not Gaussian."""
         check_is_fitted(self, "statistics_")
@@ -163,6 +165,7 @@ class NaiveBayes(GenerativeEstimator):
         return means
 
     @property
+    @question
     def covariances_(self) -> Array:
         """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian.
 
@@ -192,6 +195,7 @@ class NaiveBayes(GenerativeEstimator):
         return plug_in(density, stats.column_weight(), self.prior)
 
     @property
+    @question
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:
         """p(level | class) of each categorical column: {column: {level: (k,)}}."""
         check_is_fitted(self, "statistics_")
@@ -207,6 +211,7 @@ class NaiveBayes(GenerativeEstimator):
         return tables
 
     @property
+    @question
     def parameters_(self) -> dict[Name, dict[str, Array]]:
         """Parameters by class of the columns that are neither Gaussian nor categorical: {column: {name: (k,)}}."""
         check_is_fitted(self, "statistics_")

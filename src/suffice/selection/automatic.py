@@ -14,6 +14,7 @@ from typing import Any
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
+from .costs import PAIR_BYTES, most_weighted, step_of_rows
 from .folds import FoldedGaussians
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
@@ -24,13 +25,13 @@ from .members.levels import STRENGTHS as LEVEL_STRENGTHS
 from .members.levels import LevelMember
 from .members.subclasses import LEAST_ROWS, Split, choose_split
 from .members.wishart import LeftOut, WishartMember
-from .pieces import MemberStats
+from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
+from .screening import is_wide, judge_in_folds, most_telling, telling
 from .stacking import Judge, Stack, centred, without_each
 
 MEMBER_PENALTY = 3.0
 COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
-MOST_COLUMNS = 100  # with a weight of their own
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -59,7 +60,8 @@ class Automatic:
     """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
 
     `columns` are those with a weight of their own, ("hat" or "cat", position). `held_out` (n, k) are the log posteriors
-    of the sample, each row left out, of the stack's weights too, and `loss` their mean log-loss.
+    of the sample, each row left out, of the stack's weights too, and `loss` their mean log-loss; `offset` (n, k) the
+    log class priors that they were made with.
     """
 
     frozen: FrozenColumns
@@ -69,6 +71,7 @@ class Automatic:
     stack: Stack
     floor: float
     held_out: Array = field(repr=False)
+    offset: Array = field(repr=False)
     loss: float
     sample: Sample = field(repr=False)
     notes: tuple[Note, ...] = ()
@@ -93,34 +96,38 @@ class Automatic:
         found[~self.frozen.known(rows).any(axis=1)] = shares
         return found
 
-    def leave_out(self, sample: Sample) -> Array:
+    def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each by what is known without it.
 
         Of rows that the model was judged on these are `held_out`; the others had no part in the choice or the stack,
-        and leave every member.
+        and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
         known = {key: i for i, key in enumerate(self.sample.keys())}
         place = np.array([known.get(key, -1) for key in sample.keys()], dtype=np.int64)
         out, other = self.held_out[place], np.flatnonzero(place < 0)
+        if log_prior is not None:
+            out = exchange_priors(out, self.offset[place], log_prior, self.floor)
         if len(other):
-            out[other] = self._leave_out(sample[other])
+            out[other] = self._leave_out(sample[other], None if log_prior is None else log_prior[other])
         return out
 
-    def _leave_out(self, sample: Sample) -> Array:
+    def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
         offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
+        offset = offset if log_prior is None else log_prior
         parts = [member.scorer.left_out(sample) for member in self.members]
-        by_column = {kind: scorer.left_out_columns(sample) for kind, scorer in self._additive().items()}
-        parts += [by_column[kind][j] for kind, j in self.columns]
+        for kind, scorer in self._additive().items():  # hats, then categories: the order of `columns`
+            wanted = {j for own, j in self.columns if own == kind}
+            parts += [part for j, part in enumerate(scorer.left_out_columns(sample)) if j in wanted]
         return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)
 
     def single_columns(self, rows: MixedRows) -> list[Array]:
         """Return the scores (n, k) of each column with a weight of its own."""
-        found: dict[str, list[Array]] = {}
-        for kind, scorer in self._additive().items():
-            if any(own == kind for own, _ in self.columns):
-                cells: Any = rows.numbers if kind == "hat" else rows.levels
-                found[kind] = list(scorer.model.columns(cells))
-        return [found[kind][j] for kind, j in self.columns]
+        found: list[Array] = []
+        for kind, scorer in self._additive().items():  # hats, then categories: the order of `columns`
+            wanted = [j for own, j in self.columns if own == kind]
+            cells: Any = rows.numbers if kind == "hat" else rows.levels
+            found += scorer.model.columns(cells, wanted)
+        return found
 
     def _additive(self) -> dict[str, Any]:
         scorers = [member.scorer for member in self.members]
@@ -132,6 +139,17 @@ def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
     """Return log((1 − e) P + e π)."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
+
+
+def exchange_priors(log_posterior: Array, made_with: Array, log_prior: Array, floor: float) -> Array:
+    """Return log posteriors (n, k) under other log class priors (n, k) than they were made with; both have the floor.
+
+    With P the posteriors without it, those under other priors are in proportion to P_k π'_k / π_k.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.minimum(np.exp(np.log(floor) + made_with - log_posterior), 1.0)  # of each that is the floor
+        bare = log_posterior + np.log1p(-share)
+    return raise_floor(log_softmax(bare - made_with + log_prior), log_prior, floor)
 
 
 def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
@@ -150,23 +168,27 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     members = list(_gaussian_members(sample, stats, judge))
     hats, levels = _hat_member(sample, stats, judge), _level_member(sample, categories, judge)
     candidates: list[tuple[str, int, Array]] = []
-    for kind, found in (("hat", hats), ("cat", levels)):
+    for found in (hats, levels):
         if found is not None:
             members.append(found[0])
-            candidates += [(kind, j, part) for j, part in enumerate(found[1])]
+            candidates += found[1]
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
     parts = _subclass_member(sample, stats, judge, float(weight.sum()))
     if parts is not None:
         members.append(parts)
-    columns = _most_telling(candidates, judge)
-    stack = _pool(members, [part for *_, part in columns], judge)
+    columns = most_telling(candidates, judge)
+    scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
+    if is_wide(sample, judge):
+        additive = [None if found is None else found[0].scorer for found in (hats, levels)]
+        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], _pool)
+    stack = _pool(members, scores, judge, penalties)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
-    held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
-    naive = stack.scores([m.held_out for m in members] + [part for *_, part in columns], judge.offset)
+    held_out = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
+    naive = stack.scores([m.held_out for m in members] + scores, judge.offset)
     own = np.arange(len(held_out)), judge.codes
-    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge)
+    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge) + _spared(stats, len(weight))
     return Automatic(
         stats.columns,
         weight,
@@ -175,6 +197,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
         stack,
         floor,
         held_out,
+        judge.offset,
         -float(judge.weight @ held_out[own]) / float(judge.weight.sum()),
         sample,
         notes,
@@ -198,28 +221,37 @@ def _uncertain(naive: float, lost: Array, judge: Judge) -> tuple[Note, ...]:
     return (Note(what, ", ".join(notes)),) if notes else ()
 
 
-def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
-    """Return the stack whose penalty on column weights has the most evidence."""
+def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
+    """Return a note on the counts of pairs that were left out because they would have taken too much."""
+    left_out = [bins for bins in possible_bins(stats.columns) if bins not in stats.pairs]
+    if not left_out:
+        return ()
+    size = stats.columns.bin_starts(left_out[0])[-1]
+    what = f"one-dependence in {', '.join(map(str, left_out))} bins is left out"
+    why = f"counts of pairs of {size:,} levels in {k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
+    return (Note(what, why),)
+
+
+def _pool(
+    members: Sequence[Member], columns: Sequence[Array], judge: Judge, penalties: Sequence[float] = COLUMN_PENALTIES
+) -> Stack:
+    """Return the stack whose penalty on column weights has the most evidence.
+
+    No weight is negative: where a column says nothing, what it says of a row left out is the opposite of that row's
+    label, which a negative weight would read.
+    """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
     start = np.array([min(member.temperature, 1.0) / m for member in members] + [0.0] * c)
-    positive = np.array([True] * m + [False] * c)
+    positive = np.ones(m + c, dtype=bool)
     found: Stack | None = None
-    for penalty in COLUMN_PENALTIES if c else COLUMN_PENALTIES[:1]:
+    for penalty in penalties if c else penalties[:1]:
         each = np.array([MEMBER_PENALTY] * m + [penalty] * c)
         stack = Stack.fit(scores, judge, each, start, positive)
         if found is None or stack.evidence > found.evidence:
             found = stack
     assert found is not None
     return found
-
-
-def _most_telling(columns: list[tuple[str, int, Array]], judge: Judge) -> list[tuple[str, int, Array]]:
-    """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
-    if len(columns) <= MOST_COLUMNS:
-        return columns
-    losses = [judge.loss(part) for *_, part in columns]
-    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:MOST_COLUMNS])]
 
 
 def _best(
@@ -286,29 +318,37 @@ def _best_settings(
 # --- the other members -----------------------------------------------------------------------------------------------
 
 
-def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, list[Array]] | None:
+def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Member, list[tuple[str, int, Array]]] | None:
     numbers = sample.rows.numbers
     if not numbers.shape[1]:
         return None
 
+    few = slice(None, None, step_of_rows(len(sample), judge.offset.shape[1], numbers.shape[1]))
+    some, inner = sample[few], Judge(judge.codes[few], judge.offset[few], judge.weight[few], judge.single[few])
+
     def candidates() -> Iterator[tuple[dict[str, Any], Array]]:
         for m in INTERVALS:
-            totals = [np.zeros(judge.offset.shape) for _ in HAT_STRENGTHS]
+            totals = [np.zeros(inner.offset.shape) for _ in HAT_STRENGTHS]
             model = HatMember(stats.columns.hats[m], stats.hats[m])
-            for column in model.left_out(numbers, sample.codes, sample.removed, HAT_STRENGTHS):
+            for column in model.left_out(some.rows.numbers, some.codes, some.removed, HAT_STRENGTHS):
                 for total, part in zip(totals, column, strict=True):
                     total += part
             for t, total in zip(HAT_STRENGTHS, totals, strict=True):
                 yield {"intervals": m, "strength": t}, total
 
-    loss, temperature, setting, held_out = _best(candidates(), judge)
+    loss, temperature, setting, held_out = _best(candidates(), inner)
     m, t = setting["intervals"], setting["strength"]
     scorer = HatScorer(HatMember(stats.columns.hats[m], stats.hats[m], t))
+    if len(held_out) < len(sample):
+        held_out = scorer.left_out(sample)
+        loss, temperature = judge.temperature(held_out)
     member = Member("hats", setting, loss, temperature, held_out, scorer)
-    return member, scorer.left_out_columns(sample)
+    return member, telling("hat", scorer.left_out_columns(sample), numbers.shape[1], judge)
 
 
-def _level_member(sample: Sample, categories: Sequence[Array], judge: Judge) -> tuple[Member, list[Array]] | None:
+def _level_member(
+    sample: Sample, categories: Sequence[Array], judge: Judge
+) -> tuple[Member, list[tuple[str, int, Array]]] | None:
     if not categories:
         return None
     model = LevelMember(tuple(categories))
@@ -320,7 +360,7 @@ def _level_member(sample: Sample, categories: Sequence[Array], judge: Judge) -> 
     loss, temperature, setting, held_out = _best(candidates, judge)
     scorer = LevelScorer(LevelMember(tuple(categories), setting["strength"]))
     member = Member("categories", setting, loss, temperature, held_out, scorer)
-    return member, scorer.left_out_columns(sample)
+    return member, telling("cat", scorer.left_out_columns(sample), len(categories), judge)
 
 
 def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Member | None:

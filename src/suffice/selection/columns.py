@@ -13,6 +13,9 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
 from ..schema import Level
 from ..stats import PatternStats
+from ..stats._checks import codes as codes_below
+from ..stats._checks import floats, in_range, places, scatters
+from ..stats._checks import levels as levels_of
 from ..stats.counts import CodedColumns
 from .members.completion import complete_tied
 from .members.hats import Hats
@@ -25,6 +28,7 @@ INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
 LEAST_ROWS = 3.0  # of a level with an indicator of its own
 MISSING = -1  # the level number of a missing cell
+LARGE = 1e150  # of a scale: squares of numbers beyond overflow
 FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
 RAW, SCORES = "raw", "scores"
 
@@ -183,7 +187,7 @@ class FrozenColumns:
             tuple((fields[f"knots{j}"], fields[f"scores{j}"]) for j in range(d)),
             {m: Hats(tuple(fields[f"hats{m}_{j}"] for j in range(d))) for m in INTERVALS},
             {b: tuple(fields[f"cuts{b}_{j}"] for j in range(d)) for b in BINS},
-            tuple(tuple(known) for known in plain["vocabulary"]),
+            tuple(map(levels_of, plain["vocabulary"])),
             indicators,
             {kind: fields[f"center_{kind}"] for kind in kinds},
             {kind: fields[f"scale_{kind}"] for kind in kinds},
@@ -191,15 +195,33 @@ class FrozenColumns:
             {str(kind): fields[f"basis_{kind}"] for kind in plain["bases"]},
             {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
         )
-        p = d + sum(len(own) for own in indicators)
-        right = all(len(knots) == len(z) > 0 for knots, z in found.scores) and set(kinds) <= {RAW, SCORES}
-        right &= all(len(found.center[kind]) == len(found.scale[kind]) == p for kind in kinds)
-        right &= all(used.max(initial=-1) < p and used.min(initial=0) >= 0 for used in found.used.values())
-        right &= all(len(found.basis[kind]) == len(found.used[kind]) for kind in found.basis)
-        pairs = zip(indicators, found.vocabulary, strict=True)
-        if not right or any(not MISSING <= i < len(known) for own, known in pairs for i in own):
-            raise ValueError("frozen columns")
+        found._check()
         return found
+
+    def _check(self) -> None:
+        """Raise ValueError unless the parts, read from a file, fit together."""
+        p = len(self.scores) + sum(len(own) for own in self.indicators)
+        for knots, z in self.scores:
+            _ascending(knots, 1)
+            _ascending(floats(z, len(knots)), 1)
+        for knots in (own for hats in self.hats.values() for own in hats.knots):
+            _ascending(knots, 1)
+        for bounds in (own for cuts in self.cuts.values() for own in cuts):
+            _ascending(bounds, 0)
+        for kind, used in self.used.items():
+            in_range(floats(self.center[kind], p), np.ones(p))
+            scale = floats(self.scale[kind], p)
+            if not 0 < scale.min(initial=1.0) <= scale.max(initial=1.0) < LARGE:
+                raise ValueError("scales of frozen columns")
+            if (np.diff(codes_below(used, p, None)) <= 0).any() or kind not in (RAW, SCORES):
+                raise ValueError("frozen columns")
+        for kind, basis in self.basis.items():
+            in_range(floats(basis, len(self.used[kind]), None), np.ones(len(basis)))
+        for kind, guess in self.guess.items():
+            size = len(self.used[kind])
+            scatters(guess.covariance, floats(guess.center, size), np.ones(size), size, size)
+        for own, known in zip(self.indicators, self.vocabulary, strict=True):
+            places([i - MISSING for i in own], len(known) - MISSING)
 
     @property
     def kinds(self) -> list[str]:
@@ -276,6 +298,13 @@ class FrozenColumns:
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
         return out
+
+
+def _ascending(values: Array, least: int) -> None:
+    """Raise ValueError unless there are so many numbers at least, each above the one before."""
+    in_range(floats(values, None), np.ones(len(values)))
+    if len(values) < least or (np.diff(values) <= 0).any():
+        raise ValueError("knots of frozen columns")
 
 
 def _leading(cells: Array) -> Array:

@@ -9,7 +9,7 @@ from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..stats import FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from . import _independent, _rank_one, _shrunk, _spherical
+from . import _independent, _predictive, _rank_one, _shrunk, _spherical
 from ._gaussian_refit import Refits
 from ._leaving import Flags, Leaving, comfortable
 
@@ -34,17 +34,20 @@ def gaussian_leave_one_out(
     - full covariances without shrinkage, own, shared or partly pooled: nothing that grows with d (rank-one updates);
     - independent columns and spheres, missing cells as well: O(d) for each row, k times that if classes pool;
     - a fixed amount, RDA with an amount, "oas": a d × d factor for each row, k times that if classes pool;
+    - full covariances under a conjugate prior: a d × d factor for each row and class, as its B loses the row too;
     - a refit from the statistics without the row: for "ledoit-wolf"; where cells are missing and covariances are full
       (EM, started afresh); for tables wider than long; for rows without which a class has no row, or what is left of
-      its scatter is nearly singular; and for all rows under a conjugate prior, or where a column has (next to) no
-      variation within a class, whose repair refers to the variance within all classes.
+      its scatter is nearly singular; and for all rows where a column has (next to) no variation within a class, whose
+      repair refers to the variance within all classes.
 
     Fukunaga & Hummels (1989), doi:10.1109/34.31448; Sherman & Morrison (1950), doi:10.1214/aoms/1177729893.
     """
     w = np.ones(len(rows)) if weight is None else weight
     density: Any = family.estimate(stats, settings)[0]
-    moments = _moments(stats) if isinstance(density, Gaussian) else None  # else a predictive density
-    if moments is None or not comfortable(moments, density, settings, family.shared):
+    moments = _moments(stats)
+    if moments is not None and settings.prior is not None:
+        scores, sure = _predictive.without_row(rows, codes, w, moments, density, family, settings.prior)
+    elif moments is None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:
         scores, sure = _without_each(rows, codes, w, moments, density, family, settings)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Note, Settings
+from ..estimate.bayes import complete_under
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
 from .columns import FLAT, RAW
-from .members.completion import complete_tied, fill_blindly
+from .members.completion import STEPS, complete_tied
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberRows, MemberStats
 
-MOST_ROWS = 1000
+MOST_ROWS = 1000  # complete rows that judge; one factor serves all of a class
+MOST_HOLED, LEAST_ROWS = 300, 50  # rows with missing cells that do, each of which takes factors of its own
+MOST_WORK = 10_000_000  # their number × d³
+TURNS = 3  # of completing cells and choosing the setting; the second choice is nearly always the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,49 +51,114 @@ class ShrunkGaussianFamily:
     def estimate(self, stats: PatternStats, settings: Settings) -> tuple[Gaussian, list[Note]]:
         """Return the density; the units of the columns are those in which each has total variance 1."""
         done = complete_tied(stats)
-        share = done.weight / done.weight.sum()
-        center = share @ done.mean
-        apart = done.mean - center
-        total = np.einsum("kdd->d", done.scatter.values) / done.weight.sum() + share @ apart**2
-        used = np.flatnonzero((total > (FLAT * center) ** 2) & (total > 1e-300))
+        if stats.incomplete and np.isfinite(self.strength):
+            used, scale, member = _standardised(done)
+            done = _complete_by_class(stats, done, member, (self.strength, self.sphere), used, scale)
+        used, scale, member = _standardised(done)
         if not len(used):
             return Gaussian(done.mean, Spherical(np.ones(1), 0), ()), []
-        scale = np.sqrt(total[used])
-        scatter = FullScatter(done.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
-        member = WishartMember(GaussianStats(done.weight, apart[:, used] / scale, scatter, FullScatter))
         covariance = member.posterior_mean(self.strength, self.sphere) * scale[:, None] * scale
         return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), []
+
+
+def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartMember]:
+    """Return the columns that vary, their standard deviations over all rows, and the classes in these units."""
+    share = stats.weight / stats.weight.sum()
+    center = share @ stats.mean
+    apart = stats.mean - center
+    total = np.einsum("kdd->d", stats.scatter.values) / stats.weight.sum() + share @ apart**2
+    used = np.flatnonzero((total > (FLAT * center) ** 2) & (total > 1e-300))
+    scale = np.sqrt(total[used])
+    scatter = FullScatter(stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
+    return used, scale, WishartMember(GaussianStats(stats.weight, apart[:, used] / scale, scatter, FullScatter))
+
+
+def _complete_by_class(
+    stats: PatternStats,
+    first: GaussianStats,
+    member: WishartMember,
+    setting: tuple[float, float],
+    used: Codes,
+    scale: Array,
+) -> GaussianStats:
+    """Return statistics completed by EM in which every class has its own covariance, (a B + S_k) / (a + n_k).
+
+    `first` are those that one covariance for all classes completes, `member` the same in units of `scale` (p,) of the
+    columns `used`, from which B comes; `setting` is (a, γ). An E step under one covariance for all would make the
+    correlations of every class alike by as much as cells are missing.
+    """
+    base = np.zeros((stats.d, stats.d))
+    base[np.ix_(used, used)] = member.posterior_mean(np.inf, setting[1])[0] * scale[:, None] * scale
+    return complete_under(stats, first, base, setting[0], most_steps=STEPS)
 
 
 def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
     """Return the setting of largest held-out log density of the numbers, and their statistics in their own units.
 
-    The `rows` are judged under their own class, each left out. None where no number varies, or where columns are so
-    many that the members see principal directions only.
+    The `rows` are judged under their own class, by the cells they have, each left out. Where cells are missing, they
+    are completed and the setting chosen in turns, first as if all classes had one covariance. None where no number
+    varies, or where columns are so many that the members see principal directions only.
     """
     columns = pieces.columns
     d = len(columns.scores)
     used = columns.used.get(RAW, np.zeros(0, dtype=np.int64))
-    numbers = used[used < d]
+    own = np.flatnonzero(used < d)
+    numbers = used[own]
     if not len(numbers) or RAW in columns.basis:
         return None
-    member = WishartMember(complete_tied(pieces.gaussian[RAW])).restricted(np.flatnonzero(used < d))
     scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
-    some = np.arange(len(rows.codes))[:: max(1, -(-len(rows.codes) // MOST_ROWS))]
-    cells = fill_blindly(((rows.rows.numbers[some] - center) / scale)[:, numbers], member.stats)
-    left = LeftOut(cells, rows.codes[some], np.minimum(rows.weight[some], 1.0), rows.weight[some])
-    best = (-np.inf, 1.0, np.inf)
+    cells = ((rows.rows.numbers - center) / scale)[:, numbers]
+    stats = pieces.gaussian[RAW]
+    first = complete_tied(stats)
+    whole, best = WishartMember(first), (np.inf, 1.0)
+    every = np.arange(stats.d)
     with single_blas_thread():
-        for sphere, strength, scores in member.path(left, balanced=False):
-            own = scores[np.arange(len(some)), left.codes]
-            best = max(best, (float(left.weight @ own), sphere, strength))
+        member = whole.restricted(own)
+        for _ in range(TURNS if stats.incomplete else 1):
+            before, best = best, _choose(member, cells, rows.codes, rows.weight)
+            if best == before or not stats.incomplete:
+                break
+            done = first
+            if np.isfinite(best[0]):
+                done = _complete_by_class(stats, first, whole, best, every, np.ones(stats.d))
+            member = WishartMember(done).restricted(own)
     k = len(member.stats.weight)
     means, scatter = np.tile(center, (k, 1)), np.zeros((k, d, d))
     means[:, numbers] += member.stats.mean * scale[numbers]
     within = member.stats.scatter.values * scale[numbers][:, None] * scale[numbers]
     scatter[np.ix_(np.arange(k), numbers, numbers)] = within
-    stats = GaussianStats(member.stats.weight, means, FullScatter(scatter), FullScatter)
-    return ShrunkGaussianFamily(best[2], best[1]), PatternStats(stats, {})
+    found = GaussianStats(member.stats.weight, means, FullScatter(scatter), FullScatter)
+    return ShrunkGaussianFamily(*best), PatternStats(found, {})
+
+
+def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array) -> tuple[float, float]:
+    """Return the (strength, sphere) under which rows are most likely, each without itself; NaN where cells miss."""
+    seen = ~np.isnan(cells)
+    counts = seen.sum(axis=1)
+    total: dict[tuple[float, float], float] = {}
+    for own, of in _judges(counts, cells.shape[1]):
+        share = float(weight[of].sum() / weight[own].sum())
+        left = LeftOut(cells[own], codes[own], np.minimum(weight[own], 1.0), weight[own])
+        if counts[own[0]] == cells.shape[1]:
+            path = ((g, a, f[np.arange(len(own)), left.codes]) for g, a, f in member.path(left, balanced=False))
+        else:
+            columns = np.argsort(~seen[own], axis=1, kind="stable")[:, : counts[own[0]]]
+            path = member.own_left_out(replace(left, rows=np.take_along_axis(left.rows, columns, axis=1)), columns)
+        for sphere, strength, scores in path:
+            key = (sphere, strength)
+            total[key] = total.get(key, 0.0) + share * float(left.weight @ scores)
+    sphere, strength = max(total, key=lambda key: (total[key], key))
+    return strength, sphere
+
+
+def _judges(counts: Codes, d: int) -> Iterator[tuple[Codes, Codes]]:
+    """Yield, of rows with equally many cells, those that judge and those they stand for: all, or evenly spaced ones."""
+    holed = int(((counts > 0) & (counts < d)).sum())
+    most = int(np.clip(MOST_WORK // d**3, LEAST_ROWS, MOST_HOLED))
+    for number in np.unique(counts[counts > 0]):
+        alike = np.flatnonzero(counts == number)
+        every = -(-len(alike) // MOST_ROWS) if number == d else -(-holed // most)
+        yield alike[::every], alike
 
 
 def joint_note(family: ShrunkGaussianFamily) -> Note:

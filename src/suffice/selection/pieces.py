@@ -15,14 +15,16 @@ from typing import Any
 from .._arrays import Array, Codes, np, row_chunks
 from ..errors import MergeError, NotLearnedError
 from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats._checks import amounts
+from ..stats._checks import codes as codes_below
+from ..stats._fading import faded
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
 from .columns import BINS, INTERVALS, FrozenColumns, MixedRows
+from .costs import MOST_PARENTS, PAIR_BYTES, check_columns, pair_bytes
 from .members.dependence import count_pairs
 
-MOST_PARENTS = 70
-MOST_PAIR_CELLS = 1 << 25  # 256 MiB of counts of pairs
 CHUNK_ROWS = 1 << 16
 DUST = 1e-9  # of a weight, left over by rounding
 
@@ -69,8 +71,8 @@ class MemberRows:
 
     def _condensed(self, bound: int) -> MemberStats:
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
-        some = np.sort(np.argpartition(_hashes(self.rows), bound)[:bound])
-        columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), self.weight[some])
+        some, weight, _ = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
+        columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), weight)
         return self.condensed(columns)
 
     def condensed(self, columns: FrozenColumns) -> MemberStats:
@@ -96,9 +98,9 @@ class MemberRows:
     def subtract(self, other: MemberRows) -> MemberRows:
         """Return the rows left without others; NotLearnedError for rows that are not here."""
         mine, theirs = self._united(), other._united()
-        place = {key: i for i, key in enumerate(zip(_hashes(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
+        place = {key: i for i, key in enumerate(zip(hashes_of(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
         copies, weight = mine.copies.copy(), mine.weight.copy()
-        keys = zip(_hashes(theirs.rows).tolist(), theirs.codes.tolist(), strict=True)
+        keys = zip(hashes_of(theirs.rows).tolist(), theirs.codes.tolist(), strict=True)
         for key, count, amount in zip(keys, theirs.copies, theirs.weight, strict=True):
             i = place.get(key)
             if i is None or amount > weight[i] * (1.0 + DUST):
@@ -110,7 +112,8 @@ class MemberRows:
 
     def scale(self, factor: float) -> MemberRows:
         """Return the rows with their weights multiplied by a factor."""
-        return replace(self, weight=self.weight * factor)
+        scaled = replace(self, weight=faded(self.weight, factor))
+        return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
     def place(self, index: Any, k: int) -> MemberRows:
         """Return the same rows with class i moved to number index[i] of k."""
@@ -136,10 +139,11 @@ class MemberRows:
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberRows:
         """Return the rows written by `arrays`; ValueError if the parts do not fit together."""
-        codes, copies, weight, k = fields["codes"], fields["copies"], fields["weight"], int(plain["k"])
-        numbers, coded = rows_from_arrays(fields, plain["levels"], 2, len(codes))
-        right = codes.shape == copies.shape == weight.shape and codes.dtype.kind == "i" and codes.ndim == 1
-        if not right or (len(codes) and (codes.min() < 0 or codes.max() >= k or weight.min() <= 0 or copies.min() < 1)):
+        k, m = plain["k"], len(fields["codes"])
+        codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
+        numbers, coded = rows_from_arrays(fields, plain["levels"], 2, m)
+        right = isinstance(coded, CodedColumns) and isinstance(numbers, np.ndarray)
+        if not right or (amounts(weight, m) <= 0).any() or (copies < 1).any():
             raise ValueError("rows of the members")
         return cls(TableRows(numbers, coded), codes, copies, weight, k)
 
@@ -155,7 +159,7 @@ class MemberRows:
 
     def _united(self) -> MemberRows:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
-        keys = np.stack([_hashes(self.rows), self.codes.astype(np.uint64)], axis=1)
+        keys = np.stack([hashes_of(self.rows), self.codes.astype(np.uint64)], axis=1)
         distinct, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
         group = group.reshape(-1)
         one = self._take(first)
@@ -167,7 +171,26 @@ class MemberRows:
         )
 
 
-def _hashes(rows: TableRows) -> Keys:
+def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tuple[Codes, Array, bool]:
+    """Return the rows with the smallest hashes of their contents, each distinct row of a class once, at most `bound`.
+
+    With their weights, those of all equal rows added up, in the order of hashes; and whether there are more.
+    """
+    few = np.arange(len(keys))
+    if len(keys) > 4 * bound:
+        most = np.partition(keys, 2 * bound)[2 * bound]
+        few = np.flatnonzero(keys <= most)
+        if len(np.unique(keys[few])) <= bound:  # many are equal
+            distinct = np.unique(keys)
+            few = np.flatnonzero(keys <= distinct[min(bound, len(distinct) - 1)])
+    pairs = np.stack([keys[few], codes[few].astype(np.uint64)], axis=1)
+    found, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    total = np.bincount(group.reshape(-1), weights=weight[few], minlength=len(found)).astype(np.float64)
+    return few[first[:bound]], total[:bound], len(found) > bound or len(few) < len(keys)
+
+
+def hashes_of(rows: TableRows) -> Keys:
+    """Return one number per row (n,) that depends on its contents alone."""
     keys = fingerprints(rows.numbers) if rows.numbers.shape[1] else np.zeros(len(rows), dtype=np.uint64)
     return keys ^ (fingerprints(rows.coded) if rows.coded.codes else np.uint64(0))
 
@@ -189,7 +212,8 @@ class MemberStats:
     def summarize(
         cls, columns: FrozenColumns, rows: MixedRows, codes: Codes, k: int, weight: Array | None
     ) -> MemberStats:
-        """Return the statistics of rows (n,) of `k` classes."""
+        """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory."""
+        check_columns(columns, k)
         gaussian = {kind: _gaussian_stats(columns, kind, rows, codes, k, weight) for kind in columns.kinds}
         hats = {}
         if rows.numbers.shape[1]:
@@ -238,11 +262,14 @@ class MemberStats:
 
     def scale(self, factor: float) -> MemberStats:
         """Return the statistics of the same rows with their weights multiplied by a factor."""
-        return self._each(lambda stats: stats.scale(factor), lambda counts: counts * factor)
+        return self._each(lambda stats: stats.scale(factor), lambda counts: faded(counts, factor))
 
     def place(self, index: Any, k: int) -> MemberStats:
         """Return the same statistics with class i moved to number index[i] of k."""
-        return self._each(lambda stats: stats.place(index, k), lambda counts: spread(counts, index, k))
+        check_columns(self.columns, k)
+        few = pair_bins(self.columns, k)  # with more classes, counts of pairs may take too much
+        kept = replace(self, pairs={bins: counts for bins, counts in self.pairs.items() if bins in few})
+        return kept._each(lambda stats: stats.place(index, k), lambda counts: spread(counts, index, k))
 
     def regroup(self, index: Any, k: int) -> MemberStats:
         """Return the statistics with class i made part of class index[i] of k, or left out where that is −1."""
@@ -283,13 +310,15 @@ class MemberStats:
 
         columns, seen = FrozenColumns.from_arrays(under("columns_"), plain["columns"]), fields["seen"]
         gaussian = {kind: PatternStats.from_arrays(under(f"{kind}_"), own) for kind, own in plain["gaussian"].items()}
-        hats, pairs = ({int(m): fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
-        k = len(seen)
+        hats, pairs = ({m: fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
+        k = len(amounts(seen, None, len(columns.scores) + len(columns.vocabulary)))
+        counts = [*hats.values(), *pairs.values()]
         right = set(gaussian) == set(columns.kinds) and all(own.k == k for own in gaussian.values())
         right &= all(own.d == columns.width(kind) for kind, own in gaussian.items())
         right &= all(own.shape == (k, columns.hats[m].starts[-1]) for m, own in hats.items())
         right &= all(own.shape == (k, *(columns.bin_starts(b)[-1],) * 2) for b, own in pairs.items())
-        if not right or any((counts < 0).any() for counts in (seen, *hats.values(), *pairs.values())):
+        right &= tuple(hats) == (INTERVALS if columns.scores else ()) and tuple(pairs) == pair_bins(columns, k)
+        if not right or any(len(amounts(own, *own.shape)) != k for own in counts):
             raise ValueError("statistics of the members")
         return cls(columns, gaussian, hats, pairs, seen)
 
@@ -322,8 +351,12 @@ def _less(whole: Array, part: Array) -> Array:
 
 def pair_bins(columns: FrozenColumns, k: int) -> tuple[int, ...]:
     """Return the numbers of bins for which pairs of levels are counted: one where there are no numbers to cut."""
+    return tuple(b for b in possible_bins(columns) if pair_bytes(k, columns.bin_starts(b)[-1]) <= PAIR_BYTES)
+
+
+def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:
+    """Return the numbers of bins for which pairs would be counted if their counts took no memory."""
     count = len(columns.bin_starts(BINS[0])) - 1
     if not 2 <= count <= MOST_PARENTS:
         return ()
-    wanted = BINS if columns.scores else BINS[:1]
-    return tuple(bins for bins in wanted if k * columns.bin_starts(bins)[-1] ** 2 <= MOST_PAIR_CELLS)
+    return BINS if columns.scores else BINS[:1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -119,14 +120,15 @@ class HatScorer:
         """Return log densities (n, k) of new rows."""
         return self.model.scores(rows.numbers)
 
-    def left_out_columns(self, sample: Sample) -> list[Array]:
-        """Return what each column adds, (n, k) each."""
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield what each column adds, (n, k) each."""
         strength = (self.model.strength,)
-        return [part[0] for part in self.model.left_out(sample.rows.numbers, sample.codes, sample.removed, strength)]
+        for part in self.model.left_out(sample.rows.numbers, sample.codes, sample.removed, strength):
+            yield part[0]
 
     def left_out(self, sample: Sample) -> Array:
         """Return log densities (n, k) of learned rows, each left out."""
-        return np.asarray(np.sum(self.left_out_columns(sample), axis=0))
+        return _sum(self.left_out_columns(sample))
 
 
 @dataclass(frozen=True)
@@ -139,14 +141,15 @@ class LevelScorer:
         """Return log densities (n, k) of new rows."""
         return self.model.scores(rows.levels)
 
-    def left_out_columns(self, sample: Sample) -> list[Array]:
-        """Return what each column adds, (n, k) each."""
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield what each column adds, (n, k) each."""
         strength = (self.model.strength,)
-        return [part[0] for part in self.model.left_out(sample.rows.levels, sample.codes, sample.removed, strength)]
+        for part in self.model.left_out(sample.rows.levels, sample.codes, sample.removed, strength):
+            yield part[0]
 
     def left_out(self, sample: Sample) -> Array:
         """Return log densities (n, k) of learned rows, each left out."""
-        return np.asarray(np.sum(self.left_out_columns(sample), axis=0))
+        return _sum(self.left_out_columns(sample))
 
 
 @dataclass(frozen=True)
@@ -186,3 +189,11 @@ class PartScorer:
     def left_out(self, sample: Sample) -> Array:
         """Return log densities of rows the parts were not made of, as only those of the sample are."""
         return self.scores(sample.rows)
+
+
+def _sum(parts: Iterator[Array]) -> Array:
+    """Return the sum of arrays of which one at a time is there."""
+    total = next(parts).copy()
+    for part in parts:
+        total += part
+    return total

@@ -17,6 +17,9 @@ from .._arrays import Array, Codes, NDArray, np, row_chunks
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
 LEFT_OUT_CELLS = 1 << 20
+MOST_BIASES = (
+    256  # classes; of more, none has a bias: a step would take k³ operations, and each has few rows to tell it
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +132,9 @@ class Stack:
         free = problem.free(theta, gradient)
         _, curvature = np.linalg.slogdet(hessian[np.ix_(free, free)])
         evidence = -value + 0.5 * float(np.log(problem.penalty[free]).sum()) - 0.5 * float(curvature)
-        m = len(problem.scores)
-        return cls(theta[:m], theta[m:], evidence, problem.left_out(theta, posterior, hessian, free))
+        m, _, k = problem.scores.shape
+        bias = theta[m:] if problem.biases else np.zeros(k)
+        return cls(theta[:m], bias, evidence, problem.left_out(theta, posterior, hessian, free))
 
     def scores(self, members: Sequence[Array] | Array, offset: Array) -> Array:
         """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior."""
@@ -149,17 +153,17 @@ class _Problem:
     ) -> None:
         m, n, k = scores.shape
         self.scores, self.judge, self.rows = scores, judge, np.arange(n)
-        self.origin = np.concatenate([start, np.zeros(k)])
-        self.penalty = np.concatenate([penalty, np.full(k, bias_penalty)])
-        self.positive = np.concatenate([positive, np.zeros(k, dtype=bool)])
+        self.biases = k if k <= MOST_BIASES else 0
+        self.origin = np.concatenate([start, np.zeros(self.biases)])
+        self.penalty = np.concatenate([penalty, np.full(self.biases, bias_penalty)])
+        self.positive = np.concatenate([positive, np.zeros(self.biases, dtype=bool)])
         self.own = np.einsum("mi,i->m", scores[:, self.rows, judge.codes], judge.weight)
         self.count = np.bincount(judge.codes, weights=judge.weight, minlength=k)
         self.flat = scores.reshape(m, -1)
 
     def value(self, theta: Array) -> tuple[float, Array]:
         """Return the objective, and posteriors (n, k)."""
-        m = len(self.scores)
-        eta = self.judge.offset + (theta[:m] @ self.flat).reshape(self.judge.offset.shape) + theta[m:]
+        eta = self._scores(theta)
         eta -= eta.max(axis=1, keepdims=True)
         right = eta[self.rows, self.judge.codes].copy()
         np.exp(eta, out=eta)
@@ -168,36 +172,46 @@ class _Problem:
         eta /= total[:, None]
         return loss + 0.5 * float(self.penalty @ (theta - self.origin) ** 2), eta
 
+    def _scores(self, theta: Array) -> Array:
+        m = len(self.scores)
+        eta = self.judge.offset + (theta[:m] @ self.flat).reshape(self.judge.offset.shape)
+        return np.asarray(eta + theta[m:] if self.biases else eta)
+
     def free(self, theta: Array, gradient: Array) -> NDArray[np.bool_]:
         """Return which parameters may move: not those at 0 that would become negative."""
         return np.asarray(~(self.positive & (theta <= 1e-12) & (gradient > 0)))
 
     def derivatives(self, theta: Array, posterior: Array) -> tuple[Array, Array]:
         """Return the gradient and the Hessian, with a ridge of 1e-8 of its diagonal."""
-        m, _, k = self.scores.shape
+        m = len(self.scores)
         heavy = posterior * self.judge.weight[:, None]
         mean = np.einsum("mik,ik->mi", self.scores, posterior)
         spread = self.flat * heavy.ravel()
         weighted = mean * self.judge.weight
-        hessian = np.empty((m + k, m + k))
+        hessian = np.empty((len(theta), len(theta)))
         hessian[:m, :m] = spread @ self.flat.T - weighted @ mean.T
-        hessian[:m, m:] = spread.reshape(self.scores.shape).sum(axis=1) - weighted @ posterior
-        hessian[m:, :m] = hessian[:m, m:].T
-        hessian[m:, m:] = np.diag(heavy.sum(axis=0)) - heavy.T @ posterior
-        gradient = np.concatenate([weighted.sum(axis=1) - self.own, heavy.sum(axis=0) - self.count])
-        gradient += self.penalty * (theta - self.origin)
+        slope = weighted.sum(axis=1) - self.own
+        if self.biases:
+            hessian[:m, m:] = spread.reshape(self.scores.shape).sum(axis=1) - weighted @ posterior
+            hessian[m:, :m] = hessian[:m, m:].T
+            hessian[m:, m:] = np.diag(heavy.sum(axis=0)) - heavy.T @ posterior
+            slope = np.concatenate([slope, heavy.sum(axis=0) - self.count])
+        gradient = slope + self.penalty * (theta - self.origin)
         diagonal = np.abs(np.diagonal(hessian))
-        hessian[np.diag_indices(m + k)] += self.penalty + 1e-8 * (1.0 + diagonal)
+        hessian[np.diag_indices(len(theta))] += self.penalty + 1e-8 * (1.0 + diagonal)
         return gradient, hessian
 
     def left_out(self, theta: Array, posterior: Array, hessian: Array, free: NDArray[np.bool_]) -> Array:
         """Return scores (n, k) under the parameters that the other rows would give, by one Newton step.
 
         With A_i the derivatives of row i's scores, M_i = A_i H⁻¹ A_iᵀ, W_i the curvature of its log-loss and p − e its
-        slope, the scores move by M_i (I − W_i M_i)⁻¹ (p − e).
+        slope, the scores move by M_i (I − W_i M_i)⁻¹ (p − e); where parameters are fewer than classes, by the same
+        A_i (H − A_iᵀ W_i A_i)⁻¹ A_iᵀ (p − e).
         """
         m, n, k = self.scores.shape
-        eta = self.judge.offset + (theta[:m] @ self.flat).reshape(n, k) + theta[m:]
+        eta = self._scores(theta)
+        if not self.biases:
+            return eta + self._moves(posterior, hessian[np.ix_(free, free)], free)
         inverse = np.linalg.inv(hessian[np.ix_(free, free)])
         eye = np.eye(k)
         out = np.empty((n, k))
@@ -212,6 +226,21 @@ class _Problem:
             pull[np.arange(len(p)), self.judge.codes[part]] -= w[:, 0]
             solved = np.linalg.solve(eye - curvature @ moves, pull[:, :, None])
             out[part] = eta[part] + (moves @ solved)[:, :, 0]
+        return out
+
+    def _moves(self, posterior: Array, hessian: Array, free: NDArray[np.bool_]) -> Array:
+        """Return how the scores (n, k) move where only the q free weights do: q × q systems, one for each row."""
+        _, n, k = self.scores.shape
+        parts = self.scores[free]
+        out = np.empty((n, k))
+        for part in row_chunks(n, max(1, LEFT_OUT_CELLS // (k * max(len(parts), 1)))):
+            slopes = np.swapaxes(parts[:, part], 0, 1)  # (rows, q, k)
+            p, w = posterior[part][:, None], self.judge.single[part][:, None, None]
+            mean = (slopes * p).sum(axis=2, keepdims=True)
+            turned = np.swapaxes(slopes, 1, 2)
+            curvature = w * ((slopes * p) @ turned - mean @ np.swapaxes(mean, 1, 2))
+            own = slopes[np.arange(len(slopes)), :, self.judge.codes[part]][:, :, None]
+            out[part] = (turned @ np.linalg.solve(hessian - curvature, w * (mean - own)))[:, :, 0]
         return out
 
 

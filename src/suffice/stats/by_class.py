@@ -10,6 +10,7 @@ from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
 from ._downdate import DUST, subtract_weights
+from ._fading import FAINT
 from .reservoir import Reservoir
 from .scatter import gather, spread
 
@@ -113,11 +114,25 @@ class ByClass:
         return rest.regroup({label: None if label in gone else label for label in self.classes}) if gone else rest
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
+        """Return the statistics of the same rows with their weights multiplied by a factor above 0.
+
+        A class that is left with less weight than `FAINT` stays as one without rows, while another has more.
+        """
         _check_edits(self.blocks, "scale")
-        blocks = tuple(block.scale(factor) for block in self.blocks)
-        sample = None if self.sample is None else self.sample.scale(factor)
-        return replace(self, weight=self.weight * factor, blocks=blocks, sample=sample)
+        own = self._without(self.weight * factor < FAINT)
+        blocks = tuple(block.scale(factor) for block in own.blocks)
+        sample = None if own.sample is None else own.sample.scale(factor)
+        return replace(own, weight=own.weight * factor, blocks=blocks, sample=sample)
+
+    def _without(self, gone: Any) -> Self:
+        """Return the statistics with the rows of some classes (k,) taken out; as they are where that cannot be."""
+        if not (gone & (self.weight > 0)).any() or gone.all():
+            return self
+        try:
+            names = {label: None if out else label for label, out in zip(self.classes, gone, strict=True)}
+            return replace(self.regroup(names).with_classes(self.classes), rows=self.rows)
+        except MergeError:  # what a class adds to a shared scatter is not kept: next to nothing
+            return self
 
     def regroup(self, names: Mapping[Level, Level | None]) -> Self:
         """Return the statistics with each class under its new name, and left out where that is None.

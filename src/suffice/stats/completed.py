@@ -11,6 +11,8 @@ from typing import Any, NoReturn, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
+from ._checks import amounts, at_most
+from ._fading import faded
 from .gaussian import GaussianStats
 from .scatter import spread
 
@@ -49,7 +51,7 @@ class CompletedStats:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        return replace(self, complete=self.complete.scale(factor), observed=self.observed * factor)
+        return replace(self, complete=self.complete.scale(factor), observed=faded(self.observed, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
@@ -78,9 +80,11 @@ class CompletedStats:
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`; ValueError if they do not fit together."""
         complete = GaussianStats.from_arrays(fields, plain["complete"])
+        k, d = complete.mean.shape
         observed, secured, steps, moved = fields["observed"], fields["secured"], plain["steps"], plain["moved"]
-        if observed.shape != complete.mean.shape or secured.shape != observed.shape[:1] or (observed < 0).any():
-            raise ValueError("shapes of completed statistics")
-        if type(steps) is not int or not isinstance(moved, int | float):
+        amounts(observed, k, d), amounts(secured, k)
+        if not at_most(observed, complete.column_weight()) or (secured > 1).any():
+            raise ValueError("weights of completed statistics")
+        if type(steps) is not int or steps < 0 or type(moved) not in (int, float) or not 0 <= moved < np.inf:
             raise ValueError("steps of completed statistics")
         return cls(complete, observed, secured, steps, float(moved))

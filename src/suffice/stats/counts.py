@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
+from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
+from ._checks import amounts
+from ._checks import levels as levels_of
 from ._downdate import subtract_weights
+from ._fading import faded
 from .scatter import gather, spread
 
 JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
@@ -54,6 +58,7 @@ class CategoricalStats:
         n = rows.rows
         codes = np.zeros(n, dtype=np.int64) if codes is None else codes
         sizes = [len(levels) + 1 for levels in rows.levels]  # the last cell of each table counts the missing
+        _check_levels(k, sizes)
         groups = group_columns(sizes, JOINT_CELLS // max(k, 1))
 
         def count(part: slice) -> list[Array]:
@@ -111,7 +116,7 @@ class CategoricalStats:
 
     def scale(self, factor: float) -> Self:
         """Return the counts of the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.levels, tuple(table * factor for table in self.counts), self.missing * factor)
+        return type(self)(self.levels, tuple(faded(own, factor) for own in self.counts), faded(self.missing, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the counts with class i made part of class index[i] of k, or left out (−1) with its own levels."""
@@ -120,6 +125,7 @@ class CategoricalStats:
         return moved._without_lost(self.counts, self.levels)
 
     def _with_levels(self, levels: tuple[tuple[Level, ...], ...]) -> Self:
+        _check_levels(len(self.missing), [len(known) for known in levels])
         counts = []
         for own, known, table in zip(self.levels, levels, self.counts, strict=True):
             position = {level: i for i, level in enumerate(known)}
@@ -128,6 +134,7 @@ class CategoricalStats:
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
+        _check_levels(k, [len(known) for known in self.levels])
         return type(self)(
             self.levels,
             tuple(spread(table, index, k) for table in self.counts),
@@ -146,14 +153,9 @@ class CategoricalStats:
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`."""
-        levels = tuple(tuple(own) for own in plain["levels"])
-        counts, missing = tuple(fields[f"c{j}"] for j in range(len(levels))), fields["missing"]
-        for own, table in zip(levels, counts, strict=True):
-            known = all(isinstance(level, str | int | float) for level in own) and len(set(own)) == len(own)
-            if not known or table.shape != (len(missing), len(own)) or (table < 0).any():
-                raise ValueError("levels and counts")
-        if missing.shape != (len(missing), len(levels)) or (missing < 0).any():
-            raise ValueError("missing counts")
+        levels = tuple(map(levels_of, plain["levels"]))
+        missing = amounts(fields["missing"], None, len(levels))
+        counts = tuple(amounts(fields[f"c{j}"], len(missing), len(own)) for j, own in enumerate(levels))
         return cls(levels, counts, missing)
 
 
@@ -195,3 +197,10 @@ def _count_group(
     for axis, j in enumerate(group, start=1):
         others = tuple(a for a in range(1, table.ndim) if a != axis)
         tables[j] += table.sum(axis=others)
+
+
+def _check_levels(k: int, sizes: Sequence[int]) -> None:
+    """Raise DataError, before anything is allocated, if counts of all levels by class would not fit in memory."""
+    what = f"Counts of {sum(sizes):,} categories for each of {k:,} classes"
+    advice = "leave out columns of names or ids, where nearly every row has a category of its own, or fewer classes"
+    check_bytes(8 * k * sum(sizes), what, advice)

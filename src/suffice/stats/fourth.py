@@ -19,6 +19,8 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from .._arrays_api import fetch, is_device_array, take
 from ..errors import DataError, MergeError
+from ._checks import NEGATIVE, floats, scatters
+from ._checks import codes as codes_below
 from ._device import moments_on_device
 from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
@@ -272,18 +274,25 @@ class FourthMomentStats:
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape
         side = 0 if isinstance(gaussian.scatter, ThinScatter) else d
-        third, fourth, shared = fields["third"], fields["fourth"], bool(plain.get("shared", False))
+        shared = bool(plain.get("shared", False))
         if gaussian.form is not PooledScatter:
-            if third.shape != (k, side, side) or fourth.shape != (k, side, side):
-                raise ValueError("shapes of third and fourth moments")
+            third, fourth = floats(fields["third"], k, side, side), floats(fields["fourth"], k, side, side)
+            _check_fourth(fourth)
             return cls(gaussian, third, fourth, shared)
-        own, opened = fields["own_scatter"], fields["open"].astype(np.int64)
+        opened = codes_below(floats(fields["open"], None).astype(np.int64), k, None)
         shape = (len(opened), d, d)
-        if own.shape != shape or third.shape != shape or fourth.shape != (d, d) or opened.ndim != 1:
-            raise ValueError("shapes of third and fourth moments")
-        if len(opened) and (opened.min() < 0 or opened.max() >= k or len(np.unique(opened)) < len(opened)):
+        own = scatters(fields["own_scatter"], gaussian.mean, gaussian.weight, *shape)
+        third, fourth = floats(fields["third"], *shape), floats(fields["fourth"], d, d)
+        _check_fourth(fourth)
+        if len(np.unique(opened)) < len(opened) or (opened != fields["open"]).any():
             raise ValueError("classes with moments of their own")
         return cls(gaussian, third, fourth, shared, own, opened)
+
+
+def _check_fourth(fourth: Array) -> None:
+    """Raise ValueError for sums of squares times squares that cannot be that; forgetting leaves some rounding."""
+    if fourth.size and not -NEGATIVE * fourth.max() <= fourth.min() <= fourth.max() < LARGEST**2:
+        raise ValueError("fourth moments below 0, or without end")
 
 
 def _most_open(d: int) -> int:

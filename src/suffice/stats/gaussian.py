@@ -13,11 +13,25 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
+from ._checks import alike, amounts, floats, in_range, scatters
+from ._checks import codes as codes_below
 from ._device import summarize_on_device
 from ._downdate import downdate, level_constants, subtract_weights
+from ._fading import faded
 from ._kernels import summarize_segments
 from ._thin import subtract_rows
-from .scatter import FORMS, DiagonalScatter, FullScatter, PooledScatter, Scatter, ThinScatter, gather, keeps_own, spread
+from .scatter import (
+    FORMS,
+    DiagonalScatter,
+    FullScatter,
+    PooledScatter,
+    Scatter,
+    ThinScatter,
+    check_scatter,
+    gather,
+    keeps_own,
+    spread,
+)
 
 WIDE = 128  # from this many columns on, a batch with fewer rows than columns is kept as rows
 
@@ -67,6 +81,7 @@ class GaussianStats:
         wide = d >= WIDE and n <= d and form is not DiagonalScatter
         if wide:
             return cls._thin(fetch(rows), codes, k, weight, form)
+        check_scatter(form, k, d)
         own = form is PooledScatter and keeps_own(k, d)
         kernel = summarize_on_device if is_device_array(rows) else summarize_segments
         total, mean, values = kernel(rows, codes, k, weight, "full" if own else form.name)
@@ -126,9 +141,12 @@ class GaussianStats:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        weight = self.weight * factor
+        weight, scatter = faded(self.weight, factor), self.scatter.scale(factor)
         kept = weight > 0 if weight.ndim == 2 else (weight > 0)[:, None]
-        return type(self)(weight, np.where(kept, self.mean, 0.0), self.scatter.scale(factor), self.form)
+        gone = (weight == 0) & (self.weight > 0)
+        return type(self)(
+            weight, np.where(kept, self.mean, 0.0), scatter.without(gone) if gone.any() else scatter, self.form
+        )
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
@@ -192,27 +210,37 @@ class GaussianStats:
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`."""
         form, kind = FORMS[plain["form"]], FORMS[plain["scatter"]]
-        weight, mean, values = fields["weight"], fields["mean"], fields["scatter"]
+        mean = floats(fields["mean"], None, None)
         k, d = mean.shape
+        weight = amounts(fields["weight"], *((k, d) if form is DiagonalScatter else (k,)))
+        if (form is DiagonalScatter) != (kind is DiagonalScatter) or kind not in (form, ThinScatter):
+            raise ValueError("forms of a scatter")
         if kind is ThinScatter:
-            owner, roots = fields["owner"], fields["root_weight"]
-            expected: tuple[int, ...] = (len(owner), d)
-            if owner.min(initial=0) < 0 or owner.max(initial=-1) >= k or roots.shape != owner.shape:
-                raise ValueError("owner")
-        else:
-            owner, roots, expected = None, None, {"full": (k, d, d), "pooled": (d, d), "diagonal": (k, d)}[kind.name]
-        if values.shape != expected or weight.shape != ((k, d) if form is DiagonalScatter else (k,)):
-            raise ValueError("shapes of Gaussian statistics")
-        squares = values if form is DiagonalScatter else np.diagonal(values, axis1=-2, axis2=-1) if owner is None else 0
-        if (weight < 0).any() or np.less(squares, 0).any():
-            raise ValueError("negative weights or sums of squares")
-        if kind is PooledScatter and "own" in fields:
-            if fields["own"].shape != (k, d, d) or np.less(np.diagonal(fields["own"], axis1=1, axis2=2), 0).any():
-                raise ValueError("class parts of a pooled scatter")
-            return cls(weight, mean, PooledScatter(values, fields["own"]), form)
-        if owner is None or roots is None:
-            return cls(weight, mean, kind(values), form)
-        return cls(weight, mean, ThinScatter(values, owner.astype(np.int64), roots), form)
+            return cls(weight, mean, _thin_from(fields, weight, mean), form)
+        if kind is DiagonalScatter:
+            in_range(mean, weight)
+            return cls(weight, mean, DiagonalScatter(amounts(fields["scatter"], k, d)), form)
+        if kind is FullScatter:
+            return cls(weight, mean, FullScatter(scatters(fields["scatter"], mean, weight, k, d, d)), form)
+        total = scatters(fields["scatter"], mean, weight, d, d)
+        if "own" not in fields:
+            return cls(weight, mean, PooledScatter(total), form)
+        own, size = scatters(fields["own"], mean, weight, k, d, d), np.sqrt(np.diagonal(total))
+        if not alike(own.sum(axis=0), total, np.outer(size, size)):
+            raise ValueError("class parts of a pooled scatter")
+        return cls(weight, mean, PooledScatter(total, own), form)
+
+
+def _thin_from(fields: dict[str, Array], weight: Array, mean: Array) -> ThinScatter:
+    """Return the rows that a thin scatter keeps, checked against the weights (k,) and means (k, d) of the classes."""
+    owner, root = codes_below(fields["owner"], len(weight), None), floats(fields["root_weight"], len(fields["owner"]))
+    values = floats(fields["scatter"], len(owner), mean.shape[1])
+    held = np.bincount(owner, weights=root**2, minlength=len(weight))
+    in_range(mean, weight)
+    in_range(values, np.ones(len(values)))
+    if (root <= 0).any() or not alike(held, weight, weight):
+        raise ValueError("weights of rows")
+    return ThinScatter(values, owner, root)
 
 
 __all__ = ["DiagonalScatter", "FullScatter", "GaussianStats", "PooledScatter", "ThinScatter"]

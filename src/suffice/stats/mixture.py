@@ -12,12 +12,15 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
+from ._checks import amounts, at_most
+from ._checks import codes as codes_below
 from ._downdate import subtract_weights
 from .completed import CompletedStats
 from .gaussian import GaussianStats
 from .patterns import PatternStats
 from .scatter import gather, spread
 
+MOST_STEPS = 1 << 31
 KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
 
 
@@ -159,15 +162,13 @@ class MixtureStats:
         """Return the statistics written by `arrays`."""
         own = {name.removeprefix("inner_"): v for name, v in fields.items() if name.startswith("inner_")}
         inner = KINDS[plain["type"]].from_arrays(own, plain["inner"])
-        owner, asked, steps, unfinished = (
-            fields[name].astype(np.int64) for name in ("owner", "asked", "steps", "unfinished")
-        )
-        weight, k = fields["weight"], len(asked)
+        weight, k = amounts(fields["weight"], None), len(fields["asked"])
+        owner = codes_below(fields["owner"], k, len(weight))
         if not np.array_equal(np.unique(owner), np.arange(k)) or (np.diff(owner) < 0).any():
             raise ValueError("owner")
-        shapes = {asked.shape, steps.shape, unfinished.shape} == {(k,)}
-        if not shapes or weight.shape != owner.shape or (weight < 0).any():
-            raise ValueError("shapes of mixture statistics")
-        if inner.column_weight().shape[0] != len(owner):
+        asked = codes_below(fields["asked"], MOST_STEPS, k, least=1)
+        steps, unfinished = codes_below(fields["steps"], MOST_STEPS, k), codes_below(fields["unfinished"], 2, k)
+        observed = inner.column_weight()
+        if len(observed) != len(owner) or not at_most(observed, weight[:, None]):
             raise ValueError("components")
         return cls(owner, weight, inner, asked, steps, unfinished)

@@ -8,7 +8,9 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, sparse
 from ..errors import NotLearnedError
+from ._checks import amounts
 from ._downdate import SLACK, subtract_weights
+from ._fading import faded
 from .scatter import gather, spread
 
 CHUNK_CELLS = 1 << 20
@@ -71,7 +73,8 @@ class SumStats:
 
     def scale(self, factor: float) -> Self:
         """Return the sums over the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.weight * factor, self.total * factor)
+        weight = faded(self.weight, factor)
+        return type(self)(weight, np.where(weight > 0, self.total * factor, 0.0))
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the sums with class i made part of class index[i] of k, or left out (−1)."""
@@ -92,8 +95,9 @@ class SumStats:
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
-        weight, total = fields["weight"], fields["total"]
-        if weight.ndim != 2 or weight.shape != total.shape or (weight < 0).any() or (total < 0).any():
+        weight = amounts(fields["weight"], None, None)
+        total = amounts(fields["total"], *weight.shape)
+        if (total[weight == 0] > 0).any():
             raise ValueError("sums of counts")
         return cls(weight, total)
 

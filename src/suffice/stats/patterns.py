@@ -13,6 +13,8 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np, pattern_groups
 from .._arrays_api import complete_rows, fetch, is_device_array, take
 from ..errors import DataError, MergeError, NotLearnedError
+from ._checks import codes as codes_below
+from ._checks import grouped, places
 from .completed import CompletedStats
 from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter
@@ -132,7 +134,8 @@ class PatternStats:
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
-        parts = {pattern: (present, stats.scale(factor)) for pattern, (present, stats) in self.incomplete.items()}
+        scaled = {p: _kept(present, stats.scale(factor)) for p, (present, stats) in self.incomplete.items()}
+        parts = {pattern: part for pattern, part in scaled.items() if len(part[0])}
         return type(self)(self.complete.scale(factor), parts)
 
     def regroup(self, index: Codes, k: int) -> Self:
@@ -200,22 +203,19 @@ class PatternStats:
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`."""
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
+        complete = GaussianStats.from_arrays(fields, plain["complete"])
+        k, d = complete.mean.shape
+        groups = grouped(fields, "p")
         for number, settings in enumerate(plain["incomplete"]):
-            prefix = f"p{number}_"
-            own = {name.removeprefix(prefix): v for name, v in fields.items() if name.startswith(prefix)}
-            present = own["present"].astype(np.int64)
-            parts[tuple(settings["pattern"])] = (present, GaussianStats.from_arrays(own, settings))
-        whole = cls(GaussianStats.from_arrays(fields, plain["complete"]), parts)
-        for pattern, (numbers, stats) in parts.items():
-            ascending = all(
-                np.diff(own).min(initial=1) > 0 and own.min() >= 0 for own in map(np.asarray, (numbers, pattern))
-            )
-            fits = (
-                numbers.max() < whole.k and max(pattern) < whole.d and stats.mean.shape == (len(numbers), len(pattern))
-            )
-            if not ascending or not fits:
+            own, pattern = groups[str(number)], places(settings["pattern"], d)
+            present = codes_below(own["present"], k, None)
+            stats = GaussianStats.from_arrays(own, settings)
+            right = len(pattern) and len(present) and stats.form is complete.form and (stats.weight > 0).all()
+            right = right and stats.mean.shape == (len(present), len(pattern)) and (np.diff(present) > 0).all()
+            if not right or pattern in parts or len(pattern) == d:
                 raise ValueError("patterns")
-        return whole
+            parts[pattern] = (present, stats)
+        return cls(complete, parts)
 
 
 def _cells(observed: Codes, codes: Codes, d: int, form: type[Scatter]) -> int:

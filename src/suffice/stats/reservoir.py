@@ -18,7 +18,10 @@ from typing import Any, Self
 from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks
 from ..errors import NotLearnedError
 from ..schema import Level
+from ._checks import amounts
+from ._checks import codes as codes_below
 from ._downdate import DUST
+from ._fading import faded
 from .counts import CodedColumns
 from .rows import (
     Keys,
@@ -114,11 +117,12 @@ class Reservoir:
             if self.limit[c] == ALL and (i is None or weight[i] < -DUST * self.weight[i]):
                 raise NotLearnedError("one of them is not among the rows learned, or not that often", int(c))
         left = np.flatnonzero(weight > DUST * self.weight)
-        return replace(self, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
+        return replace(self, copies=np.maximum(copies, 1.0), weight=weight).part(left)
 
     def scale(self, factor: float) -> Self:
         """Return the sample with all weights multiplied by `factor`."""
-        return replace(self, weight=self.weight * factor)
+        scaled = replace(self, weight=faded(self.weight, factor))
+        return scaled if scaled.weight.all() else scaled.part(np.flatnonzero(scaled.weight))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same sample with class i moved to number index[i] of k."""
@@ -136,7 +140,7 @@ class Reservoir:
         """
         limit = np.full(len(classes), ALL, dtype=np.uint64)
         np.minimum.at(limit, index[index >= 0], self.limit[index >= 0])
-        left = self._take(np.flatnonzero(index[self.codes] >= 0))
+        left = self.part(np.flatnonzero(index[self.codes] >= 0))
         codes = index[left.codes]
         salts = level_keys(classes)[:-1][codes]
         priority = np.where(limit[codes] == ALL, _priority(left.rows, salts), left.priority)
@@ -158,7 +162,14 @@ class Reservoir:
         held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
         return np.asarray(self.weight * (class_weight / np.where(held > 0, held, 1.0))[self.codes])
 
-    def _take(self, index: Codes) -> Self:
+    def locate(self, rows: Sequence[Any], codes: Codes, classes: Sequence[Level]) -> Codes:
+        """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others."""
+        identity = _identity(tuple(compact(part) for part in rows), level_keys(classes)[:-1][codes])
+        place = {int(key): i for i, key in enumerate(self.identity)}
+        return np.array([place.get(int(key), -1) for key in identity], dtype=np.int64)
+
+    def part(self, index: Codes) -> Self:
+        """Return some of the rows, by their numbers."""
         return replace(
             self,
             rows=tuple(compact(take_rows(part, index)) for part in self.rows),
@@ -172,7 +183,7 @@ class Reservoir:
     def _within(self, limit: Keys) -> Self:
         """Return the rows with priorities up to the limits (k,) of their classes."""
         within = self.priority <= limit[self.codes]
-        return replace(self if within.all() else self._take(np.flatnonzero(within)), limit=limit)
+        return replace(self if within.all() else self.part(np.flatnonzero(within)), limit=limit)
 
     def bounded(self, bound: int) -> Self:
         """Return the sample that keeps at most so many rows."""
@@ -190,10 +201,16 @@ class Reservoir:
         copies: Array = np.bincount(group, weights=self.copies[order], minlength=len(first)).astype(np.float64)
         weight: Array = np.bincount(group, weights=self.weight[order], minlength=len(first)).astype(np.float64)
         back = np.argsort(first)
-        one = self._take(order[first[back]])
+        one = self.part(order[first[back]])
         return replace(one, copies=copies[back], weight=weight[back])
 
     # --- files -------------------------------------------------------------------------------------------------------
+
+    def is_of(self, classes: Sequence[Level]) -> bool:
+        """Say whether the hashes are those of these rows in these classes, so that a file holds what was kept."""
+        own = level_keys(classes)[:-1][self.codes]
+        same = np.array_equal(self.priority, _priority(self.rows, own))
+        return same and np.array_equal(self.identity, _identity(self.rows, own))
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
@@ -205,19 +222,18 @@ class Reservoir:
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:
         """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
-        m, k = len(fields["codes"]), len(fields["limit"])
-        rows = rows_from_arrays(fields, plain["levels"], int(plain["blocks"]), m)
-        own = [fields[name] for name in ("codes", "copies", "weight", "priority", "identity")]
-        codes, copies, weight, priority, identity = own
-        if any(values.shape != (m,) for values in own) or fields["limit"].shape != (k,):
-            raise ValueError("shapes of the sample of rows")
-        if codes.dtype.kind != "i" or any(v.dtype != np.uint64 for v in (priority, identity, fields["limit"])):
-            raise ValueError("types of the sample of rows")
-        if m and (codes.min() < 0 or codes.max() >= k or (copies < 1).any() or (weight <= 0).any()):
-            raise ValueError("contents of the sample of rows")
-        bound = plain["bound"]
-        if not isinstance(bound, int) or not 0 <= bound <= 10**7:
+        m, k, bound = len(fields["codes"]), len(fields["limit"]), plain["bound"]
+        if type(bound) is not int or not 0 <= bound <= 10**7 or type(plain["blocks"]) is not int:
             raise ValueError("bound of the sample of rows")
+        rows = rows_from_arrays(fields, plain["levels"], plain["blocks"], m)
+        codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
+        priority, identity, limit = (fields[name] for name in ("priority", "identity", "limit"))
+        if any(v.dtype != np.uint64 for v in (priority, identity, limit)):
+            raise ValueError("types of the sample of rows")
+        if priority.shape != (m,) or identity.shape != (m,) or limit.shape != (k,):
+            raise ValueError("shapes of the sample of rows")
+        if (copies < 1).any() or (amounts(weight, m) <= 0).any() or (priority > limit[codes]).any():
+            raise ValueError("contents of the sample of rows")
         return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound)
 
 

@@ -12,6 +12,9 @@ from typing import Any
 from .._arrays import Codes, NDArray, is_sparse, np, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, sort_levels
+from ._checks import codes as codes_below
+from ._checks import floats, in_range
+from ._checks import levels as levels_of
 from .counts import CodedColumns
 
 Keys = NDArray[np.uint64]
@@ -95,21 +98,25 @@ def rows_from_arrays(fields: dict[str, Any], levels: dict[str, Any], blocks: int
 
 def _rows_of_block(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
     if f"c{number}" in fields:
-        codes, known = fields[f"c{number}"], tuple(tuple(own) for own in levels[str(number)])
-        if not all(isinstance(level, str | int | float) for own in known for level in own):
-            raise ValueError("levels of the sample of rows")
-        if codes.shape != ((m, len(known)) if known else (0, 0)) or (codes < -1).any():
+        codes, known = fields[f"c{number}"], tuple(map(levels_of, levels[str(number)]))
+        if codes.shape != ((m, len(known)) if known else (0, 0)):
             raise ValueError("codes of the sample of rows")
-        if any((column >= len(own)).any() for column, own in zip(codes.T, known, strict=True)):
-            raise ValueError("levels of the sample of rows")
-        return CodedColumns(known, tuple(np.ascontiguousarray(column, dtype=np.int64) for column in codes.T))
+        columns = zip(codes.T, known, strict=True)
+        return CodedColumns(
+            known, tuple(codes_below(np.ascontiguousarray(column), len(own), m, least=-1) for column, own in columns)
+        )
     if f"s{number}data" in fields:
         data, indices, indptr = (fields[f"s{number}{name}"] for name in ("data", "indices", "indptr"))
-        part = sparse.csr_array((data, indices, indptr), shape=(m, int(levels[str(number)])))
+        width = levels[str(number)]
+        if type(width) is not int or not 0 < width < 1 << 62 or {indices.dtype.kind, indptr.dtype.kind} != {"i"}:
+            raise ValueError("columns of the sample of rows")
+        in_range(floats(data, None), np.ones(len(data)))
+        part = sparse.csr_array((data, indices, indptr), shape=(m, width))
         part.check_format(full_check=True)
         return part
-    values, absent = fields[f"x{number}"], fields[f"n{number}"].astype(bool)
-    if values.ndim != 2 or len(values) != m or absent.shape != values.shape:
+    values, absent = floats(fields[f"x{number}"], m, None), fields[f"n{number}"]
+    in_range(values, np.ones(m))
+    if absent.shape != values.shape or absent.dtype != np.bool_ or values[absent].any():
         raise ValueError("cells of the sample of rows")
     return np.where(absent, np.nan, values)
 

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
+from .._memory import check_bytes
 from ..errors import MergeError
 
 
@@ -51,6 +52,10 @@ class Scatter(ABC):
         """Return the scatter of the same rows with their weights multiplied."""
 
     @abstractmethod
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        """Return the scatter without what some classes (k,), or columns of classes (k, d), add to it."""
+
+    @abstractmethod
     def diagonal(self, k: int) -> Array:
         """Return the sums of squares by class and column (k, d); pooled ones have one row for all classes."""
 
@@ -79,6 +84,16 @@ def spread(values: Array, index: Sequence[int], k: int) -> Array:
     return placed
 
 
+def check_scatter(form: type[Scatter], k: int, d: int) -> None:
+    """Raise DataError, before anything is allocated, if scatters of k classes and d columns would not fit in memory."""
+    if form is FullScatter:
+        what = f"A covariance of {d:,} columns for each of {k:,} classes"
+        advice = 'fewer columns, one covariance for all classes (shared=True), or covariance="diagonal"'
+        check_bytes(8 * k * d * d, what, advice)
+    elif form is PooledScatter:
+        check_bytes(8 * d * d, f"A covariance of {d:,} columns", 'fewer columns, or covariance="diagonal"')
+
+
 @dataclass(frozen=True, slots=True)
 class FullScatter(Scatter):
     """One scatter matrix per class."""
@@ -87,6 +102,7 @@ class FullScatter(Scatter):
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
+        check_scatter(cls, k, d)
         return cls(np.zeros((k, d, d)))
 
     def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
@@ -96,6 +112,7 @@ class FullScatter(Scatter):
         return type(self)(values)
 
     def place(self, index: Sequence[int], k: int) -> Self:
+        check_scatter(type(self), k, self.values.shape[1])
         return type(self)(spread(self.values, index, k))
 
     def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
@@ -107,6 +124,9 @@ class FullScatter(Scatter):
 
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor)
+
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        return type(self)(np.where(gone[:, None, None], 0.0, self.values))
 
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values, axis1=1, axis2=2).copy()
@@ -156,6 +176,9 @@ class PooledScatter(Scatter):
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor, None if self.own is None else self.own * factor)
 
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        return self if self.own is None else type(self).of(np.where(gone[:, None, None], 0.0, self.own))
+
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values)[None].copy()
 
@@ -184,6 +207,9 @@ class DiagonalScatter(Scatter):
 
     def scale(self, factor: float) -> Self:
         return type(self)(self.values * factor)
+
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        return type(self)(np.where(gone if gone.ndim == 2 else gone[:, None], 0.0, self.values))
 
     def diagonal(self, k: int) -> Array:
         return self.values.copy()
@@ -226,6 +252,10 @@ class ThinScatter(Scatter):
         root = np.sqrt(factor)
         return type(self)(self.values * root, self.owner, self.root_weight * root)
 
+    def without(self, gone: NDArray[np.bool_]) -> Self:
+        kept = ~gone[self.owner]
+        return type(self)(self.values[kept], self.owner[kept], self.root_weight[kept])
+
     def diagonal(self, k: int) -> Array:
         sums = np.zeros((k, self.values.shape[1]))
         np.add.at(sums, self.owner, self.values**2)
@@ -233,6 +263,7 @@ class ThinScatter(Scatter):
 
     def dense(self, form: type[FullScatter] | type[PooledScatter], k: int) -> FullScatter | PooledScatter:
         """Return the same scatter as matrices."""
+        check_scatter(form, k, self.values.shape[1])
         if form is PooledScatter and not keeps_own(k, self.values.shape[1]):
             return PooledScatter(self.values.T @ self.values)
         rows = (self.values[self.owner == c] for c in range(k))

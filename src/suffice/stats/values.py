@@ -16,7 +16,10 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np, parallel_map
 from ..errors import NotLearnedError
+from ._checks import amounts, floats, in_range
+from ._checks import codes as codes_below
 from ._downdate import DUST
+from ._fading import faded
 
 DISTINCT = 10_000  # 160 kB per class and column
 
@@ -152,15 +155,21 @@ class ValueStats:
             value, asked, there = (float(part[short[0]]) for part in (had[1], taken, had[2]))
             why = f"they hold the value {value:g} with a weight of {asked:g} where {there:g} was learned"
             raise NotLearnedError(why, code, [column])
-        kept = left > DUST * had[2]
-        counts = np.bincount(had[0][kept], minlength=self.width.size)
+        return self._kept(had[0], had[1], left, left > DUST * had[2])
+
+    def _kept(self, cells: Codes, values: Array, weights: Array, kept: Any) -> Self:
+        """Return statistics of some of these sorted entries; a cell without any is not rounded any more."""
+        counts = np.bincount(cells[kept], minlength=self.width.size)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         width = np.where(counts.reshape(self.width.shape) > 0, self.width, 0.0)
-        return type(self)(had[1][kept], left[kept], bounds, width, self.limit)
+        return type(self)(values[kept], weights[kept], bounds, width, self.limit)
 
     def scale(self, factor: float) -> Self:
         """Return the counts over the same rows with their weights multiplied by a factor above 0."""
-        return type(self)(self.values, self.weights * factor, self.bounds, self.width, self.limit)
+        weights = faded(self.weights, factor)
+        if weights.all():
+            return type(self)(self.values, weights, self.bounds, self.width, self.limit)
+        return self._kept(self.cells, self.values, weights, weights > 0)
 
     def regroup(self, index: Codes, k: int) -> Self:
         """Return the counts with class i made part of class index[i] of k, or left out (−1)."""
@@ -205,11 +214,12 @@ class ValueStats:
     @classmethod
     def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
         """Return the statistics written by `arrays`; ValueError if they do not fit together."""
-        values, weights, width = fields["values"], fields["weights"], fields["width"]
-        bounds, limit = fields["bounds"].astype(np.int64), plain["limit"]
-        shapes = values.ndim == width.ndim - 1 == 1 and values.shape == weights.shape
-        if not shapes or bounds.shape != (width.size + 1,) or type(limit) is not int or limit < LEAST_LIMIT:
-            raise ValueError("shapes of value counts")
+        values, width, limit = floats(fields["values"], None), amounts(fields["width"], None, None), plain["limit"]
+        weights = amounts(fields["weights"], len(values))
+        bounds = codes_below(fields["bounds"], len(values) + 1, width.size + 1)
+        if type(limit) is not int or not LEAST_LIMIT <= limit <= MOST_LIMIT:
+            raise ValueError("limit of value counts")
+        in_range(values, weights)
         if bounds[0] != 0 or bounds[-1] != len(values) or (np.diff(bounds) < 0).any() or (weights <= 0).any():
             raise ValueError("bounds or weights of value counts")
         stats = cls(values, weights, bounds, width, limit)
@@ -221,6 +231,7 @@ class ValueStats:
 
 
 LEAST_LIMIT = 16
+MOST_LIMIT = 1 << 31
 
 
 def _unite(cells: Codes, values: Array, weights: Array) -> tuple[Codes, Array, Array]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, betainc, gammaincc, np
 
@@ -16,7 +16,9 @@ Flags = NDArray[np.bool_]
 
 
 class Law(Protocol):
-    """The law of distances log p(centre | k) − log p(x | k) for rows of class k."""
+    """The law of distances log p(centre | k) − log p(x | k) for rows of class k, by its usual `name`."""
+
+    name: ClassVar[str]
 
     @property
     def used(self) -> Flags:
@@ -43,6 +45,7 @@ class HotellingLaw:
     doi:10.2307/2528963.
     """
 
+    name: ClassVar[str] = "Hotelling's T²"
     rows: Array
     freedom: Array
     divisor: Array
@@ -76,6 +79,7 @@ class PredictiveLaw:
     Distributions and Their Applications (2004), section 1.4.
     """
 
+    name: ClassVar[str] = "F of the predictive t"
     df: Array
     used: Flags
 
@@ -99,6 +103,7 @@ class IndependentLaw:
     with Σ_j P(t_j² > s), which sums of so heavy tails tend to.
     """
 
+    name: ClassVar[str] = "sums of squared t variables"
     rows: Array
     freedom: Array
     divisor: Array

@@ -25,7 +25,7 @@ from .._arrays import (
 )
 from ..densities import Gaussian, Product
 from ..joint import JointModel
-from .outlier_laws import TAIL, Flags, HotellingLaw, Law, share_beyond
+from .outlier_laws import TAIL, Flags, HotellingLaw, Law
 
 NEGLIGIBLE = -30.0  # log posterior of a class whose p-value does not count
 CHUNK_ROWS = 1 << 14
@@ -42,44 +42,33 @@ class Replicate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Null:
-    """What simulated rows look like in some of the columns: by class, and over all classes."""
+    """What rows of the model look like in some of the columns: within classes by their law, over all as simulated."""
 
-    distances: Sequence[Array]  # (m,) ascending, of each class's own rows
-    law: Law | None
+    law: Law
     observed: Flags
     table: Array  # (points, k) p-values by the law, by root of distance; none for one class
     combined: Array  # (m,) ascending posterior means of p-values
     below: Array  # (m + 1,) share of rows below each, by class prior
 
     @classmethod
-    def make(cls, replicates: Sequence[Replicate], law: Law | None, observed: Flags) -> Null:
-        """Summarise simulated rows from which the cells not observed (d,) are taken away."""
-        if not replicates:  # one class, whose law is known
-            return cls([], law, observed, np.zeros(0), np.zeros(0), np.zeros(0))
+    def make(cls, replicates: Sequence[Replicate], law: Law, observed: Flags) -> Null:
+        """Summarise simulated rows from which the cells not observed (d,) are taken away; none for one class."""
+        empty = np.zeros(0)
+        if not replicates:
+            return cls(law, observed, empty, empty, empty)
         k = len(replicates[0].model.log_prior)
         found = [measure(r.model, hide(r.rows, observed)) for r in replicates]
         codes = np.concatenate([r.codes for r in replicates])
-        distance = np.concatenate([part[0] for part in found])
-        posterior = np.concatenate([part[1] for part in found])
-        own = [np.sort(distance[codes == c, c]) for c in range(k)]
-        table = np.zeros(0) if law is None or k == 1 else _tabulate(law, observed, k)
-        null = cls(own, law, observed, table, np.zeros(0), np.zeros(0))
-        if k == 1:
-            return null
-        combined = null.average(distance, posterior)
+        null = cls(law, observed, _tabulate(law, observed, k), empty, empty)
+        combined = null.average(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
         order = np.argsort(combined)
         prior = np.exp(replicates[0].model.log_prior)
         weight = (prior / np.maximum(np.bincount(codes, minlength=k), 1))[codes][order]
         below = np.concatenate([[0.0], np.cumsum(weight)])
-        return cls(own, law, observed, table, combined[order], below / below[-1])
-
-    def by_class(self, distance: Array, c: int) -> Array:
-        """Return the p-values of rows (n,) at these distances from class c."""
-        return share_beyond(self.distances[c], distance)
+        return cls(law, observed, null.table, combined[order], below / below[-1])
 
     def _look_up(self, distance: Array) -> Array:
         """Return the p-values (n, k) that the law gives these distances, to 4e-4 of each; the rest is coarser."""
-        assert self.law is not None
         place = np.sqrt(np.maximum(distance, 0.0))
         place *= POINTS / REACH
         index = np.minimum(place, POINTS - 1).astype(np.intp)
@@ -95,16 +84,10 @@ class Null:
 
     def average(self, distance: Array, posterior: Array) -> Array:
         """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k)."""
-        if self.law is not None:
-            if not (self.observed & self.law.used).any():
-                return np.ones(len(distance))
-            p = self.law.new_row(distance, self.observed) if not len(self.table) else self._look_up(distance)
-            return np.asarray((np.exp(posterior) * p).sum(axis=1))
-        total = np.zeros(len(distance))
-        for c in range(distance.shape[1]):
-            rows = np.flatnonzero(posterior[:, c] > NEGLIGIBLE)
-            total[rows] += np.exp(posterior[rows, c]) * self.by_class(distance[rows, c], c)
-        return total
+        if not (self.observed & self.law.used).any():
+            return np.ones(len(distance))
+        p = self.law.new_row(distance, self.observed) if not len(self.table) else self._look_up(distance)
+        return np.asarray((np.exp(posterior) * p).sum(axis=1))
 
     def pvalues(self, distance: Array, posterior: Array) -> Array:
         """Return p-values (n,) over all classes."""
@@ -127,12 +110,12 @@ def _tabulate(law: Law, observed: Flags, k: int) -> Array:
     return law.new_row(np.repeat(root[:, None] ** 2, k, axis=1), observed)
 
 
-def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: Law | None = None) -> Array:
+def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: Law) -> Array:
     """Return the p-value of each row (n,): the share of rows of the model that are at least as far out.
 
-    `replicates` stand for the model, all of one family; `law` is exact within a class.
+    `law` is exact within a class; `replicates` stand for the model where there are several.
     """
-    groups = list(_patterns(rows))
+    groups = list(patterns(rows))
     out = np.ones(sum(len(index) for _, index in groups))
     for observed, index in groups:
         if not observed.any():
@@ -141,41 +124,21 @@ def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replica
             null = Null.make(replicates, law, observed)
 
         def answer(own: Codes, null: Null = null) -> None:
-            out[own] = null.pvalues(*measure(model, _take(rows, own)))
+            out[own] = null.pvalues(*measure(model, take(rows, own)))
 
         for _ in parallel_map(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]):
             pass
     return out
 
 
-def own_pvalues(
-    model: JointModel,
-    rows: Sequence[Any],
-    codes: Codes,
-    replicates: Sequence[Replicate],
-    law: HotellingLaw | None,
-    left_out: Array | None,
-) -> Array:
-    """Return the p-value (n,) of each row within its class, for rows that the model has learned from.
-
-    By `law` with the row's own part taken out, or from `left_out` (n, k), log densities without each row.
-    """
+def own_pvalues(model: JointModel, rows: Sequence[Any], codes: Codes, law: HotellingLaw) -> Array:
+    """Return the p-value (n,) of each row within its class, for rows that the model has learned from, which leave."""
     out = np.ones(len(codes))
-    for observed, index in _patterns(rows):
-        part, own = _take(rows, index), codes[index]
-        if not (observed if law is None else observed & law.used).any():
-            continue
-        if law is not None:
-            distance = measure(model, part)[0]
+    for observed, index in patterns(rows):
+        own = codes[index]
+        if (observed & law.used).any():
+            distance = measure(model, take(rows, index))[0]
             out[index] = law.own_row(distance[np.arange(len(own)), own], own, observed)
-            continue
-        assert left_out is not None
-        with single_blas_thread():
-            null = Null.make(replicates, None, observed)
-        distance = peaks(model, part, observed) - left_out[index]
-        for c in np.unique(own):
-            mine = np.flatnonzero(own == c)
-            out[index[mine]] = null.by_class(distance[mine, c], int(c))
     return out
 
 
@@ -248,10 +211,10 @@ def _observed(part: Any) -> Flags:
 
 def missing_free(rows: Sequence[Any]) -> Flags:
     """Return which columns of the first row are observed (d,)."""
-    return np.concatenate([_observed(_take([part], np.array([0]))[0])[0] for part in rows])
+    return np.concatenate([_observed(take([part], np.array([0]))[0])[0] for part in rows])
 
 
-def _patterns(rows: Sequence[Any]) -> Iterator[tuple[Flags, Codes]]:
+def patterns(rows: Sequence[Any]) -> Iterator[tuple[Flags, Codes]]:
     """Yield (observed columns (d,), row numbers) for each pattern of observed cells."""
     if all(is_sparse(part) for part in rows):
         yield np.ones(sum(_width(part) for part in rows), dtype=bool), np.arange(rows[0].shape[0])
@@ -264,7 +227,8 @@ def _patterns(rows: Sequence[Any]) -> Iterator[tuple[Flags, Codes]]:
         yield np.isin(np.arange(seen.shape[1]), columns), index
 
 
-def _take(rows: Sequence[Any], index: Codes) -> list[Any]:
+def take(rows: Sequence[Any], index: Codes) -> list[Any]:
+    """Return some rows, as a model reads them."""
     return [tuple(codes[index] for codes in part) if isinstance(part, tuple) else part[index] for part in rows]
 
 

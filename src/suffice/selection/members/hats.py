@@ -74,9 +74,9 @@ class HatMember:
         table = np.log((own + self.strength * base) / (own.sum(axis=1, keepdims=True) + self.strength))
         return np.asarray(table - np.log(base))
 
-    def columns(self, rows: Array) -> Iterator[Array]:
-        """Yield F (n, k) of each column for new rows."""
-        for j in range(rows.shape[1]):
+    def columns(self, rows: Array, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield F (n, k) of each column for new rows, or of those `wanted`."""
+        for j in range(rows.shape[1]) if wanted is None else wanted:
             table = self.table(j)
             left, share, seen = self.hats.weights(np.asarray(rows[:, j], dtype=np.float64), j)
             right = np.minimum(left + 1, table.shape[1] - 1)

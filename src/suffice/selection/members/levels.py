@@ -30,10 +30,13 @@ class LevelMember:
         table = (known + self.strength * share) / (known.sum(axis=1, keepdims=True) + self.strength)
         return np.asarray(np.log(table))
 
-    def columns(self, codes: Sequence[Codes]) -> Iterator[Array]:
-        """Yield log p(level | k), (n, k), of each column for new rows: level numbers (n,), −1 missing, L − 1 unseen."""
-        for j, column in enumerate(codes):
-            yield np.where(column[:, None] < 0, 0.0, self.table(j).T[column])
+    def columns(self, codes: Sequence[Codes], wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield log p(level | k), (n, k), of each column for new rows, or of those `wanted`.
+
+        Level numbers (n,) are −1 where a cell is missing, and L − 1 where its level was never seen.
+        """
+        for j in range(len(codes)) if wanted is None else wanted:
+            yield np.where(codes[j][:, None] < 0, 0.0, self.table(j).T[codes[j]])
 
     def scores(self, codes: Sequence[Codes]) -> Array:
         """Return Σ_j log p(level_j | k), (n, k)."""

@@ -157,6 +157,36 @@ class WishartMember:
             weight = np.maximum(weight - others * left.removed[:, None], 0.5)
         return log_student(squares, log_dets, weight, freedom + 1.0 if endless else strength + weight + 1.0, o)
 
+    def own_left_out(self, left: LeftOut, seen: Codes) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, f): f (n,) log densities, under the own class, of cells (n, o) in the columns `seen` (n, o).
+
+        Each row is left out, as in `path` unbalanced; its pencil (B, S_c) in its columns is diagonalised for all a.
+        """
+        removal, o = _Removal.of(self, left), seen.shape[1]
+        freedom, finite = max(self.freedom - removal.usual, 1.0), np.array([a for a in STRENGTHS if np.isfinite(a)])
+        square = seen[:, :, None], seen[:, None, :]
+        scatter = self.stats.scatter.values[(left.codes[:, None, None], *square)]
+        own = left.rows - self.stats.mean[left.codes[:, None], seen]
+        for sphere in SPHERES:
+            lower = np.linalg.cholesky(self._base(self.within, sphere, freedom)[square])
+            log_det = 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
+            half = np.linalg.solve(lower, scatter)
+            values, vectors = np.linalg.eigh(np.linalg.solve(lower, half.transpose(0, 2, 1)))
+            turned = np.linalg.solve(lower, own[:, :, None]).transpose(0, 2, 1) @ vectors
+            along, values = turned[:, 0] ** 2, np.maximum(values, 0.0)
+            lighter = (1.0 - sphere) / freedom * removal.h
+            for a in finite.tolist():
+                length = (along / (a + values)).sum(axis=1)
+                kept = np.maximum(1.0 - (a * lighter + removal.h) * length, LEAST)
+                det = log_det + np.log(a + values).sum(axis=1) + np.log(kept)
+                squares = removal.stretch**2 * length / kept
+                yield sphere, a, log_student(squares, det, removal.rest, a + removal.rest + 1.0, o)
+            length = along.sum(axis=1)
+            kept = np.maximum(1.0 - lighter * length, LEAST)
+            squares = removal.stretch**2 * length / kept / freedom
+            det = log_det + o * np.log(freedom) + np.log(kept)
+            yield sphere, np.inf, log_student(squares, det, removal.rest, freedom + 1.0, o)
+
     def new_rows_path(
         self, rows: Array, strengths: tuple[float, ...], spheres: tuple[float, ...]
     ) -> Iterator[tuple[float, float, Array]]:

@@ -1,0 +1,91 @@
+"""Zip archives that hold exactly what they should, read without trusting what they say of themselves.
+
+A zip file names its parts twice, in front of each and in a directory at the end, and nothing forces the two to agree:
+parts may overlap, repeat a name, lie in each other, or claim sizes that their file does not have. Here the parts must
+lie one after the other from the first byte to the directory, stored as they are, so that all of them together are no
+larger than the file.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import IO
+
+HEADER = struct.Struct("<4s5H3I2H")  # in front of each part
+ENCRYPTED = 0x1
+
+
+class DamagedArchive(ValueError):
+    """The file is no archive, or not one as it was written; the message is a clause."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """An archive whose parts have been looked over: their names, and what reads one of them."""
+
+    names: frozenset[str]
+    _zip: zipfile.ZipFile
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a part; DamagedArchive if it is not there, or not the one that was written."""
+        if name not in self.names:
+            raise DamagedArchive(f"the part {name!r} is missing")
+        with _refusals():
+            return self._zip.read(name)
+
+
+@contextmanager
+def open_archive(file: IO[bytes]) -> Iterator[Archive]:
+    """Give the archive in an open file; DamagedArchive says why it is none, or none of ours."""
+    size = os.fstat(file.fileno()).st_size
+    with _refusals():
+        archive = zipfile.ZipFile(file)
+    with archive:
+        with _refusals():
+            _check_parts(file, archive, size)
+        yield Archive(frozenset(info.filename for info in archive.infolist()), archive)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Turn whatever zipfile raises for bytes that are no archive into one error."""
+    try:
+        yield
+    except DamagedArchive:
+        raise
+    except (
+        zipfile.BadZipFile,
+        EOFError,
+        NotImplementedError,  # a method of compression
+        RuntimeError,  # a password
+        OSError,
+        ValueError,  # names that do not decode, places before the beginning
+        OverflowError,
+        struct.error,
+        MemoryError,
+    ) as error:
+        raise DamagedArchive(f"it is no zip file that can be read ({error})") from error
+
+
+def _check_parts(file: IO[bytes], archive: zipfile.ZipFile, size: int) -> None:
+    """Raise DamagedArchive unless the parts lie one after the other and say the same in both places."""
+    parts = sorted(archive.infolist(), key=lambda info: info.header_offset)
+    if len({info.filename for info in parts}) < len(parts):
+        raise DamagedArchive("two of its parts have one name")
+    end = 0
+    for info in parts:
+        name = info.filename
+        if info.compress_type != zipfile.ZIP_STORED or not 0 <= info.file_size == info.compress_size <= size:
+            raise DamagedArchive(f"the part {name!r} claims a size its file does not have")
+        if info.flag_bits & ENCRYPTED or info.header_offset != end:
+            raise DamagedArchive(f"the part {name!r} does not lie where the one before it ends")
+        file.seek(end)
+        head = HEADER.unpack(file.read(HEADER.size))
+        end += HEADER.size + head[-2] + head[-1] + info.file_size
+    if end != archive.start_dir:
+        raise DamagedArchive("it holds bytes that belong to no part")

@@ -1,0 +1,98 @@
+"""Models of all rows but those of a fold, from statistics that lose them: what outlier p-values compare rows with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .._arrays import Codes, np
+from ..densities.product import has_holes
+from ..errors import DataError, SufficeError
+from ..stats import ByClass, Reservoir
+from ..stats.rows import take_rows
+from ..tasks.held_out import Fold, HeldOut
+from ._unlabelled import Batch, recoded
+
+FOLDS = 5
+WHOLE = 1e-9  # by how much, relatively, weights of all rows and of those kept may differ by rounding
+
+
+def hold_out(estimator: Any) -> HeldOut:
+    """Return the rows an estimator keeps, in folds, with the models of all other rows; always the same ones.
+
+    Without its rows a model keeps everything else it has learned, also what of it is known as sums alone. Where no
+    rows can leave (mixtures, cells completed by passes), the models learn from the other rows that are kept.
+    """
+    statistics: ByClass = estimator.statistics_
+    sample = statistics.sample
+    if sample is None:
+        raise DataError(
+            f"This {type(estimator).__name__} keeps no rows, and without a law of its own an outlier p-value is a rank "
+            "among rows held out. Next: fit it again with keep_rows=2000, or rank rows by score_samples."
+        )
+    rows, weight = estimator._kept_rows(sample), sample.represented(statistics.weight)
+    folds = []
+    for number, index in enumerate(_parted(estimator, sample, rows)):
+        others = np.setdiff1d(np.arange(len(sample.codes)), index)
+        if not len(others):
+            raise DataError(
+                "This model has learned a single row, and there is no other to compare rows with. "
+                "Next: give at least two rows."
+            )
+        left = _without(estimator, sample, rows, index, others)
+        folds.append(_fold(estimator, left, sample, rows, index, np.random.RandomState(number)))
+    return HeldOut.make(sample.codes, weight, sample.copies, folds)
+
+
+def _parted(estimator: Any, sample: Reservoir, rows: Sequence[Any]) -> list[Codes]:
+    """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out."""
+    asked = estimator._density_owner
+    density = asked.model_.density.log_density(recoded(zip(asked._blocks, asked.statistics_.blocks, strict=True), rows))
+    own = density[np.arange(len(sample.codes)), sample.codes]
+    order = np.lexsort((sample.priority, own, sample.codes))  # by what depends neither on units nor on order
+    return [np.sort(order[number::FOLDS]) for number in range(min(FOLDS, len(order)))]
+
+
+def _without(estimator: Any, sample: Reservoir, rows: Sequence[Any], index: Codes, others: Codes) -> ByClass:
+    """Return the statistics of all rows but some, with the sample of the others."""
+    statistics: ByClass = estimator.statistics_
+    held = np.bincount(sample.codes, weights=sample.weight, minlength=len(statistics.classes))
+    if not np.allclose(held, statistics.weight, rtol=WHOLE, atol=0.0):
+        own = Batch(statistics.classes, sample.codes[index], _taken(rows, index), sample.weight[index])
+        try:
+            less = statistics.subtract(estimator._summarize(own, estimator._blocks, 0))
+            return replace(less, sample=_present(sample.part(others), statistics.classes, less.classes))
+        except SufficeError:  # statistics that lose no rows, or would lose their digits
+            pass
+    codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]
+    present, place = np.unique(codes, return_inverse=True)
+    classes = tuple(statistics.classes[int(c)] for c in present)
+    batch = Batch(classes, place.astype(np.int64), _taken(rows, others), weight)
+    left: ByClass = estimator._held_out_copy()._summarize(batch, estimator._blocks, 0)
+    return replace(left, sample=_present(sample.part(others), statistics.classes, classes))
+
+
+def _present(sample: Reservoir, classes: Sequence[Any], left: Sequence[Any]) -> Reservoir:
+    """Return a sample whose classes are those that are left."""
+    if tuple(classes) == tuple(left):
+        return sample
+    place = {label: i for i, label in enumerate(left)}
+    return sample.regroup(np.array([place.get(label, -1) for label in classes], dtype=np.int64), left)
+
+
+def _fold(estimator: Any, left: ByClass, sample: Reservoir, rows: Sequence[Any], index: Codes, rng: Any) -> Fold:
+    """Return the fold of some rows, which miss no cell: cells that were missing are drawn as its model expects them."""
+    model, read = estimator._held_out_copy()._model_of(left)
+    number = {label: i for i, label in enumerate(estimator.statistics_.classes)}
+    classes = np.array([number[label] for label in model.classes], dtype=np.int64)
+    own = read(_taken(rows, index))
+    if any(has_holes(part) for part in own):
+        codes = sample.codes[index]
+        known = np.where(np.isin(codes, classes), codes, classes[0])
+        own = model.sample(own, np.searchsorted(classes, known), rng)
+    return Fold(model, classes, index, tuple(own), read)
+
+
+def _taken(rows: Sequence[Any], index: Codes) -> list[Any]:
+    return [take_rows(part, index) for part in rows]

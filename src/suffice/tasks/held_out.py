@@ -1,0 +1,211 @@
+"""Outlier p-values without a law: a row's rank among rows that the model has not seen (cross-conformal p-values).
+
+The rows that were learned are parted into folds. For each fold there is a model of the rows of all others; it says how
+far out the rows of its own fold are, and how far out a new row is. The p-value is the share of all held-out rows that
+are at least as far out as the new row, each compared by the model of its own fold (Vovk 2015, Cross-conformal
+predictors, doi:10.1007/s10472-013-9368-4). A new row that comes as the learned ones did is exchangeable with those of
+every fold, whatever the model is and however wrong, so that p-values are uniform, or a little too large where the
+models of the folds differ much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
+from ..joint import JointModel
+from .outlier_laws import Flags
+from .outliers import CHUNK_ROWS, NEGLIGIBLE, hide, measure, patterns, take
+
+TIE = 1e-9  # relative difference of distances that rounding explains
+TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on
+LEAST_TAIL = 5  # rows
+LOWEST = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A model and rows that it has not seen.
+
+    `classes` are the numbers of the model's classes among all, `index` (m,) those of its rows among the held-out ones,
+    `rows` these as the model reads them, no cell missing, and `read` how it reads others as they were encoded.
+    """
+
+    model: JointModel
+    classes: Codes
+    index: Codes
+    rows: tuple[Any, ...]
+    read: Callable[[Sequence[Any]], tuple[Any, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOut:
+    """Rows that were learned, each known to one fold as a row that its model has not seen.
+
+    `codes` (m,) are their class numbers and `weight` (m,) the share of the learned weight that each stands for; they
+    count for `size` rows.
+    """
+
+    codes: Codes
+    weight: Array
+    size: float
+    folds: tuple[Fold, ...]
+
+    @classmethod
+    def make(cls, codes: Codes, weight: Array, copies: Array, folds: Sequence[Fold]) -> HeldOut:
+        """Return held-out rows, each of which stands for some `copies` (m,), of this weight (m,) in all."""
+        share = weight / weight.sum()
+        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), tuple(folds))
+
+
+class _Scale:
+    """How far out the held-out rows are in some of the columns: a scale (0, 1] on which all classes count alike.
+
+    A distance from class k becomes the share of the class's held-out rows that are as far out, interpolated, and beyond
+    the last with an exponential tail. A row's score is the mean of these over its classes, by their posterior.
+    """
+
+    def __init__(self, held: HeldOut, observed: Flags, log_prior: Array) -> None:
+        self.held, self.log_prior = held, log_prior
+        k = len(log_prior)
+        found = [_measured(fold, hide(fold.rows, observed), log_prior) for fold in held.folds]
+        own = np.empty(len(held.codes))
+        for fold, (distance, _) in zip(held.folds, found, strict=True):
+            own[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
+        self.own = own
+        self.tails = [_Tail(own[held.codes == c], held.weight[held.codes == c]) for c in range(k)]
+        self.scores, self.below = [], []
+        for fold, (distance, posterior) in zip(held.folds, found, strict=True):
+            score = self.score(distance, posterior)
+            order = np.argsort(score)
+            self.scores.append(score[order] * (1.0 - TIE))
+            self.below.append(np.concatenate([[0.0], np.cumsum(held.weight[fold.index][order])]))
+        self.lowest = min(float(score[0]) for score in self.scores)
+
+    def score(self, distance: Array, posterior: Array) -> Array:
+        """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k): small for rows far out."""
+        total = np.zeros(len(distance))
+        for c in range(distance.shape[1]):
+            rows = np.flatnonzero(posterior[:, c] > NEGLIGIBLE)
+            total[rows] += np.exp(posterior[rows, c]) * self.tails[c].beyond(distance[rows, c])
+        return total
+
+    def pvalues(self, parts: Sequence[Sequence[Any]]) -> Array:
+        """Return the p-values (n,) of new rows, given as the model of each fold reads them."""
+        share = mean = np.zeros(1)
+        for fold, part, scores, below in zip(self.held.folds, parts, self.scores, self.below, strict=True):
+            score = self.score(*_measured(fold, part, self.log_prior))
+            share = share + below[np.searchsorted(scores, score, side="right")]
+            mean = mean + score / len(parts)
+        n = self.held.size
+        p = (1.0 + n * np.asarray(share)) / (1.0 + n)
+        return np.asarray(np.minimum(np.where(share > 0, p, p * np.minimum(mean / max(self.lowest, LOWEST), 1.0)), 1.0))
+
+
+class _Tail:
+    """The share of rows that are at least as far out as a distance, of weighted rows at distances (m,)."""
+
+    def __init__(self, distance: Array, weight: Array) -> None:
+        order = np.argsort(distance)
+        distance, weight = distance[order], weight[order]
+        total, m = float(weight.sum()), len(distance)
+        if not total:
+            self.places = self.shares = np.zeros(0)
+            return
+        share = np.cumsum(weight[::-1])[::-1] / total * (m / (m + 1.0))
+        finite = np.flatnonzero(np.isfinite(distance))
+        places, first = np.unique(distance[finite], return_index=True)
+        self.endless = float(share[len(finite)]) if len(finite) < m else 0.0
+        self.places, self.shares = places, share[finite][first]
+        least = max(int(np.ceil(TAIL * len(finite))), LEAST_TAIL)
+        far = distance[finite][-least:]
+        self.tail = max(float((far - far[0]).mean()), 1e-12) if len(far) else 1.0
+        self.near = max(float((places - places[0]).mean()), 1e-12) if len(places) else 1.0
+
+    def beyond(self, distance: Array) -> Array:
+        """Return p_k of rows at these distances (n,)."""
+        if not len(self.places):
+            return np.where(np.isposinf(distance), 0.5, 1.0)  # no row of the class says how far its rows are
+        found = np.interp(distance, self.places, self.shares)
+        far, near = distance > self.places[-1], distance < self.places[0]
+        last = self.shares[-1] - self.endless
+        found[far] = self.endless + last * np.exp((self.places[-1] - distance[far]) / self.tail)
+        found[near] = 1.0 - (1.0 - self.shares[0]) * np.exp((distance[near] - self.places[0]) / self.near)
+        return np.asarray(found)
+
+
+def rank_pvalues(held: HeldOut, rows: Sequence[Any], read: Sequence[Any], log_prior: Array) -> Array:
+    """Return the p-value of each new row (n,), encoded as `rows`; `read` is what the whole model reads of them.
+
+    A row that misses cells is compared with the held-out rows in the cells it has; one without a cell has p-value 1.
+    """
+    groups = list(patterns(read))
+    out = np.ones(sum(len(index) for _, index in groups))
+    whole = [fold.read(rows) for fold in held.folds]
+    for observed, index in groups:
+        if not observed.any():
+            continue
+        with single_blas_thread():
+            scale = _Scale(held, observed, log_prior)
+
+        def answer(own: Codes, scale: _Scale = scale) -> None:
+            out[own] = scale.pvalues([take(part, own) for part in whole])
+
+        for _ in parallel_map(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]):
+            pass
+    return out
+
+
+def own_rank_pvalues(
+    held: HeldOut, rows: Sequence[Any], codes: Codes, place: Codes, apart: Callable[[Codes, Flags], Array]
+) -> Array:
+    """Return the p-value (n,) of each row within its class, for rows that were learned.
+
+    `rows` are as the whole model reads them and `place` (n,) their numbers among the held-out rows, −1 for those of
+    which only sums are known: how far out these are without themselves says `apart`, of row numbers with these cells.
+    """
+    out = np.ones(len(codes))
+    for observed, index in patterns(rows):
+        if not observed.any():
+            continue
+        with single_blas_thread():
+            scale = _Scale(held, observed, np.zeros(int(held.codes.max()) + 1))
+        here = place[index] >= 0
+        distance = np.empty(len(index))
+        distance[here] = scale.own[place[index[here]]]
+        if not here.all():
+            distance[~here] = apart(index[~here], observed)
+        for c in np.unique(codes[index]):
+            mine = np.flatnonzero(codes[index] == c)
+            out[index[mine]] = _own_shares(held, scale.own, int(c), distance[mine], place[index[mine]])
+    return out
+
+
+def _own_shares(held: HeldOut, own: Array, c: int, distance: Array, place: Codes) -> Array:
+    """Return the share of the rows of class c that are as far out as some of its rows, these included."""
+    rows = np.flatnonzero(held.codes == c)
+    n = held.size * float(held.weight[rows].sum())
+    if not n:
+        return np.ones(len(distance))
+    order = rows[np.argsort(own[rows])]
+    beyond = np.append(np.cumsum(held.weight[order][::-1])[::-1], 0.0) / held.weight[rows].sum()
+    places = np.where(np.isfinite(own[order]), own[order] + TIE * np.abs(own[order]), own[order])
+    share = beyond[np.searchsorted(places, distance, side="left")]
+    return np.asarray(np.where(place >= 0, share, (1.0 + n * share) / (1.0 + n)))
+
+
+def _measured(fold: Fold, rows: Sequence[Any], log_prior: Array) -> tuple[Array, Array]:
+    """Return distances and log posteriors (n, k) over all classes by the model of a fold."""
+    k, prior = len(log_prior), log_prior[fold.classes]
+    if np.isneginf(prior).all():
+        prior = np.zeros(len(prior))
+    model = JointModel(fold.model.classes, prior, fold.model.density)
+    distance, posterior = measure(model, rows)
+    if len(fold.classes) == k:
+        return distance, posterior
+    whole = np.full((len(distance), k), np.inf), np.full((len(distance), k), -np.inf)
+    for every, some in zip(whole, (distance, posterior), strict=True):
+        every[:, fold.classes] = some
+    return whole

@@ -1,0 +1,193 @@
+"""What would not fit into memory is refused by name before it is allocated, and what can be spared is left out."""
+
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pytest
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
+from suffice.errors import DataError, ModelFileError
+from suffice.selection import costs, pieces
+from suffice.selection.columns import Hats
+from suffice.selection.costs import member_costs
+from suffice.selection.members.hats import HatMember
+from suffice.selection.scorers import HatScorer, Sample
+
+MIB = 1 << 20
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """A machine of 96 MiB, of which statistics may take 24."""
+    monkeypatch.setattr(_memory, "memory", lambda: 96 * MIB)
+
+
+def rows(rng, k, d, each=2):
+    return rng.normal(size=(k * each, d)), np.repeat([f"c{c:04}" for c in range(k)], each)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of address space are Linux's")
+def test_thousands_of_classes_are_refused_within_two_gibibytes():
+    """Without the refusal this asks for 47 GiB; a process that may have 2 learns in time what to do instead."""
+    script = """
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+import numpy as np
+from suffice import GaussianDiscriminant, GenerativeClassifier
+X, y = np.random.default_rng(0).normal(size=(12_000, 3)), np.arange(12_000) % 6_000
+try:
+    GenerativeClassifier().fit(X, y)
+except ValueError as error:
+    print(error)
+GaussianDiscriminant(shared=True).fit(X, y).predict(X[:3])  # what the message advises
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    message, peak = done.stdout.splitlines()
+    assert message.startswith("Choosing between members on 12,000 rows and 6,000 classes would take ")
+    assert "above the limit of 0.50 GiB" in message
+    assert "Next: GaussianDiscriminant(shared=True) or NaiveBayes" in message
+    assert int(peak) < 1024
+
+
+def test_a_covariance_for_each_of_many_classes_is_refused(rng, small):
+    X, y = rows(rng, 100, 190, each=4)  # 100 × 190² numbers: 27.5 MiB
+    with pytest.raises(DataError, match=r"A covariance of 190 columns for each of 100 classes .*shared=True"):
+        GaussianDiscriminant().fit(X, y)
+    assert len(GaussianDiscriminant(shared=True).fit(X, y).classes_) == 100
+    assert len(GaussianDiscriminant(covariance="diagonal").fit(X, y).classes_) == 100
+
+
+def test_refused_edits_change_nothing(rng, small):
+    X, y = rows(rng, 100, 190, each=4)
+    one, two = GaussianDiscriminant().fit(X[:240], y[:240]), GaussianDiscriminant().fit(X[240:], y[240:])
+    before = one.predict_log_proba(X[:5])
+    for edit in (lambda: one.partial_fit(X[240:], y[240:]), lambda: one.merge(two)):
+        with pytest.raises(DataError, match="for each of 100 classes"):
+            edit()
+        assert len(one.classes_) == 60
+        np.testing.assert_array_equal(one.predict_log_proba(X[:5]), before)
+
+
+def test_tables_in_parts_are_refused_alike(rng, small):
+    pa = pytest.importorskip("pyarrow")
+    X, y = rows(rng, 100, 190, each=4)
+    table = pa.table({**{f"x{j}": column for j, column in enumerate(X.T)}, "y": y})
+    with pytest.raises(DataError, match="A covariance of 190 columns for each of 100 classes"):
+        GaussianDiscriminant().fit_table(table, "y")
+
+
+def test_ids_as_categories_are_refused(small):
+    ids, y = [[f"id{i}"] for i in range(4000)], [f"c{i % 1000}" for i in range(4000)]
+    with pytest.raises(DataError, match=r"Counts of 4,00\d categories for each of 1,000 classes .*names or ids"):
+        NaiveBayes().fit(ids, y)
+    parts = NaiveBayes().fit(ids[:2000], y[:2000])
+    with pytest.raises(DataError, match="categories for each of 1,000 classes"):
+        parts.partial_fit(ids[2000:], y[2000:])
+    assert parts.statistics_.rows == 2000
+
+
+def test_a_saved_model_that_is_too_large_is_refused(rng, tmp_path, monkeypatch):
+    X, y = rows(rng, 12, 2, each=10)
+    GenerativeClassifier().fit(X, y).save(tmp_path / "m.suffice")
+    assert len(load(tmp_path / "m.suffice").classes_) == 12
+    monkeypatch.setattr(_memory, "memory", lambda: 4 * MIB)
+    monkeypatch.setattr(_memory, "SMALL", 0)
+    with pytest.raises(ModelFileError, match="Choosing between members on 120 rows and 12 classes would take"):
+        load(tmp_path / "m.suffice")
+
+
+@pytest.mark.parametrize(("d", "k"), [(3, 2), (8, 4), (1, 12)])
+def test_costs_are_those_of_the_statistics(rng, d, k):
+    """The bytes that are foretold are the bytes that the arrays take."""
+    X = np.concatenate([rng.normal(size=(300, d)), rng.integers(0, 4, (300, 2))], axis=1).astype(object)
+    X[:, d:] = [[f"a{a}", f"b{b}"] for a, b in X[:, d:]]
+    y = np.arange(300) % k
+    import pandas as pd
+
+    frame = pd.DataFrame({f"x{j}": X[:, j].astype(float if j < d else str) for j in range(d + 2)})
+    model = GenerativeClassifier().fit(frame, y)
+    stats = model._pieces(model.statistics_)
+    levels = [len(known) for known in stats.columns.vocabulary]
+    foretold = member_costs(300, d, k, levels)
+    assert foretold["gaussians"].bytes == sum(own.complete.scatter.values.nbytes for own in stats.gaussian.values())
+    assert foretold["hats"].bytes == sum(counts.nbytes for counts in stats.hats.values())
+    for bins, counts in stats.pairs.items():
+        assert foretold[f"one-dependence, {bins} bins"].bytes == counts.nbytes
+
+
+def test_the_choice_takes_no_more_than_is_foretold(rng):
+    X, y = rows(rng, 60, 3, each=5)
+    foretold = member_costs(len(X), 3, 60, [])
+    GenerativeClassifier().fit(X[:80], y[:80])  # imports
+    tracemalloc.start()
+    GenerativeClassifier().fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    limit = foretold["choice"].bytes + 4 * sum(own.bytes for name, own in foretold.items() if name != "choice")
+    assert limit / 5 < peak < limit
+
+
+def test_scores_of_many_columns_are_not_held_at_once(rng):
+    n, d, k = 300, 200, 20
+    numbers, codes, one = rng.normal(size=(n, d)), np.arange(n) % k, np.ones(n)
+    hats = Hats(tuple(np.linspace(-2, 2, 9) for _ in range(d)))
+    scorer = HatScorer(HatMember(hats, hats.count(numbers, codes, k, None)))
+
+    class Rows:
+        pass
+
+    mixed = Rows()
+    mixed.numbers = numbers
+    tracemalloc.start()
+    total = scorer.left_out(Sample(mixed, codes, one, one, one))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(total, np.sum(list(scorer.left_out_columns(Sample(mixed, codes, one, one, one))), 0))
+    assert peak < 20 * total.nbytes  # of all 200 columns at once it would be 200 times
+
+
+def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
+    """What is left out is said, and does not depend on how the rows came."""
+    X, y = rng.normal(size=(400, 6)), np.arange(400) % 4
+    whole = GenerativeClassifier().fit(X, y)
+    assert not any("one-dependence" in str(note) for note in whole.notes_)
+    kept = {own["name"] for own in whole.members_}
+    for module in (costs, pieces):
+        monkeypatch.setattr(module, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
+    some = GenerativeClassifier().fit(X, y)
+    assert any("one-dependence in 8 bins is left out" in str(note) for note in some.notes_)
+    parts = GenerativeClassifier().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
+    np.testing.assert_allclose(parts.predict_log_proba(X[:9]), some.predict_log_proba(X[:9]), atol=1e-10)
+    monkeypatch.setattr(pieces, "PAIR_BYTES", 0)
+    none = GenerativeClassifier().fit(X, y)
+    assert kept - {own["name"] for own in none.members_} == {"one-dependence"}
+    assert "in 3, 5, 8 bins" in " ".join(map(str, none.notes_))
+
+
+def test_counts_of_pairs_go_when_classes_come(rng, monkeypatch):
+    X, y = rng.normal(size=(900, 5)), np.arange(900) % 3
+    monkeypatch.setattr(pieces, "PAIR_BYTES", 8 * 3 * 40**2)  # 5 columns: 15, 25 and 40 levels
+    model = GenerativeClassifier(keep_rows=200).fit(X, y)
+    assert list(model._pieces(model.statistics_).pairs) == [3, 5, 8]
+    model.partial_fit(X[:90] + 0.5, np.full(90, 3))
+    assert list(model._pieces(model.statistics_).pairs) == [3, 5]
+    assert model.predict_proba(X[:5]).shape == (5, 4)
+    assert any("one-dependence in 8 bins is left out" in str(note) for note in model.notes_)
+
+
+def test_many_scores_are_compared_on_fewer_rows(rng, monkeypatch):
+    """The choice is made on a part of the rows; what was chosen is then judged on all of them."""
+    assert [costs.step_of_rows(*own) for own in ((2000, 2, 10**9), (200, 9, 10**9), (2000, 2, 5))] == [6, 1, 1]
+    X, y = rng.normal(size=(600, 4)), np.arange(600) % 3
+    X[:, 0] += y
+    whole = GenerativeClassifier().fit(X, y)._automatic
+    monkeypatch.setattr(costs, "MOST_SCORES", 600 * 3 * 4 // 2)
+    half = GenerativeClassifier().fit(X, y)._automatic
+    a, b = (next(own for own in found.members if own.name == "hats") for found in (whole, half))
+    assert a.held_out.shape == b.held_out.shape
+    if a.setting == b.setting:
+        np.testing.assert_array_equal(a.held_out, b.held_out)
+    assert abs(a.loss - b.loss) < 0.01

@@ -1,0 +1,58 @@
+"""The joint model of the automatic classifier where cells are missing: every class keeps its own correlations."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from suffice import GenerativeClassifier
+from suffice.selection.members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from suffice.stats import GaussianStats
+
+CORRELATION = 0.9
+
+
+def opposite(rng, n):
+    """Return complete rows of two classes whose columns 0 and 1, 2 and 3 have correlations of ± CORRELATION."""
+    y = rng.integers(2, size=n)
+    sign, X = np.where(y == 1, CORRELATION, -CORRELATION), rng.normal(size=(n, 4))
+    for j in (0, 2):
+        X[:, j + 1] = sign * X[:, j] + np.sqrt(1.0 - CORRELATION**2) * X[:, j + 1]
+    return X, y
+
+
+@pytest.mark.parametrize("missing", [0.2, 0.3])
+def test_classes_with_opposite_correlations_are_completed_apart(rng, missing):
+    """Against the truth: its correlations, and cells imputed by its conditional means.
+
+    The error of estimating from 300 rows adds a few thousandths to that of the truth; one step of EM under one
+    covariance for all classes finds correlations of ± 0.5 and adds a tenth.
+    """
+    X, y = opposite(rng, 300)
+    model = GenerativeClassifier().fit(np.where(rng.random(X.shape) < missing, np.nan, X), y)
+    for c, sigma in enumerate(model.joint_.density.blocks[0].covariance.dense()):
+        scale = np.sqrt(np.diag(sigma))
+        assert_allclose((sigma / scale / scale[:, None])[[0, 2], [1, 3]], [CORRELATION, -CORRELATION][1 - c], atol=0.05)
+    new, label = opposite(rng, 2000)
+    holes = rng.random(new.shape) < missing
+    filled = model.impute(np.where(holes, np.nan, new), label)
+    other = new[:, [1, 0, 3, 2]] * np.where(label == 1, CORRELATION, -CORRELATION)[:, None]
+    truth = np.where(holes[:, [1, 0, 3, 2]], 0.0, other)
+    ours, best = (np.sqrt(((guess - new)[holes] ** 2).mean()) for guess in (filled, truth))
+    assert ours < 1.03 * best
+
+
+def test_cells_left_out_score_as_after_a_refit(rng):
+    """Exact up to rounding, for every setting: statistics without the row, and its cells' marginal density."""
+    X, y = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 4)), rng.integers(3, size=40)
+    member = WishartMember(GaussianStats.summarize(X, y, 3))
+    seen = np.sort(np.argsort(rng.random((40, 4)), axis=1)[:, :2], axis=1)
+    cells = np.take_along_axis(X, seen, axis=1)
+    found = list(member.own_left_out(LeftOut(cells, y, np.ones(40), np.ones(40)), seen))
+    assert {(sphere, strength) for sphere, strength, _ in found} == {(g, a) for g in SPHERES for a in STRENGTHS}
+    for i in (0, 7, 23):
+        others = np.arange(40) != i
+        rest = WishartMember(GaussianStats.summarize(X[others], y[others], 3), member.tau)
+        row = np.full((1, 4), np.nan)
+        row[0, seen[i]] = cells[i]
+        refits = [rest.density(strength, sphere).log_density(row)[0, y[i]] for sphere, strength, _ in found]
+        assert_allclose([scores[i] for *_, scores in found], refits, rtol=1e-9)

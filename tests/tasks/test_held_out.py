@@ -1,0 +1,179 @@
+"""Outlier p-values as ranks among rows held out: against refits of each fold, and on fresh rows of known tables."""
+
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import binom, kstest
+
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    MixtureDiscriminant,
+    NaiveBayes,
+    NormalInverseWishart,
+    load,
+)
+from suffice.drop_in import MultinomialNB
+from suffice.errors import DataError
+from suffice.estimators._held_out import hold_out
+from suffice.tasks import held_out
+from suffice.tasks.outliers import measure
+
+LEVEL = 1e-3
+
+
+def truth(rng, k, d, apart=1.0):
+    """Return a function that draws rows of Gaussian classes, given their numbers."""
+    means, factors = apart * rng.normal(size=(k, d)), np.eye(d) + 0.5 * rng.normal(size=(k, d, d)) / np.sqrt(d)
+    return lambda codes: means[codes] + np.einsum("nij,nj->ni", factors[codes], rng.normal(size=(len(codes), d)))
+
+
+# what had p-values far from uniform: shares of p ≤ 0.05 were, in this order, 1, 0.1, 0.93, 0.65, 0.18 and 0.25
+CASES = {
+    "fewer rows than columns": (GaussianDiscriminant, 1, 20, 30),
+    "shrunken": (lambda: GaussianDiscriminant(shrinkage=0.1), 3, 100, 20),
+    "prior": (lambda: GaussianDiscriminant(prior=NormalInverseWishart()), 1, 20, 20),
+    "prior, two classes": (lambda: GaussianDiscriminant(prior=NormalInverseWishart()), 2, 40, 20),
+    "mixture of one class": (lambda: MixtureDiscriminant(2, random_state=0), 1, 60, 4),
+    "mixtures": (lambda: MixtureDiscriminant(2, random_state=0), 2, 60, 4),
+    "wrong family": (lambda: NaiveBayes("laplace"), 2, 60, 5),
+    "automatic": (GenerativeClassifier, 2, 60, 4),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("holes", [0.0, 0.15])
+def test_shares_of_small_pvalues_on_fresh_rows(name, holes):
+    make, k, n, d = CASES[name]
+    tables, each = (5 if name == "automatic" or "mixture" in name else 12), 8
+    found = []
+    for repeat in range(tables):
+        rng = np.random.default_rng([repeat, n, d, k])
+        draw, y = truth(rng, k, d), np.arange(n) % k
+        X, new = draw(y), draw(rng.integers(k, size=each))
+        for part in (new[:4], new[4:]):  # two patterns of cells
+            part[:, rng.random(d) < holes] = np.nan
+        found.append(make().fit(X, y).outlier_pvalues(new))
+    p = np.concatenate(found)
+    assert ((p > 0) & (p <= 1)).all()
+    for alpha in (0.01, 0.05, 0.2):  # rows of one table share its error: as if they were half as many
+        most = binom.ppf(1 - LEVEL, len(p) // 2, alpha) / (len(p) // 2)
+        assert (p <= alpha).mean() <= most, (alpha, (p <= alpha).mean())
+    assert 0.3 <= (p <= 0.5).mean() <= 0.7
+    assert p.max() > 0.8
+
+
+@pytest.mark.parametrize("make", [lambda: GaussianDiscriminant(shrinkage=0.1), lambda: NaiveBayes("laplace")])
+def test_one_class_is_the_rank_of_each_row_under_refits_without_each_fold(make, rng):
+    X, new, y = rng.standard_t(4, size=(43, 3)), 1.5 * rng.standard_t(4, size=(30, 3)), np.zeros(43, dtype=int)
+    model = make().fit(X, y)
+    sample = model.statistics_.sample
+    beyond = np.zeros(30)
+    for fold in hold_out(model).folds:
+        held = sample.rows[0][fold.index]
+        others = X[~(X[:, None] == held).all(axis=2).any(axis=1)]
+        assert len(others) == 43 - len(held)
+        refit = make().fit(others, np.zeros(len(others), dtype=int))
+        beyond += (refit.score_samples(held)[:, None] <= refit.score_samples(new)).sum(axis=0)
+    p = model.outlier_pvalues(new)
+    ranked = beyond > 0
+    assert ranked.sum() > 0
+    np.testing.assert_allclose(p[ranked], (1 + beyond[ranked]) / 44, rtol=1e-9)
+    assert (p[~ranked] <= 1 / 44).all()
+
+
+def test_learned_rows_rank_among_those_of_their_class(rng):
+    X, y = rng.standard_t(4, size=(60, 2)) + np.repeat([0, 5], 30)[:, None], np.repeat(["a", "b"], 30)
+    model = NaiveBayes().fit(X, y)  # sums of squares of two columns have a law, but not one for their own rows
+    p = model.outlier_pvalues(X, y)
+    for label in ("a", "b"):
+        np.testing.assert_allclose(np.sort(p[y == label]), np.arange(1, 31) / 30)
+    X[3, 1] = np.nan
+    assert 0 < NaiveBayes().fit(X, y).outlier_pvalues(X, y)[3] <= 1
+    far = np.concatenate([X, [[90.0, 90.0]]])
+    own = np.append(y, "a")
+    for model in (NaiveBayes(), MixtureDiscriminant(2, random_state=0), GenerativeClassifier()):
+        p = model.fit(far, own).outlier_pvalues(far, own)  # the missing cell included
+        assert p[-1] == p[own == "a"].min() == pytest.approx(1 / 31)
+
+
+def test_learned_rows_beyond_those_kept_leave_the_sums(rng):
+    X, y = rng.normal(size=(900, 3)), np.arange(900) % 2
+    few, whole = (NaiveBayes(keep_rows=keep).fit(X, y).outlier_pvalues(X, y) for keep in (200, 2000))
+    assert kstest(few, "uniform").statistic < 1.95 / np.sqrt(100) + 0.5 / np.sqrt(100)
+    assert abs(few - whole).max() < 4 * 0.5 / np.sqrt(100)
+
+
+def test_far_rows_go_on_below_the_least_rank(rng):
+    X = rng.normal(size=(50, 3))
+    model = GaussianDiscriminant(shrinkage=0.1).fit(X, np.zeros(50, dtype=int))
+    p = model.outlier_pvalues(np.array([[4.0], [8.0], [16.0]]) * np.ones(3))
+    assert 1 / 51 >= p[0] > p[1] > p[2] > 0
+
+
+def test_weights_count_copies_and_scale_does_not_matter(rng):
+    X, y = rng.normal(size=(80, 3)), np.arange(80) % 2
+    new = 1.5 * rng.normal(size=(40, 3))
+    times = rng.integers(1, 4, size=80)
+    model = partial(GaussianDiscriminant, shrinkage=0.1)
+    weighted = model().fit(X, y, sample_weight=times).outlier_pvalues(new)
+    copied = model().fit(np.repeat(X, times, axis=0), np.repeat(y, times)).outlier_pvalues(new)
+    np.testing.assert_allclose(weighted, copied, atol=0.02)  # copies count as rows: 1 / (1 + n) is smaller
+    heavy = model().fit(X, y, sample_weight=5.0 * np.ones(80)).outlier_pvalues(new)
+    np.testing.assert_allclose(heavy, model().fit(X, y).outlier_pvalues(new), atol=1e-9)
+
+
+def test_a_saved_model_an_edited_one_and_other_units_give_the_same(rng, tmp_path):
+    X = pd.DataFrame(rng.normal(size=(90, 3)), columns=list("abc")).assign(d=rng.choice(["x", "y"], 90))
+    X.iloc[4, 1] = None
+    y, new = np.arange(90) % 3, X[::7].assign(a=lambda t: 2 * t["a"])
+    for model in (NaiveBayes(), GenerativeClassifier(), MixtureDiscriminant(2)):
+        table, ask = (X[["a", "c"]], new[["a", "c"]]) if isinstance(model, MixtureDiscriminant) else (X, new)
+        p = model.fit(table, y).outlier_pvalues(ask)
+        model.save(tmp_path / "model")
+        np.testing.assert_allclose(load(tmp_path / "model").outlier_pvalues(ask), p, atol=1e-12)
+    parts = NaiveBayes().fit(X[:50], y[:50]).partial_fit(X[50:], y[50:])
+    np.testing.assert_allclose(parts.outlier_pvalues(new), NaiveBayes().fit(X, y).outlier_pvalues(new), atol=1e-9)
+    large = NaiveBayes().fit(X.assign(a=1e5 * X["a"]), y).outlier_pvalues(new.assign(a=1e5 * new["a"]))
+    np.testing.assert_allclose(large, NaiveBayes().fit(X, y).outlier_pvalues(new), atol=1e-6)
+
+
+def test_a_class_of_one_row_and_a_table_of_one(rng):
+    X, y = np.concatenate([rng.normal(size=(30, 2)), [[9.0, 9.0]]]), ["many"] * 30 + ["one"]
+    for model in (NaiveBayes(), GaussianDiscriminant(shrinkage=0.1), GenerativeClassifier()):
+        p = model.fit(X, y).outlier_pvalues([[0.0, 0.0], [9.0, 9.0], [-50.0, 50.0]])
+        assert p[0] > 0.2 > p[2]
+    with pytest.raises(DataError, match="a single row"):
+        NaiveBayes("laplace").fit([[1.0]], ["a"]).outlier_pvalues([[1.0]])
+
+
+def test_without_rows_or_a_law_there_is_no_pvalue(rng):
+    with pytest.raises(DataError, match="keeps no rows"):
+        MultinomialNB().fit([[1, 2], [3, 4]], ["a", "b"]).outlier_pvalues([[1, 2]])
+    X = rng.normal(size=(40, 2))
+    with pytest.raises(DataError, match="keep_rows=2000"):
+        GaussianDiscriminant(shrinkage=0.1, keep_rows=0).fit(X, np.arange(40) % 2).outlier_pvalues(X)
+
+
+def test_what_was_compared_is_said(rng):
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    assert "Hotelling" in GaussianDiscriminant().fit(X, 0 * y).outlier_reference_
+    said = GaussianDiscriminant().fit(X, y).outlier_reference_
+    assert "40 rows held out" in said
+    assert "below 0.024 " in said  # 1 / 41
+    assert "simulated" in GaussianDiscriminant(keep_rows=0).fit(X, y).outlier_reference_
+    assert "60 rows" in GenerativeClassifier().fit(rng.normal(size=(60, 2)), np.arange(60) % 2).outlier_reference_
+
+
+def test_rows_with_holes_take_few_passes(rng, monkeypatch):
+    """Each pattern of cells asks each of the five models twice: rows held out, and new ones."""
+    calls = []
+    monkeypatch.setattr(held_out, "measure", lambda *told: calls.append(0) or measure(*told))
+
+    X, y = rng.normal(size=(150, 8)), np.arange(150) % 3
+    X[rng.random(X.shape) < 0.2] = np.nan
+    GaussianDiscriminant().fit(X, y).outlier_pvalues(X)
+    patterns = len(np.unique(np.isnan(X), axis=0))
+    assert len(calls) <= 10 * patterns
