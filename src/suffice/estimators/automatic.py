@@ -27,6 +27,7 @@ from ..selection.reasons import contributions
 from ..selection.scorers import Sample
 from ..stats import ByClass, CategoricalStats, Reservoir
 from ..stats.counts import CodedColumns
+from ..stats.reservoir import rows_per_weight
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
@@ -178,7 +179,8 @@ class GenerativeClassifier(GenerativeEstimator):
             return settled
         known: tuple[MemberRows, MemberStats] | None = self._condensed
         if known is None or known[0] is not settled:
-            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight)
+            weight = settled.weight * rows_per_weight(settled.weight, settled.copies)
+            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, weight)
             known = self._condensed = (settled, settled.condensed(columns))
         return known[1]
 

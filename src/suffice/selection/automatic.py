@@ -14,7 +14,7 @@ from typing import Any
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
-from .costs import PAIR_BYTES, most_weighted, step_of_rows
+from .costs import PAIR_BYTES, step_of_rows
 from .folds import FoldedGaussians
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
@@ -102,8 +102,8 @@ class Automatic:
         Of rows that the model was judged on these are `held_out`; the others had no part in the choice or the stack,
         and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
-        known = {key: i for i, key in enumerate(self.sample.keys())}
-        place = np.array([known.get(key, -1) for key in sample.keys()], dtype=np.int64)
+        known = {key: i for i, key in enumerate(self.sample.contents())}
+        place = np.array([known.get(key, -1) for key in sample.contents()], dtype=np.int64)
         out, other = self.held_out[place], np.flatnonzero(place < 0)
         if log_prior is not None:
             out = exchange_priors(out, self.offset[place], log_prior, self.floor)
@@ -188,7 +188,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     held_out = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
     naive = stack.scores([m.held_out for m in members] + scores, judge.offset)
     own = np.arange(len(held_out)), judge.codes
-    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge) + _spared(stats, len(weight))
+    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge, floor) + _spared(stats, len(weight))
     return Automatic(
         stats.columns,
         weight,
@@ -204,19 +204,24 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     )
 
 
-def _uncertain(naive: float, lost: Array, judge: Judge) -> tuple[Note, ...]:
+def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[Note, ...]:
     """Return a note where the mean of the losses (n,) may well be off by more than a tenth.
 
-    That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much.
+    That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much. The
+    error is that of the rows and one more that is lost as far as the `floor` lets it: of n rows that are all right, the
+    next may be wrong for one in n.
     """
     share = judge.weight / judge.weight.sum()
     mean = float(share @ lost)
     error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (lost - mean) ** 2))
+    own = judge.offset[np.arange(len(lost)), judge.codes]
+    worst = -float(np.log(floor)) - float(share @ own)
+    error = float(np.hypot(error, worst / (float(judge.weight.sum()) + 1.0)))
     notes = []
     if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
         notes.append(f"{naive:.4f} nats if members keep their weights")
     if error > DOUBTFUL * mean:
-        notes.append(f"standard error {error:.4f} nats")
+        notes.append(f"standard error {error:.4f} nats, one more row that is wrong counted")
     what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
     return (Note(what, ", ".join(notes)),) if notes else ()
 
@@ -302,9 +307,7 @@ def _settings_on_path(
     return _best_settings(member.path(left), inner)
 
 
-def _best_settings(
-    path: Iterator[tuple[float, float, Array]], judge: Judge
-) -> dict[str, tuple[float, float]]:
+def _best_settings(path: Iterator[tuple[float, float, Array]], judge: Judge) -> dict[str, tuple[float, float]]:
     """Return (a, γ) of the scores on a path that lose least after their temperature, and of those with a = ∞."""
     best: dict[str, tuple[float, float, float]] = {}
     for sphere, strength, scores in path:

@@ -31,7 +31,12 @@ def is_wide(sample: Sample, judge: Judge) -> bool:
 
 
 def judge_in_folds(
-    additive: Sequence[Any], members: Sequence[Any], sample: Sample, judge: Judge, penalties: Sequence[float], pool: Pool
+    additive: Sequence[Any],
+    members: Sequence[Any],
+    sample: Sample,
+    judge: Judge,
+    penalties: Sequence[float],
+    pool: Pool,
 ) -> tuple[tuple[float], Array]:
     """Return the penalty that loses least, and scores (n, k) of each row by a stack of others, offsets included.
 
