@@ -88,10 +88,13 @@ def test_the_way_rows_come_does_not_matter(penguins):
     assert_same(GenerativeClassifier().fit(X, y).drop_class("Gentoo"), GenerativeClassifier().fit(X[rest], y[rest]), X)
 
 
-def test_a_weight_of_two_is_the_row_twice(penguins):
+@pytest.mark.parametrize("weight", [0.01, 5.0, 1e6])
+def test_weights_that_are_all_alike_change_nothing(penguins, fitted, weight):
     X, y = penguins
-    twice = GenerativeClassifier().fit(pd.concat([X, X]), np.r_[y, y])
-    assert_same(GenerativeClassifier().fit(X, y, sample_weight=np.full(len(y), 2.0)), twice, X)
+    model = GenerativeClassifier().fit(X, y, sample_weight=np.full(len(y), weight))
+    assert_allclose(model.predict_proba(X), fitted.predict_proba(X), atol=1e-7)
+    assert_allclose(model.loss_, fitted.loss_, rtol=1e-6)
+    assert (model.predict_set(X) == fitted.predict_set(X)).mean() > 0.999  # a score may be the threshold itself
 
 
 def test_units_and_columns_in_another_order():
@@ -212,7 +215,9 @@ def test_rows_left_out(fitted, penguins):
     assert_allclose(np.exp(left).sum(axis=1), 1.0)
     own = np.arange(344), np.searchsorted(fitted.classes_, y)
     assert -left[own].mean() > -fitted.predict_log_proba(X)[own].mean()
-    assert -left[own].mean() < 1.2 * fitted.loss_
+    assert_allclose(-left[own].mean(), fitted.loss_, rtol=1e-9)  # one figure for one question
+    order = np.random.default_rng(0).permutation(344)[:50]
+    assert_allclose(fitted.leave_one_out(X.iloc[order], y[order]), left[order], rtol=1e-12)
     with pytest.raises(DataError, match="does not know"):
         fitted.leave_one_out(X[:1], ["Emperor"])
 

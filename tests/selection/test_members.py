@@ -79,6 +79,20 @@ def test_gaussians_of_some_columns_left_out(table, strength):
         assert np.abs(found - balanced).max() < 0.3 * np.abs(exact - balanced).max()
 
 
+@pytest.mark.parametrize("strength", [3.0, 300.0])
+def test_weights_of_all_rows_alike_balance_alike(table, strength):
+    """Rows of weight 2 under a prior twice as strong: scores as of rows of weight 1, but for the degrees of freedom."""
+    X, y, _ = table
+    odds = []
+    for w in (1.0, 2.0):
+        weight = np.where(np.arange(72) % 3, w, 3.0 * w)
+        ((_, _, F),) = wishart(X, y, weight, 1.0).path(LeftOut(X, y, weight, weight), (strength * w,), (0.1,))
+        odds.append(F - F.mean(axis=1, keepdims=True))
+    agree = np.corrcoef(odds[0].ravel(), odds[1].ravel())[0, 1]
+    assert agree > 0.999
+    assert np.abs(odds[1]).max() < 3.0 * np.abs(odds[0]).max()  # twice the rows: at most about twice the odds
+
+
 def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
     """With as many columns as rows of a class and no signal, plain leave-one-out looks sure of the right class."""
     X, y, ones = rng.normal(size=(60, 120)), np.repeat([0, 1], 30), np.ones(60)
@@ -144,6 +158,21 @@ def test_one_dependence(rng):
     for i in range(0, 80, 4):
         assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=1e-5)  # tables in float32
     assert_allclose(member(without(0, 80)).scores(np.full((1, 3), -1)), 0.0)
+
+
+def test_one_dependence_of_many_weights(rng):
+    """Each row leaves with its own weight, also where no two are alike."""
+    levels, y = coded(rng)
+    starts = (0, 2, 6, 9)
+    numbered = np.where(levels < 0, -1, levels + np.array(starts[:-1]))
+    weight = rng.uniform(0.2, 3.0, 80)
+
+    def member(kept):
+        return DependenceMember(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
+
+    left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
+    for i in range(0, 80, 4):
+        assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=EXACT)
 
 
 def test_one_dependence_by_hand():

@@ -26,6 +26,7 @@ from ..selection.pieces import MemberRows, MemberStats
 from ..selection.reasons import contributions
 from ..selection.scorers import Sample
 from ..stats import ByClass, Reservoir
+from ..stats.reservoir import rows_per_weight
 from ._frozen import FrozenChoice, choose_by_rows, level_counts, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
@@ -178,7 +179,8 @@ class GenerativeClassifier(FrozenChoice):
             return settled
         known: tuple[MemberRows, MemberStats] | None = self._condensed
         if known is None or known[0] is not settled:
-            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight)
+            weight = settled.weight * rows_per_weight(settled.weight, settled.copies)
+            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, weight)
             known = self._condensed = (settled, settled.condensed(columns))
         return known[1]
 
@@ -340,10 +342,9 @@ class GenerativeClassifier(FrozenChoice):
         if (removed > self.statistics_.weight[codes] * (1.0 + 1e-9)).any():
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
-        sample = self.statistics_.sample
-        counted = removed * (self._frozen.unit if sample is None else sample.rows_per_weight)
-        judged = Sample(read, codes, counted, counted, counted, counted)
-        return self._automatic.leave_out(judged, self._priors_without(codes, removed))
+        sample, log_prior = self.statistics_.sample, self._priors_without(codes, removed)
+        own = removed * (self._frozen.unit if sample is None else sample.rows_per_weight)
+        return self._automatic.leave_out(Sample(read, codes, own, own, own, own), log_prior)
 
     def _judge_as_new(self, rows: list[Any]) -> Array:
         """Return log posteriors (n, k) of encoded rows."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from heapq import heappush, heapreplace
 from typing import Any
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
-from .costs import PAIR_BYTES, most_weighted, step_of_rows
+from .costs import PAIR_BYTES, step_of_rows
 from .folds import FoldedGaussians
 from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
@@ -28,6 +27,7 @@ from .members.subclasses import LEAST_ROWS, Split, choose_split
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
+from .screening import is_wide, judge_in_folds, most_telling, telling
 from .stacking import Judge, Stack, centred, without_each
 
 MEMBER_PENALTY = 3.0
@@ -102,8 +102,8 @@ class Automatic:
         Of rows that the model was judged on these are `held_out`; the others had no part in the choice or the stack,
         and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
-        known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.keys())}
-        place = np.array([known.get(key, -1) for key in sample.keys()], dtype=np.int64)
+        known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.contents())}
+        place = np.array([known.get(key, -1) for key in sample.contents()], dtype=np.int64)
         own, other = np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
         out = np.zeros((len(place), len(self.class_weight)))
         out[own] = self.held_out[place[own]]
@@ -184,13 +184,17 @@ def _choose(
     parts = _subclass_member(sample, stats, judge, float(weight.sum())) if with_parts else None
     if parts is not None:
         members.append(parts)
-    columns = _most_telling(candidates, judge)
-    stack = _pool(members, [part for *_, part in columns], judge)
+    columns = most_telling(candidates, judge)
+    scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
+    if is_wide(sample, judge):
+        additive = [None if found is None else found[0].scorer for found in (hats, levels)]
+        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], _pool)
+    stack = _pool(members, scores, judge, penalties)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
-    held_out = raise_floor(log_softmax(stack.left_out), judge.offset, floor)
-    naive = stack.scores([m.held_out for m in members] + [part for *_, part in columns], judge.offset)
+    held_out = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
+    naive = stack.scores([m.held_out for m in members] + scores, judge.offset)
     own = np.arange(len(held_out)), judge.codes
-    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge) + _spared(stats, len(weight))
+    notes = _uncertain(judge.loss(naive - judge.offset), -held_out[own], judge, floor) + _spared(stats, len(weight))
     return Automatic(
         stats.columns,
         weight,
@@ -206,19 +210,24 @@ def _choose(
     )
 
 
-def _uncertain(naive: float, lost: Array, judge: Judge) -> tuple[Note, ...]:
+def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[Note, ...]:
     """Return a note where the mean of the losses (n,) may well be off by more than a tenth.
 
-    That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much.
+    That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much. The
+    error is that of the rows and one more that is lost as far as the `floor` lets it: of n rows that are all right, the
+    next may be wrong for one in n.
     """
     share = judge.weight / judge.weight.sum()
     mean = float(share @ lost)
     error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (lost - mean) ** 2))
+    own = judge.offset[np.arange(len(lost)), judge.codes]
+    worst = -float(np.log(floor)) - float(share @ own)
+    error = float(np.hypot(error, worst / (float(judge.weight.sum()) + 1.0)))
     notes = []
     if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
         notes.append(f"{naive:.4f} nats if members keep their weights")
     if error > DOUBTFUL * mean:
-        notes.append(f"standard error {error:.4f} nats")
+        notes.append(f"standard error {error:.4f} nats, one more row that is wrong counted")
     what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
     return (Note(what, ", ".join(notes)),) if notes else ()
 
@@ -234,44 +243,26 @@ def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
     return (Note(what, why),)
 
 
-def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
-    """Return the stack whose penalty on column weights has the most evidence."""
+def _pool(
+    members: Sequence[Member], columns: Sequence[Array], judge: Judge, penalties: Sequence[float] = COLUMN_PENALTIES
+) -> Stack:
+    """Return the stack whose penalty on column weights has the most evidence.
+
+    No weight is negative: where a column says nothing, what it says of a row left out is the opposite of that row's
+    label, which a negative weight would read.
+    """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
     start = np.array([min(member.temperature, 1.0) / m for member in members] + [0.0] * c)
-    positive = np.array([True] * m + [False] * c)
+    positive = np.ones(m + c, dtype=bool)
     found: Stack | None = None
-    for penalty in COLUMN_PENALTIES if c else COLUMN_PENALTIES[:1]:
+    for penalty in penalties if c else penalties[:1]:
         each = np.array([MEMBER_PENALTY] * m + [penalty] * c)
         stack = Stack.fit(scores, judge, each, start, positive)
         if found is None or stack.evidence > found.evidence:
             found = stack
     assert found is not None
     return found
-
-
-def _most_telling(columns: list[tuple[str, int, Array]], judge: Judge) -> list[tuple[str, int, Array]]:
-    """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
-    most = most_weighted(*judge.offset.shape)
-    if len(columns) <= most:
-        return columns
-    losses = [judge.loss(part) for *_, part in columns]
-    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:most])]
-
-
-def _telling(kind: str, columns: Iterator[Array], count: int, judge: Judge) -> list[tuple[str, int, Array]]:
-    """Return the columns, or of very many those that lose least, without holding the scores of all at once."""
-    most = most_weighted(*judge.offset.shape)
-    if count <= most:
-        return [(kind, j, part) for j, part in enumerate(columns)]
-    best: list[tuple[float, int, Array]] = []  # a heap: first what loses most
-    for j, part in enumerate(columns):
-        entry = -judge.loss(part), -j, part
-        if len(best) < most:
-            heappush(best, entry)
-        elif entry[:2] > best[0][:2]:
-            heapreplace(best, entry)
-    return sorted((kind, -j, part) for _, j, part in best)
 
 
 def _best(
@@ -361,7 +352,7 @@ def _hat_member(sample: Sample, stats: MemberStats, judge: Judge) -> tuple[Membe
         held_out = scorer.left_out(sample)
         loss, temperature = judge.temperature(held_out)
     member = Member("hats", setting, loss, temperature, held_out, scorer)
-    return member, _telling("hat", scorer.left_out_columns(sample), numbers.shape[1], judge)
+    return member, telling("hat", scorer.left_out_columns(sample), numbers.shape[1], judge)
 
 
 def _level_member(
@@ -378,7 +369,7 @@ def _level_member(
     loss, temperature, setting, held_out = _best(candidates, judge)
     scorer = LevelScorer(LevelMember(tuple(categories), setting["strength"]))
     member = Member("categories", setting, loss, temperature, held_out, scorer)
-    return member, _telling("cat", scorer.left_out_columns(sample), len(categories), judge)
+    return member, telling("cat", scorer.left_out_columns(sample), len(categories), judge)
 
 
 def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Member | None:

@@ -19,6 +19,7 @@ from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
 from ..stats._fading import faded
 from ..stats.counts import CodedColumns
+from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
 from .columns import BINS, INTERVALS, FrozenColumns, MixedRows
@@ -72,6 +73,7 @@ class MemberRows:
     def _condensed(self, bound: int) -> MemberStats:
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
         some, weight, _ = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
+        weight = weight * rows_per_weight(self.weight, self.copies)
         columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), weight)
         return self.condensed(columns)
 

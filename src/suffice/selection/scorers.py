@@ -40,7 +40,7 @@ class Sample:
         weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
         return Sample(self.rows[index], self.codes[index], *weights)
 
-    def keys(self) -> list[tuple[bytes, ...]]:
+    def contents(self) -> list[tuple[bytes, ...]]:
         """Return the contents of the rows with their classes, by which learned ones are found again."""
         numbers = np.ascontiguousarray(np.nan_to_num(self.rows.numbers, nan=np.inf) + 0.0)
         whole = np.column_stack([*self.rows.levels, self.codes]).astype(np.int64)

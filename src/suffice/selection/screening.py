@@ -8,99 +8,113 @@ loses least then holds for all rows together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from heapq import heappush, heapreplace
+from typing import Any
 
 from .._arrays import Array, Codes, np
+from .costs import most_weighted
 from .folds import deal
-from .members.hats import HatMember
-from .members.levels import LevelMember
-from .scorers import Sample
+from .scorers import HatScorer, LevelScorer, Sample
 from .stacking import Judge, Stack
 
-MOST_COLUMNS = 100  # with a weight of their own
-LEAST_ROWS = 10  # for each such column: of fewer, columns are judged in folds
-Pool = Callable[[Sequence[Array], Sequence[Array], Judge, float], Stack]
+LEAST_ROWS = 10  # for each column: of fewer, columns are judged in folds
+Pool = Callable[[Sequence[Any], Sequence[Array], Judge, Sequence[float]], Stack]
+Column = tuple[str, int, Array]  # kind, number and scores (n, k)
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """The members whose columns may have weights of their own, and their scores (n, k), each row left out."""
-
-    hats: HatMember | None
-    levels: LevelMember | None
-    names: tuple[tuple[str, int], ...]
-    scores: tuple[Array, ...]
-
-    def without(self, out: Sample, sample: Sample) -> tuple[list[Array], list[Array]]:
-        """Return each column's scores of rows `out`, by counts that these are not in, and of the sample left.
-
-        Of the sample, which has none of them, each row is left out as well.
-        """
-        new, old = list[Array](), list[Array]()
-        if self.hats is not None:
-            k, rows = len(self.hats.counts), out.rows.numbers
-            counts = np.maximum(self.hats.counts - self.hats.hats.count(rows, out.codes, k, out.held), 0.0)
-            hats = replace(self.hats, counts=counts)
-            new += list(hats.columns(rows))
-            strength = (hats.strength,)
-            old += [own[0] for own in hats.left_out(sample.rows.numbers, sample.codes, sample.removed, strength)]
-        if self.levels is not None:
-            pairs = zip(self.levels.counts, out.rows.levels, strict=True)
-            levels = replace(self.levels, counts=tuple(_less(counts, column, out) for counts, column in pairs))
-            new += list(levels.columns(out.rows.levels))
-            strength = (levels.strength,)
-            old += [own[0] for own in levels.left_out(sample.rows.levels, sample.codes, sample.removed, strength)]
-        return new, old
-
-
-def _less(counts: Array, column: Codes, out: Sample) -> Array:
-    left, seen = counts.copy(), (column >= 0) & (column < counts.shape[1])
-    np.subtract.at(left, (out.codes[seen], column[seen]), out.held[seen])
-    return np.maximum(left, 0.0)
-
-
-def most_telling(columns: Sequence[Array], judge: Judge) -> list[int]:
-    """Return the numbers of the columns whose scores by themselves lose least, in order, if there are very many."""
-    if len(columns) <= MOST_COLUMNS:
-        return list(range(len(columns)))
-    losses = [judge.loss(part) for part in columns]
-    return np.sort(np.argsort(losses, kind="stable")[:MOST_COLUMNS]).tolist()  # type: ignore[no-any-return]
-
-
-def is_wide(candidates: Candidates, judge: Judge) -> bool:
-    """Return whether the columns are so many beside the rows that choosing and weighting them reads the labels."""
-    c = len(candidates.names)
-    return c > MOST_COLUMNS or 0 < float(judge.weight.sum()) < LEAST_ROWS * c
+def is_wide(sample: Sample, judge: Judge) -> bool:
+    """Return whether there are so many columns beside the rows that choosing and weighting them reads the labels."""
+    count = sample.rows.numbers.shape[1] + len(sample.rows.levels)
+    return float(judge.weight.sum()) < LEAST_ROWS * count
 
 
 def judge_in_folds(
-    candidates: Candidates,
-    members: Sequence[Array],
+    additive: Sequence[Any],
+    members: Sequence[Any],
     sample: Sample,
     judge: Judge,
     penalties: Sequence[float],
     pool: Pool,
-) -> tuple[float, Array]:
-    """Return the penalty that loses least, and scores (n, k) of rows by a stack of other rows, offsets included.
+) -> tuple[tuple[float], Array]:
+    """Return the penalty that loses least, and scores (n, k) of each row by a stack of others, offsets included.
 
-    `pool` fits a stack to scores of members and columns with a penalty.
+    `additive` are the scorers of single columns, if there are any; `pool` fits a stack to members, columns, a judge and
+    penalties to choose from.
     """
     place = deal(sample.rows, sample.codes)
     scores = np.empty((len(penalties), *judge.offset.shape))
     for v in range(int(place.max(initial=0)) + 1):
         own, rest = np.flatnonzero(place == v), np.flatnonzero(place != v)
+        scores[:, own] = judge.offset[own]
         if not len(rest):
-            scores[:, own] = judge.offset[own]
             continue
-        new, old = candidates.without(sample[own], sample[rest])
         inner = Judge(judge.codes[rest], judge.offset[rest], judge.weight[rest], judge.single[rest])
-        chosen = most_telling(old, inner)
-        theirs, kept = [part[rest] for part in members], [old[j] for j in chosen]
-        mine = [part[own] for part in members] + [new[j] for j in chosen]
+        old, new = _columns_without([one for one in additive if one is not None], sample[own], sample[rest], inner)
+        theirs = [replace(member, held_out=member.held_out[rest]) for member in members]
+        mine = [member.held_out[own] for member in members] + new
         for i, penalty in enumerate(penalties):
-            stack = pool(theirs, kept, inner, penalty)
-            scores[i, own] = stack.scores(mine, judge.offset[own])
+            scores[i, own] = pool(theirs, old, inner, (penalty,)).scores(mine, judge.offset[own])
     losses = [judge.loss(part - judge.offset) for part in scores]
     best = int(np.argmin(losses))
-    return penalties[best], scores[best]
+    return (penalties[best],), scores[best]
+
+
+def _columns_without(
+    additive: Sequence[Any], out: Sample, rest: Sample, judge: Judge
+) -> tuple[list[Array], list[Array]]:
+    """Return scores of the columns that tell most of the rows `rest`, each left out, and the same of rows `out`.
+
+    Both are by counts that have none of the rows `out`.
+    """
+    found, models = list[Column](), dict[str, tuple[Any, Any]]()
+    for scorer in additive:
+        if isinstance(scorer, HatScorer):
+            kind, hats, cells = "hat", scorer.model, out.rows.numbers
+            counts = hats.hats.count(cells, out.codes, len(hats.counts), out.held)
+            models[kind] = replace(hats, counts=np.maximum(hats.counts - counts, 0.0)), cells
+            count, fewer = cells.shape[1], HatScorer(models[kind][0])
+        else:
+            assert isinstance(scorer, LevelScorer)
+            kind, levels, coded = "cat", scorer.model, out.rows.levels
+            pairs = zip(levels.counts, coded, strict=True)
+            models[kind] = replace(levels, counts=tuple(_less(own, column, out) for own, column in pairs)), coded
+            count, fewer = len(coded), LevelScorer(models[kind][0])
+        found += telling(kind, fewer.left_out_columns(rest), count, judge)
+    chosen = most_telling(found, judge)
+    new = list[Array]()
+    for kind, (model, cells) in models.items():
+        new += model.columns(cells, [j for own, j, _ in chosen if own == kind])
+    return [part for *_, part in chosen], new
+
+
+def _less(counts: Array, column: Codes, out: Sample) -> Array:
+    """Return the counts (k, levels) of a column without some rows."""
+    left, seen = counts.copy(), (column >= 0) & (column < counts.shape[1])
+    np.subtract.at(left, (out.codes[seen], column[seen]), out.held[seen])
+    return np.maximum(left, 0.0)
+
+
+def most_telling(columns: list[tuple[str, int, Array]], judge: Judge) -> list[tuple[str, int, Array]]:
+    """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
+    most = most_weighted(*judge.offset.shape)
+    if len(columns) <= most:
+        return columns
+    losses = [judge.loss(part) for *_, part in columns]
+    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:most])]
+
+
+def telling(kind: str, columns: Iterator[Array], count: int, judge: Judge) -> list[tuple[str, int, Array]]:
+    """Return the columns, or of very many those that lose least, without holding the scores of all at once."""
+    most = most_weighted(*judge.offset.shape)
+    if count <= most:
+        return [(kind, j, part) for j, part in enumerate(columns)]
+    best: list[tuple[float, int, Array]] = []  # a heap: first what loses most
+    for j, part in enumerate(columns):
+        entry = -judge.loss(part), -j, part
+        if len(best) < most:
+            heappush(best, entry)
+        elif entry[:2] > best[0][:2]:
+            heapreplace(best, entry)
+    return sorted((kind, -j, part) for _, j, part in best)

@@ -17,7 +17,7 @@ from ..._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 
 STRENGTHS = (1.0, 4.0, 16.0)
 CHUNK_CELLS = 1 << 21
-MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own
+MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
 
@@ -73,8 +73,12 @@ class DependenceMember:
         k = len(self.pairs)
         out = np.empty((len(levels), k))
         amounts, group = np.unique(removed, return_inverse=True)
-        if len(amounts) > MOST_WEIGHTS:  # one table for the mean weight
-            amounts, group = np.array([removed.mean()]), np.zeros(len(removed), dtype=np.int64)
+        if len(amounts) > MOST_WEIGHTS:
+            for part in row_chunks(len(levels), max(1, CHUNK_CELLS // max(levels.shape[1] ** 2, 1))):
+                for c in range(k):
+                    lost = np.where(codes[part] == c, removed[part], 0.0)
+                    out[part, c] = self._cell_by_cell(levels[part], c, strength, lost, removed[part])
+            return out
         for number, amount in enumerate(amounts):
             for c in range(k):
                 for own in (True, False):
@@ -84,6 +88,27 @@ class DependenceMember:
                         lost[c] = amount if own else 0.0
                         out[rows, c] = self._score(levels[rows], self._tables(c, strength, lost, float(amount)))
         return out
+
+    def _cell_by_cell(self, levels: Codes, c: int, t: float, lost: Array, everywhere: Array) -> Array:
+        """Return log f(x | c), (n,), the counts of class c lowered by `lost` (n,), of all by `everywhere` (n,)."""
+        bounds = np.asarray(self.starts)
+        sizes, seen, own = np.diff(bounds), levels >= 0, np.maximum(levels, 0)
+        one = np.einsum("kll->kl", self.pairs)
+        lost, everywhere = lost[:, None], everywhere[:, None]
+        total = np.maximum(one.sum(axis=0)[own] - everywhere, 0.0)
+        whole = np.maximum(np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
+        class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost, 0.0)
+        alone = (np.maximum(one[c][own] - lost, 0.0) + t * (total + 0.5) / whole) / (class_whole + t)
+        pairs = np.maximum(self.pairs[c][own[:, :, None], own[:, None, :]] - lost[:, None], 0.0)
+        given = np.maximum(np.add.reduceat(self.pairs[c], bounds[:-1], axis=1)[own] - lost[:, None], 0.0)
+        table = np.log((pairs + t * alone[:, None, :]) / (given + t))  # (n, parents, columns)
+        table[:, np.arange(len(sizes)), np.arange(len(sizes))] = 0.0
+        score = np.where(seen[:, None, :], table, 0.0).sum(axis=2) + np.log(alone)
+        score = np.where(seen, score, -np.inf)
+        highest = np.where(seen.any(axis=1), score.max(axis=1), 0.0)
+        with np.errstate(divide="ignore"):
+            mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
+        return np.where(seen.any(axis=1), mean, 0.0)
 
     def _tables(
         self, c: int, t: float, lost: Array, everywhere: float, kind: type = np.float32
