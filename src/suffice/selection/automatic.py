@@ -27,10 +27,15 @@ from .members.subclasses import LEAST_ROWS, Split, choose_split
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
-from .stacking import Judge, Stack, centred, without_each
+from .stacking import Judge, Stack, centred, prior_shares, without_each
 
-MEMBER_PENALTY = 3.0
-COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
+# The held-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows say
+# together is said twice. Weights, and which penalty has the most evidence, are found under half the log-likelihood:
+# under all of it, columns of noise get weights that new rows do not bear out.
+POWER = 0.5
+MEMBER_PENALTY = 50.0
+COLUMN_PENALTIES = (1.5, 15.0, 150.0, 1e6)
+BIAS_PENALTY = 0.5
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -197,19 +202,18 @@ def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
 
 
 def _pool(members: Sequence[Member], columns: Sequence[Array], judge: Judge) -> Stack:
-    """Return the stack whose penalty on column weights has the most evidence."""
+    """Return the stack whose penalty on column weights has the most evidence.
+
+    Member weights start from `prior_shares` and stay near them, unless the rows say much else.
+    """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
-    start = np.array([min(member.temperature, 1.0) / m for member in members] + [0.0] * c)
+    losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
+    shares = prior_shares(losses, judge)
+    start = np.concatenate([shares * [min(member.temperature, 1.0) for member in members], np.zeros(c)])
     positive = np.array([True] * m + [False] * c)
-    found: Stack | None = None
-    for penalty in COLUMN_PENALTIES if c else COLUMN_PENALTIES[:1]:
-        each = np.array([MEMBER_PENALTY] * m + [penalty] * c)
-        stack = Stack.fit(scores, judge, each, start, positive)
-        if found is None or stack.evidence > found.evidence:
-            found = stack
-    assert found is not None
-    return found
+    penalties = [[MEMBER_PENALTY] * m + [own] * c for own in (COLUMN_PENALTIES if c else COLUMN_PENALTIES[:1])]
+    return Stack.fit(scores, judge.tempered(POWER), np.array(penalties), start, positive, BIAS_PENALTY)
 
 
 def _most_telling(columns: list[tuple[str, int, Array]], judge: Judge) -> list[tuple[str, int, Array]]:
