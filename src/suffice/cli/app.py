@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from .. import __version__
+from .._dialect import Remark
 from ..errors import SettingError, SufficeError, brief, quoted
 from .compare import compare
 from .completion import completion
@@ -23,7 +24,7 @@ from .fit import fit
 from .impute import impute
 from .outliers import outliers
 from .predict import predict
-from .problems import Remark, UsageProblem, one_line
+from .problems import UsageProblem, one_line
 from .report import report
 from .sample import sample
 from .show import show

@@ -17,7 +17,7 @@ from .answers import open_model
 from .files import check_writable
 from .output import Common, print_json, progress
 from .problems import UsageProblem, count, did_you_mean
-from .training import read_batch
+from .training import Missing, read_batch
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
 ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
@@ -32,6 +32,7 @@ def update(
     target: Column,
     output: Output = None,
     weight: Column | None = None,
+    missing_text: Missing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
@@ -52,6 +53,8 @@ def update(
         File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights: k means k copies of the row.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
     decay
         First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
 
@@ -63,8 +66,9 @@ def update(
     check_writable(to, [(data, "table")])
     estimator, schema = open_model(model)
     with progress(common, f"Learning from {data.name}"):
-        batch = read_batch(data, estimator, schema, target, weight, common)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
+        estimator._dialect = estimator._dialect or batch.dialect
         _save(estimator, to)
     _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
 
@@ -77,6 +81,7 @@ def forget(
     target: Column,
     output: Output = None,
     weight: Column | None = None,
+    missing_text: Missing = (),
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Remove the rows of a table from what a model has learned.
@@ -96,6 +101,8 @@ def forget(
         File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights, as they were when the rows were learned.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
 
     Examples
     --------
@@ -105,7 +112,7 @@ def forget(
     check_writable(to, [(data, "table")])
     estimator, schema = open_model(model)
     with progress(common, f"Forgetting {data.name}"):
-        batch = read_batch(data, estimator, schema, target, weight, common)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
         estimator.forget(batch.columns, batch.labels, sample_weight=batch.weight)
         _save(estimator, to)
     _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")

@@ -28,6 +28,7 @@ class Edits:
     statistics_: ByClass
     _schema: Schema
     _holds_unlabelled: bool
+    _dialect: Any
     _blocks: tuple[Block, ...]
     _takes_devices: Any  # a property of `GenerativeEstimator`
     _validate_settings: Callable[[], None]
@@ -88,6 +89,7 @@ class Edits:
                 )
         self._relearn(self.statistics_.merge(other.statistics_))
         self._holds_unlabelled |= other._holds_unlabelled
+        self._dialect = self._dialect or other._dialect
         return self
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:

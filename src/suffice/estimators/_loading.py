@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from .._arrays import np
+from .._dialect import Dialect
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..selection.member_family import MemberFamily
@@ -61,6 +62,8 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._validate_settings()
         estimator._object_labels = bool(document["object_labels"])
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
+        dialect = document.get("dialect")  # which the first files did not hold
+        estimator._dialect = None if dialect is None else Dialect.of(dialect)
         estimator._remember(schema, blocks, statistics, None)
         estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do

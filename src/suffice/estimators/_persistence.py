@@ -36,6 +36,7 @@ def save_fitted(
         "object_labels": bool(getattr(estimator, "_object_labels", False)),
         "holds_unlabelled": bool(estimator._holds_unlabelled),
         "chosen": {name: plain(value) for name, value in estimator._chosen_settings().items()},
+        "dialect": None if estimator._dialect is None else estimator._dialect.plain(),
     }
     write_model(path, state, schema, statistics)
 

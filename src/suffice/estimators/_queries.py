@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array, namespace
+from .._dialect import Dialect
 from ..densities import Product
 from ..errors import DataError, NegativeError, SettingError, quoted
 from ..estimate import Block, Note, Settings, class_log_prior
@@ -52,6 +53,7 @@ class GenerativeEstimator(
     _model: JointModel | None
     _notes: list[Note]
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
+    _dialect: Dialect | None = None  # how the CSV file it was fitted on was written
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -86,6 +88,7 @@ class GenerativeEstimator(
         self._remember(table.schema, plan, statistics, y)
         self._model, self._notes = model, [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
         self._holds_unlabelled = joined is not None
+        self._dialect = None
         self._set_steps(joined)
         return self
 
