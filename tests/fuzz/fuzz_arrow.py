@@ -99,7 +99,8 @@ class ArrowFiles:
         ]
         words = [str(word).replace("DATA", str(whole)) for word in self.ways[0]]
         words[-1] = str(model)
-        assert self._ask(words) == "read", "the table itself cannot be learned"
+        said = self._ask(words)
+        assert said == "read", f"the table itself cannot be learned: {said}"
 
     def try_one(self, pick: random.Random) -> str:
         """Change a file and give it to a command; an AssertionError says what was not as it should be."""
