@@ -125,9 +125,19 @@ class ArrowFiles:
         self.child.stdin.flush()
         answer = self.child.stdout.readline().decode().strip()
         if not answer:
-            status, self.child = self.child.wait(), None
+            child, self.child = self.child, None
+            child.stdin.close()
+            child.stdout.close()
+            status = child.wait()
             return f"the process ended with status {status}"
         return answer
+
+    def close(self) -> None:
+        """End the child."""
+        if self.child is not None:
+            self.child.stdin.close()
+            self.child.stdout.close()
+            self.child.wait()
 
 
 def _serve() -> None:
