@@ -165,7 +165,7 @@ class _BlasLimit:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a generator that is closed within may come here again
         self._users = 0
         self._controller: ThreadpoolController | None = None
         self._limiter: Any = None

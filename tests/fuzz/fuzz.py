@@ -70,6 +70,8 @@ def run(
             number += 1
             if (number - first) % TOLD == 0:
                 print(f"{name}: {number - first:,} cases, {len(findings)} findings", file=sys.stderr, flush=True)
+        if hasattr(target, "close"):
+            target.close()
     return outcomes, findings
 
 

@@ -99,7 +99,8 @@ class ArrowFiles:
         ]
         words = [str(word).replace("DATA", str(whole)) for word in self.ways[0]]
         words[-1] = str(model)
-        assert self._ask(words) == "read", "the table itself cannot be learned"
+        said = self._ask(words)
+        assert said == "read", f"the table itself cannot be learned: {said}"
 
     def try_one(self, pick: random.Random) -> str:
         """Change a file and give it to a command; an AssertionError says what was not as it should be."""
@@ -124,9 +125,19 @@ class ArrowFiles:
         self.child.stdin.flush()
         answer = self.child.stdout.readline().decode().strip()
         if not answer:
-            status, self.child = self.child.wait(), None
+            child, self.child = self.child, None
+            child.stdin.close()
+            child.stdout.close()
+            status = child.wait()
             return f"the process ended with status {status}"
         return answer
+
+    def close(self) -> None:
+        """End the child."""
+        if self.child is not None:
+            self.child.stdin.close()
+            self.child.stdout.close()
+            self.child.wait()
 
 
 def _serve() -> None:

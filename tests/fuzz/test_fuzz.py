@@ -43,6 +43,7 @@ class Blind(ModelFiles):
         return self.judge(self.input, "full", pick)
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that no table has
 @pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
 def test_what_once_went_wrong(path, tmp_path):
     """A model file that loads answers every question or refuses it by name."""

@@ -15,7 +15,7 @@ from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
 from .release import held
 from .saving import Force, check_model_output, save_model
-from .training import Training, read_training
+from .training import Missing, read_training
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
 
@@ -31,6 +31,8 @@ def fit(
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     weight: Column | None = None,
+    labels: Literal["text", "numbers"] | None = None,
+    missing_text: Missing = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
@@ -73,6 +75,12 @@ def fit(
         Column to leave out, such as a row number or a date; may be repeated.
     weight
         Column of row weights: k means k copies of the row.
+    labels
+        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
+        If not given: text, unless the column holds measurements or dates, which are refused.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
+        nothing else, elsewhere also NA, NaN, null, ? and the like. The model remembers it.
     priors
         Class priors: the classes' shares of the rows, or all equal.
     divisor
@@ -122,13 +130,14 @@ def fit(
         "priors": "uniform" if priors == "uniform" else None,
     }
     if is_many(data) or is_large(data) or engine != "auto" or checkpoint is not None:
-        table: Training = declared(data, target, drop, weight)
+        table = declared(data, target, drop, weight, common, labels, missing_text)
         used, left_out = usable_columns(model, table)
         estimator = make_estimator(model, families=read_families(family, table, data), **options)
         told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
-        rows, unlabelled = learn(estimator, data, target, common, **told)
+        rows, unlabelled = learn(estimator, table, data, target, common, **told)
     else:
-        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, drop, weight, options, common)
+        chosen: dict[str, Any] = {"drop": drop, "weight": weight, "labels": labels, "missing": missing_text}
+        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, chosen, options, common)
     save_model(estimator, output, force)
     facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
     if common.json:
@@ -141,17 +150,17 @@ def _learn_whole(
     target: str,
     model: ModelName,
     family: tuple[str, ...],
-    drop: tuple[str, ...],
-    weight: str | None,
+    told: dict[str, Any],
     options: dict[str, Any],
     common: Common,
 ) -> tuple[Any, list[str], int, int]:
     """Fit to a table in memory; return the model, columns left out, and the rows with and without a label."""
     with progress_of_em(common, f"Learning from {data.name}"):
-        training = read_training(data, target, drop=drop, weight=weight, common=common)
+        training = read_training(data, target, **told, common=common)
         used, left_out = usable_columns(model, training)
         estimator = make_estimator(model, families=read_families(family, training, data), **options)
         estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+        estimator._dialect = training.dialect
     return estimator, left_out, training.columns.num_rows, training.unlabelled
 
 

@@ -53,8 +53,10 @@ def outliers(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    table = read_for(schema, data)
-    rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
+    read = read_for(estimator, schema, data)
+    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
+    rows = model_columns(read.columns, names, data)
+    table = read.kept(names, output, common.json)
     with progress(common, f"Judging {data.name}"):
         found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}
         found["log_density"] = estimator.score_samples(rows)

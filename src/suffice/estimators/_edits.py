@@ -33,6 +33,7 @@ class Edits:
     _schema: Schema
     _holds_unlabelled: bool
     _released: Release | None
+    _dialect: Any
     _blocks: tuple[Block, ...]
     _takes_devices: Any  # a property of `GenerativeEstimator`
     _validate_settings: Callable[[], None]
@@ -100,6 +101,7 @@ class Edits:
         self._relearn(self.statistics_.merge(other.statistics_))
         self._released = released
         self._holds_unlabelled |= other._holds_unlabelled
+        self._dialect = self._dialect or other._dialect
         return self
 
     @edit

@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from .._arrays import np
+from .._dialect import Dialect
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..selection.member_family import MemberFamily
@@ -63,6 +64,8 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._validate_settings()
         estimator._object_labels = bool(document["object_labels"])
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
+        dialect = document.get("dialect")  # which the first files did not hold
+        estimator._dialect = None if dialect is None else Dialect.of(dialect)
         estimator._remember(schema, blocks, statistics, None)
         if document.get("released") is not None:  # which older files do not say
             estimator._released = Release.of_plain(document["released"])

@@ -50,6 +50,7 @@ def state_of(estimator: Any, blocks: Sequence[Block]) -> dict[str, Any]:
         "holds_unlabelled": bool(estimator._holds_unlabelled),
         "released": None if estimator._released is None else estimator._released.plain(),
         "chosen": {name: plain(value) for name, value in estimator._chosen_settings().items()},
+        "dialect": None if estimator._dialect is None else estimator._dialect.plain(),
     }
 
 

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array, namespace
+from .._dialect import Dialect
 from ..densities import Product
 from ..errors import DataError, NegativeError, SettingError, quoted
 from ..estimate import Block, Dirichlet, Note, Settings, class_log_prior
@@ -58,6 +59,7 @@ class GenerativeEstimator(
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
     _loaded_from: tuple[str, str] | None = None  # the file that it was loaded from, and the fingerprint of that
     _released: Release | None = None  # what a model gave up that holds no row
+    _dialect: Dialect | None = None  # how the CSV file it was fitted on was written
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -95,6 +97,7 @@ class GenerativeEstimator(
         self._notes = [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
         self._model, self._told = model, (_as_told(self.priors), model)
         self._holds_unlabelled = joined is not None
+        self._dialect = None
         self._set_steps(joined)
         self._loaded_from = None
         return self

@@ -10,6 +10,7 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
+from .._dialect import Dialect
 from ..disclosure import Given, Least, release_block
 from ..disclosure.blocks import Kept
 from ..errors import DataError, SettingError, quoted
@@ -36,6 +37,7 @@ class Releasing:
     _blocks: tuple[Block, ...]
     _released: Release | None
     _holds_unlabelled: bool
+    _dialect: Dialect | None
     _posterior_of: Callable[[Sequence[Any]], Array]
     _summarize: Callable[..., ByClass]
     _remember: Callable[[Schema, Sequence[Block], ByClass, Any], None]
@@ -170,6 +172,8 @@ class Releasing:
             twin._object_labels = self._object_labels  # type: ignore[attr-defined]
         twin._remember(self._schema, blocks, statistics, None)
         twin._holds_unlabelled = self._holds_unlabelled
+        own = self._dialect
+        twin._dialect = None if own is None else Dialect(own.decimal, dict(own.decimals))  # no text of a cell
         return twin
 
     def _settings_to_pass_on(self) -> dict[str, Any]:

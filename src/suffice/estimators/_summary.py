@@ -147,7 +147,7 @@ class Answers:
     estimator: Any
     priors: Any
     reject: float | None
-    keep: tuple[str, ...]
+    keep: dict[str, str]  # names of columns to copy, and of what is copied
     columns: tuple[str, ...]
     alpha: float | None = None
 
@@ -164,4 +164,5 @@ class Answers:
         if self.alpha is not None:
             inside = self.estimator.predict_set(rows, self.alpha).T
             columns += [(f"in_{label}", own) for label, own in zip(labels, inside, strict=True)]
-        return answers_table(labels, choice, columns, table.select(list(self.keep)) if self.keep else None)
+        kept = table.select(list(self.keep.values())).rename_columns(list(self.keep)) if self.keep else None
+        return answers_table(labels, choice, columns, kept)

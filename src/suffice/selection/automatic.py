@@ -28,10 +28,15 @@ from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
 from .screening import is_wide, judge_in_folds, most_telling, telling
-from .stacking import Judge, Stack, centred, without_each
+from .stacking import Judge, Stack, centred, prior_shares, without_each
 
-MEMBER_PENALTY = 3.0
-COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
+# The held-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows say
+# together is said twice. Weights, and which penalty has the most evidence, are found under half the log-likelihood:
+# under all of it, columns of noise get weights that new rows do not bear out.
+POWER = 0.5
+MEMBER_PENALTY = 50.0
+COLUMN_PENALTIES = (1.5, 15.0, 150.0, 1e6)
+BIAS_PENALTY = 0.5
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -248,21 +253,18 @@ def _pool(
 ) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence.
 
-    No weight is negative: where a column says nothing, what it says of a row left out is the opposite of that row's
-    label, which a negative weight would read.
+    Member weights start from `prior_shares` and stay near them, unless the rows say much else. No weight is negative:
+    where a column says nothing, what it says of a row left out is the opposite of that row's label, which a negative
+    weight would read.
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
-    start = np.array([min(member.temperature, 1.0) / m for member in members] + [0.0] * c)
+    losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
+    shares = prior_shares(losses, judge)
+    start = np.concatenate([shares * [min(member.temperature, 1.0) for member in members], np.zeros(c)])
     positive = np.ones(m + c, dtype=bool)
-    found: Stack | None = None
-    for penalty in penalties if c else penalties[:1]:
-        each = np.array([MEMBER_PENALTY] * m + [penalty] * c)
-        stack = Stack.fit(scores, judge, each, start, positive)
-        if found is None or stack.evidence > found.evidence:
-            found = stack
-    assert found is not None
-    return found
+    each = [[MEMBER_PENALTY] * m + [own] * c for own in (penalties if c else penalties[:1])]
+    return Stack.fit(scores, judge.tempered(POWER), np.array(each), start, positive, BIAS_PENALTY)
 
 
 def _best(
