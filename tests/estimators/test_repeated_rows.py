@@ -77,5 +77,6 @@ def test_where_most_rows_are_forgotten_it_is_said_by_how_many_the_model_is_judge
 
 
 def test_the_default_that_an_error_names_is_the_default():
-    with pytest.raises(SettingError, match=f"{NormalInverseWishart().pooled:g} is the default"):
-        NormalInverseWishart(pooled=2.0)
+    default = NormalInverseWishart(strength=10.0).pooled
+    with pytest.raises(SettingError, match=rf"\b{default:g}\b"):
+        NormalInverseWishart(strength=10.0, pooled=2.0)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 from sklearn.base import ClassifierMixin
@@ -338,29 +336,6 @@ class GenerativeEstimator(
             message = f"X {got} feature names, but {type(self).__name__} was fitted {known} feature names"
             warnings.warn(f"{message}; columns go by position.", UserWarning, stacklevel=2)
         return order
-
-    # --- rows held out -----------------------------------------------------------------------------------------------
-
-    @property
-    def _density_owner(self) -> Any:
-        """The estimator whose blocks are those of `model_`."""
-        return self
-
-    def _kept_rows(self, sample: Reservoir) -> list[Any]:
-        """Return the rows of a sample, one part for each block."""
-        return list(sample.rows)
-
-    def _held_out_copy(self) -> Any:
-        """Return a copy that learns from some of the rows, with the seeds and settings of the whole model."""
-        twin = copy(self)
-        twin.__dict__["priors"] = None  # the model of a fold may lack a class; priors come from the whole model
-        return twin
-
-    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Callable[[Sequence[Any]], tuple[Any, ...]]]:
-        """Return the joint model of other statistics, and how it reads encoded rows."""
-        model, _ = self._estimate(statistics, self._blocks, self._schema)
-        pairs = tuple(zip(self._blocks, statistics.blocks, strict=True))
-        return model, partial(recoded, pairs)
 
     # --- for subclasses and files ------------------------------------------------------------------------------------
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from typing import Any, cast
 
@@ -11,6 +13,7 @@ from ..errors import DataError, SettingError
 from ..joint import JointModel
 from ..selection import leave_one_out
 from ..selection.leave_one_out import log_densities
+from ..stats import ByClass, Reservoir
 from ..stats.rows import take_rows
 from ..tasks import conformal, outliers
 from ..tasks.explain import contributions
@@ -19,6 +22,7 @@ from ..tasks.outlier_laws import HotellingLaw
 from ._held_out import hold_out
 from ._simulated import exact_law, make_replicates
 from ._states import Derived, question
+from ._unlabelled import recoded
 from ._validation import what_was_learned
 
 
@@ -221,6 +225,27 @@ class Reasons:
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
         return known[1]  # type: ignore[no-any-return]
+
+    @property
+    def _density_owner(self) -> Any:
+        """The estimator whose blocks are those of `model_`."""
+        return self
+
+    def _kept_rows(self, sample: Reservoir) -> list[Any]:
+        """Return the rows of a sample, one part for each block."""
+        return list(sample.rows)
+
+    def _held_out_copy(self) -> Any:
+        """Return a copy that learns from some of the rows, with the seeds and settings of the whole model."""
+        twin = copy(self)
+        twin.__dict__["priors"] = None  # the model of a fold may lack a class; priors come from the whole model
+        return twin
+
+    def _model_of(self, statistics: ByClass) -> tuple[JointModel, Callable[[Sequence[Any]], tuple[Any, ...]]]:
+        """Return the joint model of other statistics, and how it reads encoded rows."""
+        owner = cast(Any, self)
+        model, _ = owner._estimate(statistics, owner._blocks, owner._schema)
+        return model, partial(recoded, tuple(zip(owner._blocks, statistics.blocks, strict=True)))
 
     def _held_out(self) -> HeldOut:
         """Return rows held out and the models of the others, made once for what was learned."""
