@@ -12,7 +12,7 @@ from ..estimate import FAMILIES, Note, Settings
 from ..estimate.bayes import complete_under
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
-from .columns import FLAT, RAW
+from .columns import FLAT, RAW, FrozenColumns
 from .members.completion import STEPS, complete_tied
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberRows, MemberStats
@@ -118,13 +118,19 @@ def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianF
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
     member = WishartMember(done, whole.tau).restricted(own)
-    k = len(member.stats.weight)
+    return ShrunkGaussianFamily(*best), joint_statistics(columns, member.stats, numbers)
+
+
+def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Codes) -> PatternStats:
+    """Return the statistics of these number columns in their own units from those in units of total variance 1."""
+    d, k = len(columns.scores), len(stats.weight)
+    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
     means, scatter = np.tile(center, (k, 1)), np.zeros((k, d, d))
-    means[:, numbers] += member.stats.mean * scale[numbers]
-    within = member.stats.scatter.values * scale[numbers][:, None] * scale[numbers]
+    means[:, numbers] += stats.mean * scale[numbers]
+    within = stats.scatter.values * scale[numbers][:, None] * scale[numbers]
     scatter[np.ix_(np.arange(k), numbers, numbers)] = within
-    found = GaussianStats(member.stats.weight, means, FullScatter(scatter), FullScatter)
-    return ShrunkGaussianFamily(*best), PatternStats(found, {})
+
+    return PatternStats(GaussianStats(stats.weight, means, FullScatter(scatter), FullScatter), {})
 
 
 def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array, holed: bool) -> tuple[float, float]:
