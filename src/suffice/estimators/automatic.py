@@ -17,25 +17,22 @@ from ..estimate import FAMILIES, Block, Dirichlet, Note, Settings, class_log_pri
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, choose, exchange_priors
+from ..selection.automatic import Automatic, exchange_priors
 from ..selection.columns import FrozenColumns
-from ..selection.costs import check_columns, check_costs
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats, TableRows
+from ..selection.pieces import MemberRows, MemberStats
 from ..selection.reasons import contributions
 from ..selection.scorers import Sample
-from ..stats import ByClass, CategoricalStats, Reservoir
-from ..stats.counts import CodedColumns
+from ..stats import ByClass, Reservoir
 from ..stats.reservoir import rows_per_weight
+from ._choice import LEAST_ROWS, check_memory, choose_members, few_to_judge, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
 from ._states import Derived, edit, question, snapshot
 from ._unlabelled import Batch, recoded
 from ._validation import judged_by_weight
-
-LEAST_ROWS = 50
 
 
 class _Joint(GenerativeEstimator):
@@ -157,7 +154,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
-        _check_memory(statistics.blocks[-1], statistics)
+        check_memory(statistics.blocks[-1], statistics)
         settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
@@ -174,7 +171,7 @@ class GenerativeClassifier(GenerativeEstimator):
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
         settled = self._settle(statistics.blocks[-1])
-        _check_memory(settled, statistics)
+        check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled
         known: tuple[MemberRows, MemberStats] | None = self._condensed
@@ -208,7 +205,7 @@ class GenerativeClassifier(GenerativeEstimator):
             return super().merge(other)
         stand_in = copy(other)
         stand_in.statistics_ = replace(
-            other.statistics_, blocks=(*other.statistics_.blocks[:-1], _rows_of_sample(other.statistics_))
+            other.statistics_, blocks=(*other.statistics_.blocks[:-1], rows_of_sample(other.statistics_))
         )
         super().merge(stand_in)
         return self
@@ -221,7 +218,7 @@ class GenerativeClassifier(GenerativeEstimator):
         check_is_fitted(self, "statistics_")
         found: Automatic | None = self._chosen
         if found is None:
-            found = self._chosen = _choose(self.statistics_, self._pieces(self.statistics_))
+            found = self._chosen = choose_members(self.statistics_, self._pieces(self.statistics_))
         return found
 
     def _estimate(
@@ -232,7 +229,7 @@ class GenerativeClassifier(GenerativeEstimator):
             family = block.family
             found = None
             if isinstance(family, GaussianFamily):
-                found = choose_joint(self._pieces(statistics), _rows_of_sample(statistics))
+                found = choose_joint(self._pieces(statistics), rows_of_sample(statistics))
             if found is not None:
                 family, stats = found
                 notes.append(joint_note(found[0]))
@@ -300,7 +297,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return self._joint
 
     def _kept_rows(self, sample: Reservoir) -> list[Any]:
-        return [*sample.rows, _rows_of_sample(self.statistics_).rows]
+        return [*sample.rows, rows_of_sample(self.statistics_).rows]
 
     def _model_of(self, statistics: ByClass) -> tuple[JointModel, Any]:
         model, _ = self._estimate(statistics, self._blocks, self._schema)
@@ -411,64 +408,4 @@ class GenerativeClassifier(GenerativeEstimator):
     @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
-        return [*super().notes_, *self._automatic.notes, *_few_to_judge(self.statistics_)]
-
-
-def _few_to_judge(statistics: ByClass) -> list[Note]:
-    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
-    assert statistics.sample is not None
-    kept = round(float(statistics.sample.copies.sum()))
-    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
-        return []
-    what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
-    return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
-
-
-def _rows_of_sample(statistics: ByClass) -> MemberRows:
-    """Return the rows that are kept, each with the weight it stands for."""
-    sample = statistics.sample
-    assert sample is not None
-    numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
-    for part in sample.rows:
-        if isinstance(part, CodedColumns):
-            coded = part
-        else:
-            numbers = part
-    weight = sample.represented(statistics.weight)
-    return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
-
-
-def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
-    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
-    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
-    if isinstance(block, MemberStats):
-        check_columns(block.columns, k, n)
-    else:  # what the columns come to is known when these rows freeze them
-        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
-
-
-def _choose(statistics: ByClass, pieces: MemberStats) -> Automatic:
-    """Return the automatic classifier of these statistics, judged on the rows that are kept."""
-    rows, sample = _rows_of_sample(statistics), statistics.sample
-    assert sample is not None
-    unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
-    pieces = pieces if unit == 1.0 else pieces.scale(unit)
-    held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
-    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
-    judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
-    counts = [unit * own for own in _level_counts(statistics, pieces.columns)]
-    return choose(judged, pieces, counts, unit * statistics.weight)
-
-
-def _level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
-    """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
-    counts = []
-    for stats in statistics.blocks:
-        if isinstance(stats, CategoricalStats):
-            for known, levels, table in zip(columns.vocabulary, stats.levels, stats.counts, strict=True):
-                position = {level: i for i, level in enumerate(levels)}
-                own = np.zeros((len(table), len(known)))
-                here = [i for i, level in enumerate(known) if level in position]
-                own[:, here] = table[:, [position[known[i]] for i in here]]
-                counts.append(own)
-    return counts
+        return [*super().notes_, *self._automatic.notes, *few_to_judge(self.statistics_)]

@@ -31,7 +31,7 @@ from .screening import is_wide, judge_in_folds, most_telling, telling
 from .stacking import Judge, Stack, centred, without_each
 
 MEMBER_PENALTY = 3.0
-COLUMN_PENALTIES = (3.0, 30.0, 300.0, 1e6)
+COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
