@@ -18,7 +18,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy examples docs dist lock clean
+.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy honest examples docs dist lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -87,6 +87,11 @@ accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
 accuracy: $(VENV)/.accuracy ## Compare probabilities with scikit-learn's on public tables (hours): benchmarks/RESULTS.md
 	$(PY) benchmarks/accuracy.py
+
+honest: export OPENBLAS_NUM_THREADS := 1
+honest: export OMP_NUM_THREADS := 1
+honest: $(VENV)/.test ## Try on fresh rows what models say of themselves (an hour; a minute with SHORT=1): benchmarks/RESULTS.md
+	$(PY) benchmarks/honest.py $(if $(SHORT),--short)
 
 examples: export OPENBLAS_NUM_THREADS := 1
 examples: export SUFFICE_EXAMPLES := 1

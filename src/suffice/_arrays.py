@@ -107,6 +107,8 @@ def invert_triangular(lower: Array, out: Array | None = None) -> Array:
 def _invert_into(lower: Array, out: Array) -> None:
     """Invert by halves: products run beside those of other threads, which SciPy's LAPACK calls do not."""
     d = len(lower)
+    if d == 0:
+        return
     if d <= 64:
         upper, info = lapack.dtrtri(lower.T, lower=0)
         if info != 0:
@@ -163,7 +165,7 @@ class _BlasLimit:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a generator that is closed within may come here again
         self._users = 0
         self._controller: ThreadpoolController | None = None
         self._limiter: Any = None

@@ -6,16 +6,10 @@ by a named constructor here, never at the place that raises.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-LONGEST = 1000  # characters of a message, whatever names and values users have
-LONGEST_VALUE = 100  # characters of one name or value in it
-# What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
-# the marks of Unicode that change the direction of writing, and halves of characters, which cannot be printed at all.
-UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-_QUOTED = re.compile(r"""'(?:[^'\\]|\\.){%d,}'|"(?:[^"\\]|\\.){%d,}\"""" % (LONGEST_VALUE, LONGEST_VALUE))  # noqa: UP031
+from ._wording import LONGEST, LONGEST_VALUE, brief, quoted, shown, visible
 
 
 class SufficeError(ValueError):
@@ -119,6 +113,14 @@ class DataError(SufficeError):
         """Refuse a value that the family of its column gives no probability."""
         return cls(
             f"Column {shown(column)} has the value {value}; {rule}. Next: correct it, or give it another family."
+        )
+
+    @classmethod
+    def released(cls, what: str, instead: str) -> DataError:
+        """Refuse what takes the exact sums that a released model has given up."""
+        return cls(
+            f"This model was released: its sums were rounded and completed so that no row can be read off them, and it "
+            f"cannot {what}. Next: {instead}."
         )
 
     @classmethod
@@ -350,8 +352,9 @@ class MergeError(SufficeError):
     def pooled(cls, k: int) -> MergeError:
         """Refuse to take a class out of a sum of scatters whose parts were not kept."""
         return cls(
-            f"The shared covariance was summed over {k} classes whose own parts would not fit in memory, so that no "
-            "class can leave it exactly. Next: fit again without the class."
+            f"The shared covariance was summed over {k} classes whose own parts were not kept (they would not fit in "
+            "memory, or the model was released), so that no class can leave it exactly. "
+            "Next: fit again without the class, or drop it before the release."
         )
 
     @classmethod
@@ -409,17 +412,14 @@ class ModelFileError(SufficeError):
         """Say why a model was not written, and that nothing was."""
         return cls(
             f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
-            "Next: check what the model learned last; a class that suffice does not know is told to it by "
-            "suffice.estimators.register."
+            "Next: check what it learned last; tell of a class of your own by suffice.estimators.register."
         )
 
     @classmethod
     def no_model(cls, path: object) -> ModelFileError:
         """Refuse to put a model in the place of something else."""
-        return cls(
-            f"{path} holds something other than a model, and a model in its place would destroy it. "
-            "Next: choose another name, or remove that file first."
-        )
+        why = "a model in its place would destroy it. Next: choose another name, or remove that file first."
+        return cls(f"{path} holds something other than a model, and {why}")
 
 
 class ModelChangedError(ModelFileError):
@@ -435,41 +435,23 @@ class ModelChangedError(ModelFileError):
         )
 
 
-def visible(text: object) -> str:
-    """Return text for people to read, in which characters that a terminal would obey are written out as Python does.
-
-    Names in a table are anyone's: one that holds ESC [ 2 J would otherwise clear the screen, and one with U+202E turn
-    round what follows it. Line breaks stay, since messages have them.
-    """
-    return UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(text))
-
-
-def quoted(names: Sequence[object], limit: int = 8) -> str:
-    """Join names for a message, the first `limit` of them."""
-    some = ", ".join(shown(name) for name in names[:limit])
-    return some if len(names) <= limit else f"{some} and {len(names) - limit} more"
-
-
-def shown(value: object, limit: int = LONGEST_VALUE) -> str:
-    """Return how Python writes a value, with the middle left out where that is longer than `limit` characters."""
-    text = repr(value)
-    return _cut(" ".join(text.split()) if "\n" in text else text, limit)
-
-
-def brief(message: str) -> str:
-    """Return a message of at most some 1,000 characters: long quoted names lose their middle, then the whole does.
-
-    What to do next, at the end, stays.
-    """
-    if len(message) > LONGEST:
-        message = _QUOTED.sub(lambda found: _cut(found[0], LONGEST_VALUE), message)
-    if len(message) > LONGEST:
-        what, mark, step = message.rpartition("Next: ")
-        step = _cut(mark + step, LONGEST // 2)
-        message = f"{_cut(what.rstrip(), LONGEST - len(step))} {step}" if mark else _cut(message, LONGEST)
-    return message
-
-
-def _cut(text: str, limit: int) -> str:
-    tail = limit // 4
-    return text if len(text) <= limit else f"{text[: limit - tail]} … {text[len(text) - tail :]}"
+__all__ = [
+    "LONGEST",
+    "LONGEST_VALUE",
+    "DataError",
+    "ExportError",
+    "MergeError",
+    "ModelChangedError",
+    "ModelFileError",
+    "NegativeError",
+    "NotLearnedError",
+    "SchemaError",
+    "SettingError",
+    "SingularCovarianceError",
+    "SourceError",
+    "SufficeError",
+    "brief",
+    "quoted",
+    "shown",
+    "visible",
+]

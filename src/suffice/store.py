@@ -111,6 +111,7 @@ def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> t
         },
         "classes": list(statistics.classes),
         "rows": statistics.rows,
+        "heaviest": statistics.heaviest,
         "statistics": blocks,
     }
     return document, arrays
@@ -307,7 +308,10 @@ def _statistics(
         if len(observed) != k or not at_most(observed, weight[:, None]):
             raise ValueError(f"block {number} has other classes")
         blocks.append(stats)
-    return ByClass(classes, weight, tuple(blocks), rows, _sample(document, arrays, k, len(blocks)))
+    heaviest = document.get("heaviest")  # older files do not say
+    if heaviest is not None and (type(heaviest) not in (int, float) or not 0 < heaviest < np.inf):
+        raise ValueError("the weight of the heaviest row")
+    return ByClass(classes, weight, tuple(blocks), rows, _sample(document, arrays, k, len(blocks)), heaviest)
 
 
 def _finite(label: Any) -> bool:

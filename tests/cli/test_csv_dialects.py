@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from suffice.cli.files import read_table
-from suffice.cli.problems import Remark
+from suffice.engines import Remark
 
 ROWS = "art;größe, cm;n\nJosé;1,5;1\nZoë;-22,25;2\nAna;;3\n"
 TABLE = {"art": ["José", "Zoë", "Ana"], "größe, cm": [1.5, -22.25, None], "n": [1, 2, 3]}
@@ -67,7 +67,8 @@ def test_a_column_asked_for_as_text_stays_text(write) -> None:
         (";", ["1.169,00", "433,5", "-2.000.000"], [1169.0, 433.5, -2e6]),
         (",", ['"1,169.00"', "433.5", '"-2,000,000"'], [1169.0, 433.5, -2e6]),
         (";", ["1.5", "2,5", "3"], None),  # both cannot be decimal marks
-        (",", ['"1,16"', "4"], None),  # no thousands
+        (",", ['"1,16"', "4"], [1.16, 4.0]),  # no thousands
+        (",", ['"1,16"', "4", "2.5"], None),
     ],
 )
 def test_thousands(write, mark, cells, numbers) -> None:
@@ -97,7 +98,7 @@ def test_a_text_for_missing_cells_among_numbers(write, cells, numbers) -> None:
     with pytest.warns(Remark) as told:
         assert read_table(path)["v"].to_pylist() == numbers
     assert "was read as missing" in str(told[0].message)
-    assert read_table(path, as_is=["v"])["v"].to_pylist() == cells
+    assert read_table(path, target="v", labels="text")["v"].to_pylist() == cells
 
 
 def test_known_numbers_in_a_table_of_one_row(write) -> None:

@@ -9,8 +9,10 @@ import stat
 import pyarrow as pa
 import pytest
 
-from suffice.cli.files import CSV_CHUNK, MISSING_TOKENS, read_table, write_table
+from suffice._files import MISSING_TOKENS
+from suffice.cli.files import CSV_CHUNK, read_table, write_table
 from suffice.cli.problems import FileProblem
+from suffice.errors import SourceError
 
 
 def test_missing_tokens(write) -> None:
@@ -58,7 +60,7 @@ def test_types_found_late(write) -> None:
 def test_compressed_csv(write) -> None:
     path = write("t.csv.gz", gzip.compress(b"x,y\n1,a\n2,b\n"))
     assert read_table(path).num_rows == 2
-    with pytest.raises(FileProblem, match="line 3"):
+    with pytest.raises(SourceError, match="line 3"):
         read_table(write("bad.csv.gz", gzip.compress(b"x,y\n1,a\n2\n")))
 
 

@@ -67,7 +67,7 @@ def test_types_are_those_of_all_files(tmp_path):
 
 
 def test_csv_settles_types_over_all_cells(tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.engines.files.BLOCK", 64)
+    monkeypatch.setattr("suffice.engines.csv_text.BLOCK", 64)
     lines = ["a,b,c,d", *["1,,7,NA"] * 40, "2.5,late,true,3"]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     assert open_source(tmp_path / "t.csv").schema.types == [pa.float64(), pa.string(), pa.string(), pa.int64()]

@@ -12,10 +12,10 @@ from scipy.stats import multivariate_normal
 from suffice import GaussianDiscriminant
 from suffice.densities import Full
 from suffice.errors import DataError, SingularCovarianceError
-from suffice.estimate import Settings, Shrinkage, em
+from suffice.estimate import Settings, Shrinkage, em, sweep
 from suffice.estimate.em_climb import watch
 from suffice.estimate.families import GaussianFamily
-from suffice.stats import PatternStats, PooledScatter
+from suffice.stats import FullScatter, PatternStats, PooledScatter
 
 CLOSE = 1e-8
 SHARED = pytest.mark.parametrize("shared", [False, True])
@@ -308,3 +308,36 @@ def test_no_shrinkage_forbids_that_prior(rng):
     X[rng.random((60, 3)) < 0.2] = np.nan
     with pytest.raises(SingularCovarianceError, match="'a': the covariance becomes singular while missing cells"):
         GaussianDiscriminant(shrinkage=0.0).fit(X, np.repeat(["a", "b"], 30)).predict(X)
+
+
+MURRAY = np.array(
+    [[1, 1], [1, -1], [-1, 1], [-1, -1], *[[x, np.nan] for x in (2, 2, -2, -2)], *[[np.nan, x] for x in (2, 2, -2, -2)]]
+)
+
+
+@pytest.mark.parametrize("form", [FullScatter, PooledScatter])
+@pytest.mark.parametrize("by_rows", [False, True])
+@pytest.mark.parametrize("units", [[1.0, 1.0], [1e-3, 50.0]])
+def test_a_saddle_is_left(form, by_rows, units):
+    """Murray's data (1977): a saddle at correlation 0 and variance 5/2, maxima at ±1/2 and 8/3, one of which is taken.
+
+    Whatever the order of the rows and their units.
+    """
+    rows, codes = np.random.default_rng(0).permutation(MURRAY) * units, np.zeros(12, dtype=np.int64)
+    seen: list[tuple[int, float]] = []
+    if by_rows:
+        stats = sweep.complete_rows(rows, codes, 1, None, form, lambda *step: seen.append(step)).complete
+    else:
+        stats = em.complete(PatternStats.summarize(rows, codes, 1, None, form), None, lambda *s: seen.append(s))
+    sigma = stats.scatter.values.reshape(2, 2) / 12 / units / np.array(units)[:, None]
+    assert_allclose(stats.mean / units, 0.0, atol=1e-6)
+    assert_allclose(sigma, [[8 / 3, 4 / 3], [4 / 3, 8 / 3]], rtol=1e-6)
+    assert [step for step, _ in seen] == list(range(1, len(seen) + 1))
+    assert (np.diff([likelihood for _, likelihood in seen]) > -1e-9).all()
+
+
+def test_symmetric_cells_without_a_saddle_stay_where_they_are():
+    """A square of complete rows and few others: the maximum has no correlation, exactly."""
+    rows = np.array([[x, y] for x in (1.0, -1.0) for y in (1.0, -1.0)] * 3 + [[2.0, np.nan], [-2.0, np.nan]])
+    sigma = em.complete(PatternStats.summarize(rows)).scatter.values[0]
+    assert sigma[0, 1] == 0.0

@@ -418,3 +418,11 @@ def test_missing_error_forbids_holes_but_not_samples(blobs) -> None:
     with pytest.raises(DataError, match="contains NaN"):
         model.impute([[np.nan, 1, 2, 3]])
     assert model.sample(3, given={0: 1.0}, random_state=0)[0].shape == (3, 4)
+
+
+def test_rows_of_wide_classes_that_do_not_vary():
+    """More columns than rows, and every row of a class the same: what is drawn is that row, to the least variance."""
+    rows = np.random.default_rng(4).normal(size=(2, 140))
+    model = GaussianDiscriminant().fit(rows[[0, 1, 0, 1, 0, 1]], [0, 1, 0, 1, 0, 1])
+    drawn, labels = model.sample(20, random_state=0)
+    np.testing.assert_allclose(drawn, rows[labels], atol=1e-3)  # six deviations of √1e-9 of the whole are 2e-4

@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import multivariate_normal
 from sklearn.datasets import load_iris, load_wine
 from sklearn.mixture import GaussianMixture
 from sklearn.utils.estimator_checks import check_estimator
@@ -260,8 +261,9 @@ def test_same_seed_same_model(clusters):
 # --- what can go wrong ------------------------------------------------------------------------------------------------
 
 
-def test_collapsed_components_are_left_out_and_noted(rng):
-    X = np.concatenate([rng.normal(size=(40, 2)), np.full((12, 2), 30.0)])
+def test_collapsed_components_are_left_out_and_noted():
+    """Of three points every part but the whole lies on a line or a point."""
+    X = np.repeat([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [20, 20, 12], axis=0)
     y = np.repeat(["a"], 52)
     model = MixtureDiscriminant(2, random_state=0).fit(X, y)
     assert model.n_components_.tolist() == [1]
@@ -385,3 +387,18 @@ def test_a_loaded_single_component_model_goes_on_learning(blobs, tmp_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_the_scikit_learn_contract(n_components):
     check_estimator(MixtureDiscriminant(n_components, random_state=0), on_skip=None)
+
+
+@pytest.mark.parametrize("seed", [1, 4])
+@pytest.mark.parametrize("state", [0, 1])
+def test_parts_that_k_means_cannot_tell_apart_are_found(seed, state):
+    """Lines through one point: the maximum is at least as likely as the truth, where k-means' optimum leads nowhere."""
+    rng, parts = np.random.default_rng(seed), 3
+    lines = rng.normal(size=(parts, 2))
+    lines /= np.linalg.norm(lines, axis=1)[:, None]
+    sigmas = [0.05**2 * np.eye(2) + 9.0 * np.outer(line, line) for line in lines]
+    part = rng.integers(parts, size=40 * parts)
+    X = np.stack([rng.multivariate_normal(np.zeros(2), sigmas[k]) for k in part])
+    truth = np.mean([multivariate_normal(np.zeros(2), sigma).pdf(X) for sigma in sigmas], axis=0)
+    model = MixtureDiscriminant(parts, random_state=state).fit(X, np.zeros(len(X)))
+    assert model.score_samples(X).sum() > np.log(truth).sum()

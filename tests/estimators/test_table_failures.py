@@ -170,7 +170,7 @@ def test_progress_in_every_pass(folder):
 
 @pytest.mark.parametrize("ending", ["csv", "csv.gz"])
 def test_progress_of_a_csv(ending, folder, tmp_path, monkeypatch):
-    monkeypatch.setattr("suffice.engines.files.BLOCK", 1024)
+    monkeypatch.setattr("suffice.engines.csv_text.BLOCK", 1024)
     path = tmp_path / f"t.{ending}"
     with pa.output_stream(str(path)) as file:
         arrow_csv.write_csv(pq.read_table(folder), file)

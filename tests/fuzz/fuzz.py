@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 FOUND = Path(__file__).with_name("found")
+TOLD = 5000  # cases between two lines that say how far it is
 TARGETS = ("models", "csv", "arrow")
 
 
@@ -67,6 +68,10 @@ def run(
                 place.write_bytes(target.input)
                 place.with_suffix(".txt").write_text(traceback.format_exc(), encoding="utf-8")
             number += 1
+            if (number - first) % TOLD == 0:
+                print(f"{name}: {number - first:,} cases, {len(findings)} findings", file=sys.stderr, flush=True)
+        if hasattr(target, "close"):
+            target.close()
     return outcomes, findings
 
 

@@ -12,7 +12,7 @@ from suffice.errors import SettingError
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
 from suffice.selection import gaussian_leave_one_out
-from suffice.selection.rda import Judges, _Problem
+from suffice.selection.rda import Judges, _Problem, undecided
 
 CONSTANT = 0.5 * np.log(2.0 * np.pi)  # per column, which the criterion leaves out
 
@@ -99,7 +99,8 @@ def test_is_as_good_as_the_better_of_shared_and_separate(alike, rng):
     linear, quadratic, chosen = (
         -m.fit(X[train], y[train]).predict_log_proba(X[~train])[np.arange(1300), y[~train]].mean() for m in models
     )
-    assert chosen < min(linear, quadratic) + 0.02 * max(linear, quadratic)
+    # a hundred rows do not tell sharing a little more from the best, which costs hundredths of what the wrong end does
+    assert chosen < min(linear, quadratic) + 0.03 * max(linear, quadratic)
 
 
 @pytest.fixture(scope="module")
@@ -110,7 +111,7 @@ def iris():
 
 def test_the_choice_is_told(iris):
     model = iris[2]
-    assert 0.0 < model.shrinkage_.shared < 1.0
+    assert 0.0 < model.shrinkage_.shared <= 1.0
     assert "leave-one-out" in str(model.notes_[0])
     told = GaussianDiscriminant(shrinkage=model.shrinkage_).fit(*iris[:2])
     np.testing.assert_array_equal(told.predict_proba(iris[0]), model.predict_proba(iris[0]))
@@ -175,3 +176,31 @@ def test_refusals(iris):
         _ = GaussianDiscriminant().fit(X, y).shrinkage_
     assert not hasattr(GaussianDiscriminant(shrinkage="loo"), "shrinkage_")
     assert model.shrinkage_.target == "diagonal"
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_what_one_row_decides_is_not_decided(seed):
+    """Of two classes with one covariance, a row between them costs the shared one dear; fresh rows say it is right.
+
+    Settings that share less look better by the loss of that row alone, by one standard error of it.
+    """
+    rng, y = np.random.default_rng(seed), np.arange(2).repeat(30)
+    X = rng.normal(size=(60, 4)) + 6.0 * y[:, None] * (np.arange(4) == 0)
+    X[0] = [5.0, 0.0, 0.0, 0.0]
+    chosen = GaussianDiscriminant(shrinkage="loo").fit(X, y)
+    assert chosen.shrinkage_.shared == 1.0
+    truth = np.arange(2).repeat(2000)
+    fresh = rng.normal(size=(4000, 4)) + 6.0 * truth[:, None] * (np.arange(4) == 0)
+    shared = GaussianDiscriminant(shared=True).fit(X, y)
+    losses = [-m.predict_log_proba(fresh)[np.arange(4000), truth].mean() for m in (chosen, shared)]
+    assert losses[0] < losses[1] + 0.01
+
+
+def test_settings_are_compared_by_paired_errors():
+    """One row of ten: a mean difference of 0.3, and an error of √(2.7² + 9 · 0.3²) / 10 = 0.285; ten alike, none."""
+    best, one, all_rows = np.zeros(10), np.r_[3.0, np.zeros(9)], np.full(10, 0.3)
+    told = undecided(np.stack([best, one, all_rows, best]), np.ones(10), 1.5)
+    assert told.tolist() == [True, True, False, True]
+    assert undecided(np.stack([best, one]), np.ones(10), 1.0).tolist() == [True, False]
+    heavy = undecided(np.stack([best, one]), np.r_[100.0, np.ones(9)], 1.5)  # a row that stands for most of all
+    assert heavy.tolist() == [True, False]

@@ -6,8 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
+from suffice import GenerativeClassifier
 from suffice.selection import stacking
-from suffice.selection.stacking import Judge, Stack, centred, without_each
+from suffice.selection.stacking import Judge, Stack, centred, prior_shares, without_each
 
 
 def problem(rng, n=80, k=3, m=4):
@@ -103,3 +104,66 @@ def test_many_classes_have_no_biases(rng, monkeypatch):
         error = max(error, np.abs(centred(refit) - centred(stack.left_out[i])).max())
         moved = max(moved, np.abs(centred(refit) - centred(stack.scores(scores[:, [i]], judge.offset[[i]])[0])).max())
     assert error < 0.1 * moved
+
+
+def test_of_several_penalties_the_most_evident_is_taken(rng):
+    scores, judge = problem(rng)
+    start, positive = np.full(4, 0.25), np.ones(4, dtype=bool)
+    each = [np.full(4, own) for own in (1.0, 10.0, 1000.0)]
+    alone = [Stack.fit(scores, judge, own, start, positive) for own in each]
+    best = max(alone, key=lambda stack: stack.evidence)
+    found = Stack.fit(scores, judge, np.array(each), start, positive)
+    assert_allclose(found.weight, best.weight, atol=0)
+    assert_allclose(found.left_out, best.left_out, atol=0)
+    assert len({stack.evidence for stack in alone}) == 3
+
+
+def test_half_the_likelihood_is_twice_the_penalty(rng):
+    """Posteriors, and what leaving a row out does, depend on the ratio alone."""
+    scores, judge = problem(rng)
+    start, positive = np.full(4, 0.25), np.ones(4, dtype=bool)
+    half = Stack.fit(scores, judge.tempered(0.5), np.full(4, 3.0), start, positive, 0.5)
+    whole = Stack.fit(scores, judge, np.full(4, 6.0), start, positive, 1.0)
+    assert_allclose(half.weight, whole.weight, atol=1e-5)
+    assert_allclose(half.left_out, whole.left_out, atol=1e-4)
+
+
+def test_members_are_trusted_by_how_sure_it_is_that_they_are_worse(rng):
+    """exp(−z² / 4), with z by the textbook's paired comparison; equal members alike; the best alone in the end."""
+    losses = np.stack([rng.exponential(size=50)] * 3)
+    losses[1] += rng.normal(0.1, 0.5, 50)
+    ones = Judge(np.zeros(50, dtype=int), np.zeros((50, 2)), np.ones(50), np.ones(50))
+    gap = losses[1] - losses[0]
+    z = gap.mean() / (gap.std() / np.sqrt(50))
+    worse = np.exp(-(z**2) / 4)
+    expected = np.array([1, worse, 1]) / (2 + worse) if z > 0 else np.array([worse, 1, worse]) / (1 + 2 * worse)
+    assert_allclose(prior_shares(losses, ones), expected, rtol=1e-10)
+    often = Judge(np.zeros(50, dtype=int), np.zeros((50, 2)), np.full(50, 400.0), np.ones(50))
+    surely = prior_shares(losses, often)
+    assert surely[1] < 0.01 or surely[0] < 0.01
+
+
+def test_shares_depend_on_no_units_and_rows_twice_are_rows_twice(rng):
+    losses, zeros = rng.exponential(size=(4, 40)) + np.arange(4)[:, None] / 9, np.zeros((40, 2))
+    codes, ones = np.zeros(40, dtype=int), np.ones(40)
+    alone = prior_shares(losses, Judge(codes, zeros, ones, ones))
+    assert_allclose(prior_shares(losses, Judge(codes, zeros, 5 * ones, 5 * ones)), alone, rtol=1e-12)
+    twice = Judge(np.zeros(80, dtype=int), np.zeros((80, 2)), np.ones(80), np.ones(80))
+    stands_for_two = Judge(codes, zeros, 2 * ones, ones)
+    assert_allclose(prior_shares(np.repeat(losses, 2, axis=1), twice), prior_shares(losses, stands_for_two), rtol=1e-12)
+
+
+def test_columns_of_noise_are_not_believed(rng):
+    """What is said of the rows, and what holds on fresh ones, is that nothing is known beyond the class shares."""
+    said, held = [], []
+    for seed in range(3):
+        draw = np.random.default_rng(seed)
+        y, X = (draw.random(300) < 0.3).astype(int), draw.normal(size=(300, 60))
+        new, truth = draw.normal(size=(3000, 60)), (draw.random(3000) < 0.3).astype(int)
+        model = GenerativeClassifier().fit(X, y)
+        share = np.log(np.bincount(y) / 300)
+        said.append(model.loss_ + share[y].mean())
+        held.append(share[truth].mean() - model.predict_log_proba(new)[np.arange(3000), truth].mean())
+    # A mean of 300 differences of some .1 nats has an error of .006, of 3 tables .0035.
+    assert np.mean(said) > -0.012
+    assert np.mean(held) < 0.015

@@ -25,8 +25,8 @@ from suffice.errors import DataError, ModelChangedError, ModelFileError
 from suffice.estimators import _persistence
 from suffice.stats import GaussianStats
 
-UPDATES = int(os.environ.get("SUFFICE_UPDATES", "0")) or 16
-PROCESSES = 8 if UPDATES > 16 else 4
+UPDATES = int(os.environ.get("SUFFICE_UPDATES", "0")) or 8
+PROCESSES = 8 if UPDATES > 8 else 4
 posix = pytest.mark.skipif(os.name != "posix", reason="devices, links and signals of POSIX")
 RNG = np.random.default_rng(2)
 X, Y = RNG.normal(size=(60, 3)), np.arange(60) % 3

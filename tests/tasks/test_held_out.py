@@ -168,7 +168,7 @@ def test_what_was_compared_is_said(rng):
 
 
 def test_rows_with_holes_take_few_passes(rng, monkeypatch):
-    """Each pattern of cells asks each of the five models twice: rows held out, and new ones."""
+    """Each pattern of cells asks each of the models of five folds twice: rows held out, and new ones."""
     calls = []
     monkeypatch.setattr(held_out, "measure", lambda *told: calls.append(0) or measure(*told))
 

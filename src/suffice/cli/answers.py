@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .files import check_readable, read_table, write_csv, write_table
+from .files import FileTable, check_readable, read_file, write_csv, write_table
 from .output import Common, print_json, progress
-from .problems import ColumnProblem, count
+from .problems import ColumnProblem, TargetProblem, count
+
+WHOLE = r"^[+-]?\d{1,18}(\.0*)?$"
 
 
 def open_model(path: Path) -> tuple[Any, Any]:
@@ -22,12 +25,55 @@ def open_model(path: Path) -> tuple[Any, Any]:
     return load(path), read_model(path, PIECES)[1]
 
 
-def read_for(schema: Any, path: Path, target: str | None = None, text_target: bool = False) -> Any:
-    """Return a table with the columns of a model read as they were learned: text as text, numbers as numbers."""
-    text = [str(column.name) for column in schema.columns if column.kind.is_label]
-    numbers = [str(column.name) for column in schema.columns if column.kind.is_number and schema.named]
-    text += [target] if target is not None and text_target else []
-    return read_table(path, text=text, numbers=numbers, as_is=() if target is None else (target,))
+def read_for(
+    estimator: Any, schema: Any, path: Path, also: Sequence[str] = (), target: str | None = None, **known: Any
+) -> FileTable:
+    """Return a table with the columns of a model read as they were learned: text as text, numbers as numbers.
+
+    `also` names further columns to read, such as weights; labels are made those of the model (`model_labels`).
+    """
+    from ..engines import Reading
+
+    reading = Reading.of(schema, estimator._dialect, also, target=target, labels="text", **known)
+    found = read_file(path, reading)
+    if target is None or target not in found.columns.column_names:
+        return found
+    place = found.columns.schema.get_field_index(target)
+    labels = model_labels(estimator, found.columns.column(target), target)
+    return replace(found, columns=found.columns.set_column(place, target, labels))
+
+
+def model_labels(estimator: Any, labels: Any, target: str) -> Any:
+    """Return labels as those of a model, whose classes say how they are to be taken.
+
+    Where the classes are text, a label is what is written, and a whole number its digits. Where they are numbers, text
+    is read as whole numbers, where they are truth values as true and false; anything else is a TargetProblem.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kinds = {type(label) for label in estimator.classes_.tolist()}
+    if pa.types.is_dictionary(labels.type):
+        labels = labels.cast(labels.type.value_type)
+    if kinds == {str}:
+        if pa.types.is_floating(labels.type):  # as tools store whole numbers some of which are missing
+            whole = pc.if_else(pc.is_nan(labels), pa.scalar(None, labels.type), labels)
+            labels = whole.cast(pa.int64()) if pc.all(pc.equal(pc.floor(whole), whole)).as_py() else labels
+        return labels.cast(pa.string()) if pa.types.is_integer(labels.type) else labels
+    if not (pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)):
+        return labels
+    words = pc.utf8_lower(pc.utf8_trim_whitespace(labels))
+    pattern, what = (r"^(true|false|1|0)$", "true or false") if kinds == {bool} else (WHOLE, "a whole number")
+    fits = pc.match_substring_regex(words, pattern)
+    odd = labels.filter(pc.invert(pc.fill_null(fits, True)))
+    if len(odd):
+        raise TargetProblem.other_labels(target, odd[0].as_py(), what, estimator.classes_.tolist())
+    if kinds == {bool}:
+        return pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(["true", "1"])), None)
+    try:
+        return pc.replace_substring_regex(words, r"^\+|\.0*$", "").cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise TargetProblem.other_labels(target, labels[0].as_py(), what, estimator.classes_.tolist()) from None
 
 
 def model_columns(table: Any, names: Sequence[str], path: Path) -> Any:

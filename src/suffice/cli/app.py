@@ -15,6 +15,7 @@ from pathlib import Path
 from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
 
 from .. import __version__
+from .._dialect import Remark
 from .._locks import tell_of_waiting
 from ..errors import SettingError, SufficeError, brief, quoted, visible
 from .compare import compare
@@ -27,7 +28,8 @@ from .fit import fit
 from .impute import impute
 from .outliers import outliers
 from .predict import predict
-from .problems import Remark, UsageProblem, one_line
+from .problems import UsageProblem, one_line
+from .release import release
 from .report import report
 from .sample import sample
 from .show import show
@@ -65,6 +67,7 @@ COMMANDS = (
     merge,
     drop_class,
     rename_class,
+    release,
     demo,
     completion,
 )

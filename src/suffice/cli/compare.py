@@ -18,7 +18,7 @@ from .models import make_estimator, usable_columns
 from .output import Common, print_json, progress
 from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, fit_peer
 from .problems import TargetProblem, one_line
-from .training import Training, read_training
+from .training import Missing, Training, read_training
 
 AUTOMATIC = "auto"
 ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
@@ -40,6 +40,8 @@ def compare(
         int, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
     ] = 0,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
+    labels: Literal["text", "numbers"] | None = None,
+    missing_text: Missing = (),
     peers: bool = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
@@ -70,6 +72,12 @@ def compare(
         Number that fixes which row goes into which part.
     drop
         Column to leave out, such as a row number or a date; may be repeated.
+    labels
+        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
+        If not given: text, unless the column holds measurements or dates, which are refused.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
+        nothing else, elsewhere also NA, NaN, null, ? and the like.
     peers
         Add scikit-learn's random forest (300 trees, encoded as for logistic regression) and its histogram gradient
         boosting (missing cells and categories as they are), by cross-validation.
@@ -81,7 +89,7 @@ def compare(
     order = (*ORDER, *MORE) if peers else ORDER
     by = by or ("loo" if folds is None else "folds")
     folds = FOLDS if folds is None else folds
-    training = read_training(data, target, drop=drop, common=common)
+    training = read_training(data, target, drop=drop, labels=labels, missing=missing_text, common=common)
     parts = split(training, target, folds, seed)
     with progress(common, "Comparing", len(order) * folds) as advance:
         results = [judge(name, training, parts, by, advance) for name in order]

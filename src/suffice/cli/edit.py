@@ -18,7 +18,7 @@ from .answers import open_model
 from .output import Common, print_json, progress
 from .problems import UsageProblem, count, did_you_mean
 from .saving import Force, check_model_output, save_model, sole_writer
-from .training import read_batch
+from .training import Missing, read_batch
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
 ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
@@ -33,6 +33,7 @@ def update(
     target: Column,
     output: Output = None,
     weight: Column | None = None,
+    missing_text: Missing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
@@ -54,6 +55,8 @@ def update(
         File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights: k means k copies of the row.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
     decay
         First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
     force
@@ -67,8 +70,9 @@ def update(
     check_model_output(to, force, [(data, "table")])
     with sole_writer(to), progress(common, f"Learning from {data.name}"):
         estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
+        estimator._dialect = estimator._dialect or batch.dialect
         save_model(estimator, to, force)
     _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
 
@@ -81,6 +85,7 @@ def forget(
     target: Column,
     output: Output = None,
     weight: Column | None = None,
+    missing_text: Missing = (),
     force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
@@ -101,6 +106,8 @@ def forget(
         File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights, as they were when the rows were learned.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
     force
         Replace a file even if it holds no model, or is named like a table.
 
@@ -112,7 +119,7 @@ def forget(
     check_model_output(to, force, [(data, "table")])
     with sole_writer(to), progress(common, f"Forgetting {data.name}"):
         estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
         estimator.forget(batch.columns, batch.labels, sample_weight=batch.weight)
         save_model(estimator, to, force)
     _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")

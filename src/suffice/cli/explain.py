@@ -51,7 +51,7 @@ def explain(
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
-    table = read_for(schema, data)
+    table = read_for(estimator, schema, data).columns
     rows = model_columns(table, names, data) if schema.named else table
     with progress(common, f"Explaining {data.name}"):
         answer = _answer(estimator, rows, names)

@@ -6,17 +6,15 @@ the old file is as it was.
 
 from __future__ import annotations
 
-import csv
 import os
 import stat
-import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from .._files import COMPRESSED, MISSING_TOKENS, check_replaceable, format_of, is_stream, whole_file
+from .._files import COMPRESSED, check_replaceable, format_of, is_stream, whole_file
 from ..schema import repeated_names
-from .dialects import find_encoding, find_separator, open_text, read_numbers
 from .problems import FileProblem
 
 CSV_CHUNK = 1 << 16  # rows written to stdout at a time
@@ -33,35 +31,69 @@ def file_format(path: Path) -> str:
 # --- reading -----------------------------------------------------------------------------------------------------
 
 
-def read_table(path: Path, text: Sequence[str] = (), numbers: Sequence[str] = (), as_is: Sequence[str] = ()) -> Any:
-    """Return the table in a file as a pyarrow Table with at least one row and distinct column names.
+@dataclass(frozen=True, slots=True)
+class FileTable:
+    """The table in a file: `columns` is a pyarrow Table of values, `csv` the same as text if the file is a CSV."""
 
-    `text` names columns to read from a CSV as text even where every cell looks like a number: a category "7" must not
-    become the number 7 because a batch happens to hold no other. `numbers` names columns known to hold numbers, and
-    `as_is` those whose text is not to be taken for numbers, such as the target.
-    """
+    columns: Any
+    csv: Any = None
+
+    def kept(self, used: Iterable[str], output: Path | None, json: bool = False) -> Any:
+        """Return the table to be written beside answers: columns that are not used cell by cell as the file has them.
+
+        So are the others where the answers go to a CSV; elsewhere numbers stay numbers.
+        """
+        if self.csv is None:
+            return self.columns
+        text, own = not json if output is None else file_format(output) == "CSV", set(used)
+        return self.written([name for name in self.columns.column_names if text or name not in own])
+
+    def written(self, names: Iterable[str]) -> Any:
+        """Return the table with these columns cell by cell as the file has them."""
+        import pyarrow as pa
+
+        from ..engines import as_written
+
+        if self.csv is None:
+            return self.columns
+        wanted = list(names)
+        text = self.csv.table([as_written(name) for name in wanted])
+        columns = dict(zip(self.columns.column_names, self.columns.columns, strict=True))
+        return pa.table(columns | dict(zip(wanted, text.columns, strict=True)))
+
+
+def read_file(path: Path, reading: Any = None) -> FileTable:
+    """Return the table in a file, with at least one row and distinct column names; `reading` is for a CSV."""
     import pyarrow as pa
 
-    form = file_format(path)
     check_readable(path)
-    readers: dict[str, Callable[[Path], Any]] = {
-        "CSV": lambda file: _read_csv(file, text, numbers, as_is),
-        "Parquet": _read_parquet,
-        "Arrow": _read_ipc,
-    }
-    try:
-        table = readers[form](path)
-        names = table.column_names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        if getattr(error, "strerror", None):  # the system's own, such as a permission
-            raise
-        raise FileProblem.unreadable(path, form, error) from error
+    form = file_format(path)
+    if form == "CSV":
+        from ..engines import CsvTable, Reading
+
+        csv = CsvTable([path], reading or Reading(), hold=True)
+        found = FileTable(csv.table(csv.names), csv)
+    else:
+        try:
+            found = FileTable((_read_parquet if form == "Parquet" else _read_ipc)(path))
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            if getattr(error, "strerror", None):  # the system's own, such as a permission
+                raise
+            raise FileProblem.unreadable(path, form, error) from error
+    names = found.columns.column_names
     repeated = repeated_names(names)
     if repeated:
         raise FileProblem.repeated(path, repeated)
-    if table.num_rows == 0:
+    if found.columns.num_rows == 0:
         raise FileProblem.no_rows(path, len(names))
-    return table
+    return found
+
+
+def read_table(path: Path, **known: Any) -> Any:
+    """Return the table in a file as a pyarrow Table; `known` is what an `engines.Reading` says of its columns."""
+    from ..engines import Reading
+
+    return read_file(path, Reading(**known)).columns
 
 
 def check_readable(path: Path) -> None:
@@ -72,7 +104,9 @@ def check_readable(path: Path) -> None:
         raise FileProblem.absent(path) from None
     if stat.S_ISDIR(status.st_mode):
         raise FileProblem.folder(path)
-    if stat.S_ISREG(status.st_mode) and status.st_size == 0:
+    if not stat.S_ISREG(status.st_mode):
+        raise FileProblem.pipe(path)
+    if status.st_size == 0:
         raise FileProblem.empty(path)
 
 
@@ -98,69 +132,6 @@ def _read_ipc(path: Path) -> Any:
     if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
         raise FileProblem.unreadable(path, "Arrow", f"it claims {table.num_rows:,} rows")
     return checked(table)
-
-
-def _read_csv(path: Path, text: Sequence[str], numbers: Sequence[str], as_is: Sequence[str]) -> Any:
-    import pyarrow as pa
-    from pyarrow import csv as arrow_csv
-
-    encoding = find_encoding(path)
-    separator = find_separator(path, encoding)
-    try:
-        table = arrow_csv.read_csv(
-            path,
-            read_options=arrow_csv.ReadOptions(encoding=encoding),
-            # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
-            parse_options=arrow_csv.ParseOptions(delimiter=separator, newlines_in_values=True),
-            convert_options=arrow_csv.ConvertOptions(
-                null_values=list(MISSING_TOKENS),
-                strings_can_be_null=True,
-                column_types={name: pa.string() for name in text},
-            ),
-        )
-    except (pa.ArrowInvalid, pa.ArrowKeyError) as error:
-        _explain_csv(path, separator, encoding)
-        raise FileProblem.unreadable(path, "CSV", error) from error
-    try:
-        names = table.column_names
-    except UnicodeDecodeError as error:
-        raise FileProblem.encoding(path, "in the line of column names") from error
-    for name, kind in zip(names, table.schema.types, strict=True):
-        if pa.types.is_binary(kind):  # what Arrow makes of text it cannot decode
-            raise FileProblem.encoding(path, f"in column {name!r}")
-    if _ends_in_line_break(table):
-        _explain_csv(path, separator, encoding)
-    return read_numbers(table, path, separator, (*text, *as_is), numbers)
-
-
-def _explain_csv(path: Path, separator: str, encoding: str) -> None:
-    """Raise FileProblem for the first line with too many or too few cells, or for a quote never closed.
-
-    Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
-    """
-    csv.field_size_limit(sys.maxsize)
-    with open_text(path, encoding) as file:
-        rows = csv.reader(file, delimiter=separator, strict=True)
-        start = 1
-        expected = 0
-        try:
-            for row in rows:
-                expected = expected or len(row)
-                if row and len(row) != expected:
-                    raise FileProblem.ragged(path, start, expected, len(row))
-                start = rows.line_num + 1
-        except csv.Error as error:
-            if "unexpected end" in str(error):
-                raise FileProblem.open_quote(path, start) from error
-            raise FileProblem.unreadable(path, "CSV", f"line {start}: {error}") from error
-
-
-def _ends_in_line_break(table: Any) -> bool:
-    """Say whether a cell of the last row holds a line break, as it does when a quote was left open."""
-    if not table.num_rows:
-        return False
-    last = table.slice(table.num_rows - 1).to_pylist()[0]
-    return any(isinstance(value, str) and "\n" in value for value in last.values())
 
 
 # --- writing -----------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from .models import TITLES, ModelName, make_estimator, read_families, usable_col
 from .output import Common, print_json, progress_of_em
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
+from .release import held
 from .saving import Force, check_model_output, save_model
-from .training import Training, read_training
+from .training import Missing, read_training
 
 Column = Annotated[str, Parameter(metavar="COLUMN")]
 
@@ -30,6 +31,8 @@ def fit(
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
     drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
     weight: Column | None = None,
+    labels: Literal["text", "numbers"] | None = None,
+    missing_text: Missing = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
@@ -72,6 +75,12 @@ def fit(
         Column to leave out, such as a row number or a date; may be repeated.
     weight
         Column of row weights: k means k copies of the row.
+    labels
+        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
+        If not given: text, unless the column holds measurements or dates, which are refused.
+    missing_text
+        Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
+        nothing else, elsewhere also NA, NaN, null, ? and the like. The model remembers it.
     priors
         Class priors: the classes' shares of the rows, or all equal.
     divisor
@@ -121,13 +130,14 @@ def fit(
         "priors": "uniform" if priors == "uniform" else None,
     }
     if is_many(data) or is_large(data) or engine != "auto" or checkpoint is not None:
-        table: Training = declared(data, target, drop, weight)
+        table = declared(data, target, drop, weight, common, labels, missing_text)
         used, left_out = usable_columns(model, table)
         estimator = make_estimator(model, families=read_families(family, table, data), **options)
         told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
-        rows, unlabelled = learn(estimator, data, target, common, **told)
+        rows, unlabelled = learn(estimator, table, data, target, common, **told)
     else:
-        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, drop, weight, options, common)
+        chosen: dict[str, Any] = {"drop": drop, "weight": weight, "labels": labels, "missing": missing_text}
+        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, chosen, options, common)
     save_model(estimator, output, force)
     facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
     if common.json:
@@ -140,17 +150,17 @@ def _learn_whole(
     target: str,
     model: ModelName,
     family: tuple[str, ...],
-    drop: tuple[str, ...],
-    weight: str | None,
+    told: dict[str, Any],
     options: dict[str, Any],
     common: Common,
 ) -> tuple[Any, list[str], int, int]:
     """Fit to a table in memory; return the model, columns left out, and the rows with and without a label."""
     with progress_of_em(common, f"Learning from {data.name}"):
-        training = read_training(data, target, drop=drop, weight=weight, common=common)
+        training = read_training(data, target, **told, common=common)
         used, left_out = usable_columns(model, training)
         estimator = make_estimator(model, families=read_families(family, training, data), **options)
         estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+        estimator._dialect = training.dialect
     return estimator, left_out, training.columns.num_rows, training.unlabelled
 
 
@@ -160,6 +170,7 @@ def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -
         "model": model,
         "classes": estimator.classes_.tolist(),
         "columns": estimator.feature_names_in_.tolist(),
+        **held(estimator),
         **facts,
         "notes": [str(note) for note in estimator.notes_],
     }
@@ -173,3 +184,5 @@ def _remark(common: Common, estimator: Any, model: str, left_out: list[str], row
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
     learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
+    none = "" if model == "auto" or not estimator.keep_rows else "--keep-rows 0; "
+    common.remark(f"It {estimator.rows_held_}. For none: {none}`suffice release` makes a file to pass on.")

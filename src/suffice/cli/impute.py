@@ -10,7 +10,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import check_writable, file_format
+from .files import FileTable, check_writable, file_format
 from .output import Common, progress
 from .problems import ColumnProblem, count, one_line
 
@@ -58,12 +58,14 @@ def impute(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    table = read_for(schema, data, target, isinstance(estimator.classes_.tolist()[0], str))
+    read = read_for(estimator, schema, data, target=target)
+    table = read.columns
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, data, "for --target")
     labels = None if target is None else table[target]
     rows = table if target is None else table.drop_columns(target)
-    rows = model_columns(rows, [str(name) for name in schema.names], data) if schema.named else rows
+    names = [str(name) for name in schema.names] if schema.named else rows.column_names
+    rows = model_columns(rows, names, data)
     with warnings.catch_warnings(record=True) as caught, progress(common, f"Filling {data.name}"):
         warnings.simplefilter("once")
         filled = estimator.impute(rows, labels, draws=draws, random_state=seed)
@@ -72,7 +74,9 @@ def impute(
     holes = {name: _holes(rows[name]) for name in rows.column_names}
     holes = {name: number for name, number in holes.items() if number}
     common.remark(f"Filled {count(sum(holes.values()), 'cell')} in {count(len(holes), 'column')}.")
-    answer = _replace(table, filled) if draws is None else _stack(table, filled, common)
+    kept = read.kept(names, output, common.json)
+    several = [_written(kept, rows, one, read) for one in ([filled] if draws is None else filled)]
+    answer = several[0] if draws is None else _stack(several, common)
     deliver(answer, output, common, {"filled": holes}, "table")
 
 
@@ -84,21 +88,44 @@ def _holes(column: Any) -> int:
     return int(pc.sum(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))).as_py() or 0)
 
 
-def _replace(table: Any, filled: Any) -> Any:
-    """Return the table with the filled columns in the places of the old ones."""
-    import pyarrow as pa
+def _written(kept: Any, rows: Any, filled: Any, read: FileTable) -> Any:
+    """Return the table with its holes filled, every other cell as it is in `kept`.
 
-    columns = dict(zip(table.column_names, table.columns, strict=True))
-    columns |= dict(zip(filled.column_names, filled.columns, strict=True))
+    `rows` are the model's columns as they were read; a column kept as text takes numbers and truth values as its other
+    cells write them.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = dict(zip(kept.column_names, kept.columns, strict=True))
+    for name, column in zip(filled.column_names, filled.columns, strict=True):
+        was = columns[name]
+        if read.csv is not None and pa.types.is_string(was.type):
+            holes = pc.is_null(rows.column(name), nan_is_null=pa.types.is_floating(rows.column(name).type))
+            column = pc.if_else(holes, _texts(column, rows.column(name), was, read.csv.mark(name)), was)
+        columns[name] = column
     return pa.table(columns)
 
 
-def _stack(table: Any, filled: list[Any], common: Common) -> Any:
+def _texts(values: Any, observed: Any, written: Any, mark: str) -> Any:
+    """Return values as text, with the decimal mark of their column, and its words for true and false."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(values.type):
+        values = values.cast(values.type.value_type)
+    if pa.types.is_boolean(values.type):
+        words = {truth: written.filter(pc.equal(observed, truth)).slice(0, 1).to_pylist() for truth in (True, False)}
+        yes, no = (words[True] or ["true"])[0], (words[False] or ["false"])[0]
+        return pc.if_else(values, pa.scalar(yes), pa.scalar(no))
+    texts = values.cast(pa.string())
+    return pc.replace_substring(texts, ".", mark) if pa.types.is_floating(values.type) and mark == "," else texts
+
+
+def _stack(several: list[Any], common: Common) -> Any:
     """Return the filled tables below each other, the number of each in front."""
     import pyarrow as pa
 
-    name = free_name("draw", "imputed_", table.column_names, common)
-    tables = []
-    for number, one in enumerate(filled, start=1):
-        tables.append(_replace(table, one).add_column(0, name, pa.array([number] * table.num_rows)))
+    name = free_name("draw", "imputed_", several[0].column_names, common)
+    tables = [one.add_column(0, name, pa.array([number] * one.num_rows)) for number, one in enumerate(several, start=1)]
     return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()

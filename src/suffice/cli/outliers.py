@@ -27,7 +27,8 @@ def outliers(
     """Say of each row how likely a row of the model is at least as far out.
 
     One row out per row in: its number in DATA, from 1, its p_value and its log_density (in nats). Of rows like those
-    the model was fitted on, 5 % have a p-value below 0.05. Cells may be missing.
+    the model was fitted on, 5 % have a p-value below 0.05. Cells may be missing. What they are compared with is said
+    on stderr: an exact law, or so many rows that models of the others have not seen.
 
     Parameters
     ----------
@@ -52,8 +53,10 @@ def outliers(
         file_format(output)
         check_writable(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    table = read_for(schema, data)
-    rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
+    read = read_for(estimator, schema, data)
+    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
+    rows = model_columns(read.columns, names, data)
+    table = read.kept(names, output, common.json)
     with progress(common, f"Judging {data.name}"):
         found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}
         found["log_density"] = estimator.score_samples(rows)
@@ -62,6 +65,7 @@ def outliers(
     answers = answers if keep else answers.select([number])
     for name, values in found.items():
         answers = answers.append_column(free_name(name, "outlier_", answers.column_names, common), pa.array(values))
+    common.remark(f"P-values: {estimator.outlier_reference_}.")
     few = found["p_value"] <= (1.0 if below is None else below)
     common.remark(f"{count(int((found['p_value'] <= 0.01).sum()), 'row')} with a p-value up to 0.01.")
     deliver(answers.filter(pa.array(few)), output, common, {"judged": table.num_rows}, "outliers")

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from .._files import COMPRESSED
+from ..errors import quoted
 from .files import check_readable, file_format
 from .output import Common, rows_progress
 from .problems import ColumnProblem, TargetProblem
-from .training import Training
+from .training import Training, check_named, training_reading
 
-LARGE = 1 << 28  # bytes of a file that is then read in parts
+LARGE = 1 << 28  # bytes of a file, decompressed, that is then read in parts
+CHUNK = 1 << 20  # bytes decompressed at a time
 
 
 def is_many(data: Path) -> bool:
@@ -21,18 +24,34 @@ def is_many(data: Path) -> bool:
 
 
 def is_large(data: Path) -> bool:
-    """Return whether one file is so large that it is better read in parts."""
-    return data.is_file() and data.stat().st_size > LARGE
+    """Return whether one file is so large that it is better read in parts; of a compressed one, what it holds."""
+    if not data.is_file():
+        return False
+    size = data.stat().st_size
+    if size > LARGE or data.suffix.lower() not in COMPRESSED or file_format(data) != "CSV":
+        return size > LARGE
+    import pyarrow as pa
+
+    read = 0
+    try:
+        with pa.input_stream(str(data)) as file:
+            while read <= LARGE and (block := file.read(CHUNK)):
+                read += len(block)
+    except (OSError, pa.ArrowException):
+        return False  # who reads it says what is wrong
+    return read > LARGE
 
 
 def comes_in_parts(data: Path) -> bool:
-    """Return whether a table to be answered for is read in parts: all but one CSV file, whose cells say its types."""
+    """Return whether a table to be answered for is read in parts: all but one CSV file that memory holds."""
     return is_many(data) or (data.is_file() and file_format(data) != "CSV") or is_large(data)
 
 
 @dataclass(frozen=True, slots=True)
 class Declared(Training):
-    """What the types of a table in parts say, before a row is read; `columns` has no row."""
+    """What is known of a table in parts before it is learned from; `columns` has no row, `source` all of them."""
+
+    source: Any = None
 
     @property
     def numeric(self) -> list[str]:
@@ -42,29 +61,43 @@ class Declared(Training):
         return [str(column.name) for column in read_schema(self.columns).columns if column.kind.is_number]
 
 
-def declared(data: Path, target: str, drop: Sequence[str], weight: str | None) -> Declared:
+def declared(
+    data: Path,
+    target: str,
+    drop: Sequence[str],
+    weight: str | None,
+    common: Common,
+    labels: str | None = None,
+    missing: Sequence[str] = (),
+) -> Declared:
     """Return the columns of a table in parts that a model may learn from."""
+    import pyarrow as pa
+
     from ..engines import open_source
 
     if not is_many(data):
         check_readable(data)
-    source = open_source(data)
+    source = open_source(data, training_reading(target, drop, labels, missing))
     names = list(source.schema.names)
-    for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
-        if wanted not in names:
-            raise ColumnProblem.absent([wanted], names, data, role)
-    if weight is not None and weight not in names:
-        raise ColumnProblem.absent([weight], names, data, "for --weight")
+    check_named(names, target, drop, weight, data)
+    if source.csv is not None and source.csv.measured:
+        raise TargetProblem.measured(target, source.csv.measured)
     used = [name for name in names if name not in {target, weight, *drop}]
     if not used:
         raise ColumnProblem.nothing_left(target)
-    return Declared(source.declared(used), None, None, 0)
+    empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]
+    if len(empty) == len(used):
+        raise ColumnProblem.no_values(empty)
+    if empty:
+        common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
+    columns = source.declared([name for name in used if name not in empty])
+    return Declared(columns, None, None, 0, None if source.csv is None else source.csv.dialect, source)
 
 
-def learn(estimator: Any, data: Path, target: str, common: Common, **told: Any) -> tuple[int, int]:
+def learn(estimator: Any, table: Declared, data: Path, target: str, common: Common, **told: Any) -> tuple[int, int]:
     """Fit to a table in parts; return the number of rows learned and of those without a label."""
     with rows_progress(common, f"Learning from {data.name}") as watch:
-        estimator.fit_table(data, target, unlabelled="skip", progress=watch, **told)
+        estimator.fit_table(table.source, target, unlabelled="skip", progress=watch, **told)
     labels, rows = estimator.classes_.tolist(), estimator.statistics_.rows
     if len(labels) == 1:
         raise TargetProblem.one_class(target, labels[0], rows)

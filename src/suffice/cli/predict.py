@@ -72,26 +72,30 @@ def predict(
     if output is not None and schema.named and comes_in_parts(data):
         wanted = "adapt" if priors == ("adapt",) else _priors(priors, estimator, None)
         told = {"priors": wanted, "reject": reject, "alpha": sets}
-        _predict_parts(estimator, data, output, keep, told, common)
+        _predict_parts(estimator, schema, data, output, keep, told, common)
         return
-    table = read_for(schema, data)
-    rows = model_columns(table, [str(name) for name in schema.names], data) if schema.named else table
+    table = read_for(estimator, schema, data)
+    names = [str(name) for name in schema.names] if schema.named else table.columns.column_names
+    rows = model_columns(table.columns, names, data)
     wanted = _priors(priors, estimator, rows)
     if priors == ("adapt",):
         _remark_priors(estimator, wanted, data, common)
     answers = _answer(estimator, rows, wanted, reject, sets, common)
     if keep:
-        answers = _beside(table, answers, common)
+        answers = _beside(table.kept(names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
-def _predict_parts(estimator: Any, data: Path, output: Path, keep: bool, told: dict[str, Any], common: Common) -> None:
+def _predict_parts(
+    estimator: Any, schema: Any, data: Path, output: Path, keep: bool, told: dict[str, Any], common: Common
+) -> None:
     """Answer for a table in parts, and write the answers as they come."""
-    from ..engines import open_source
+    from ..engines import Reading, open_source
 
     if not is_many(data):
         check_readable(data)
-    names = list(open_source(data).schema.names)
+    source = open_source(data, Reading.of(schema, estimator._dialect))
+    names = list(source.schema.names)
     kept = names if keep else []
     wanted = [str(name) for name in estimator.feature_names_in_]
     missing = [name for name in wanted if name not in names]
@@ -103,10 +107,10 @@ def _predict_parts(estimator: Any, data: Path, output: Path, keep: bool, told: d
         warnings.simplefilter("once")
         if told["priors"] == "adapt":
             with rows_progress(common, "Estimating class priors") as watch:
-                told["priors"] = estimator._adapted(data, watch)
+                told["priors"] = estimator._adapted(source, watch)
             _remark_priors(estimator, told["priors"], data, common)
         with rows_progress(common, "Labelling") as watch:
-            rows = estimator.predict_table(data, output, keep=kept, progress=watch, **told)
+            rows = estimator.predict_table(source, output, keep=kept, progress=watch, **told)
     for message in dict.fromkeys(one_line(warning.message) for warning in caught):
         common.remark(f"Note: {message}")
     common.remark(f"Wrote {output}: {count(rows, 'row')}.")

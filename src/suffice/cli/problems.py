@@ -19,10 +19,6 @@ class UsageProblem(Exception):
     """The options do not fit together; the command ends with status 2."""
 
 
-class Remark(UserWarning):
-    """How a file was read, where that had to be guessed."""
-
-
 class FileProblem(DataError):
     """A table cannot be read or written."""
 
@@ -64,27 +60,11 @@ class FileProblem(DataError):
         return cls(f"{str(path)!r} has {count(columns, 'column')} and no rows. Next: give at least one row.")
 
     @classmethod
-    def ragged(cls, path: object, line: int, expected: int, got: int) -> FileProblem:
-        """Name the first line with too few or too many cells."""
+    def pipe(cls, path: object) -> FileProblem:
+        """Refuse a pipe or a device, which can be read once only, and may never end."""
         return cls(
-            f"{str(path)!r}, line {line}: {count(got, 'cell')} where the line of column names has {expected}. "
-            "Next: correct that line; a cell that contains the separator must stand in double quotes."
-        )
-
-    @classmethod
-    def open_quote(cls, path: object, line: int) -> FileProblem:
-        """Refuse a double quote that swallows the rest of the file."""
-        return cls(
-            f"{str(path)!r}: a double quote opened on or after line {line} is never closed. Next: close it, or write "
-            'a quote inside a cell as "".'
-        )
-
-    @classmethod
-    def encoding(cls, path: object, where: str) -> FileProblem:
-        """Refuse text that is not UTF-8."""
-        return cls(
-            f"{str(path)!r} is not UTF-8 text ({where}). Next: save it as UTF-8, for example with "
-            "iconv -f latin1 -t utf-8."
+            f"{str(path)!r} is a pipe or a device, not a file, and files are read more than once. Next: write it to a "
+            "file first, and name that."
         )
 
     @classmethod
@@ -141,12 +121,12 @@ class ColumnProblem(SchemaError):
         return cls(f"{message} On the command line: {drop_flags(names)}")
 
     @classmethod
-    def no_values(cls, names: Sequence[str], rows: int) -> ColumnProblem:
+    def no_values(cls, names: Sequence[str]) -> ColumnProblem:
         """Refuse a table in which every cell beside the target is missing."""
         one = len(names) == 1
         return cls(
-            f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any of the "
-            f"{rows} rows, and there is no other column to learn from. Next: add columns with values."
+            f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any "
+            "row, and there is no other column to learn from. Next: add columns with values."
         )
 
     @classmethod
@@ -186,6 +166,22 @@ class TargetProblem(DataError):
         return cls(
             f"Column {target!r} holds {what}, and a target holds classes: text, whole numbers, or true and false. "
             "Next: choose another --target, or turn it into classes first."
+        )
+
+    @classmethod
+    def measured(cls, target: str, what: str) -> TargetProblem:
+        """Refuse measurements and dates as classes, unless they were said to be labels."""
+        return cls(
+            f"Column {target!r} holds {what}, and a target holds classes. Next: choose another --target, turn it into "
+            "classes first, or take every different text for a class with --labels text."
+        )
+
+    @classmethod
+    def other_labels(cls, target: str, label: str, what: str, classes: Sequence[object]) -> TargetProblem:
+        """Refuse labels that cannot be those of a model whose classes are no text."""
+        return cls(
+            f"Column {target!r} holds {label!r}, and the classes of the model are {quoted(classes)}: a label is "
+            f"{what}. Next: correct the label."
         )
 
 

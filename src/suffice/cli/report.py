@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from .answers import model_columns, open_model
-from .files import check_readable, check_writable, read_table
+from .answers import model_columns, model_labels, open_model
+from .files import check_writable, read_file
 from .output import Common, print_json, progress
 from .problems import ColumnProblem
 
@@ -66,10 +66,13 @@ def report(
 
 def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: Common) -> tuple[Any, Any]:
     """Return the model's columns of a table, and its labels where it has some."""
-    check_readable(data)
-    classes = estimator.classes_.tolist()
-    labels = [target] if target is not None and all(isinstance(label, str) for label in classes) else []
-    table = read_table(data, text=[*(str(c.name) for c in schema.columns if c.kind.is_label), *labels])
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from ..engines import Reading
+
+    read = read_file(data, Reading.of(schema, estimator._dialect, target=target, labels="text"))
+    table, classes = read.columns, estimator.classes_.tolist()
     if not schema.named:
         return table, None
     names = [str(name) for name in schema.names]
@@ -84,9 +87,12 @@ def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: C
             return X, None
         target = found[0]
         common.remark(f"True classes are in column {target!r}.")
-    return X, table[target]
+    labels = table[target]
+    if pa.types.is_string(labels.type):
+        labels = pc.if_else(pc.equal(labels, ""), pa.scalar(None, pa.string()), labels)
+    return X, model_labels(estimator, labels, target)
 
 
 def _holds_classes(column: Any, classes: list[Any]) -> bool:
-    values = [value for value in column.unique().to_pylist() if value is not None]
+    values = [value for value in column.unique().to_pylist() if value not in (None, "")]
     return bool(values) and set(map(str, values)) <= set(map(str, classes))

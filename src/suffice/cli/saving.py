@@ -12,7 +12,6 @@ from cyclopts import Parameter
 
 from .._files import format_of, is_stream
 from .._locks import locked
-from ..store import holds_model
 from .files import check_writable
 from .problems import FileProblem, UsageProblem
 
@@ -29,6 +28,8 @@ def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str
             f"--output {str(path)!r} has the ending of a table, and would hold a model. Name it .suffice, or add "
             "--force."
         )
+    from ..store import holds_model
+
     if path.exists() and path.stat().st_size and not holds_model(path):
         raise FileProblem.no_model(path)
 

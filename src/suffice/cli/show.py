@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from ..errors import visible
 from .output import Common, align, page_width, print_json
 from .problems import count
+from .release import held
 
 MOST_LEVELS = 6  # categories shown per column
 MOST_COLUMNS = 40
@@ -61,6 +62,9 @@ def summarize(path: Path) -> dict[str, Any]:
         "meaning": _meaning(type(estimator).__name__, document["settings"]),
         "written_by": document["written_by"],
         "rows": statistics.rows,
+        **held(estimator),
+        "released": None if estimator.rows_held_.least is None else estimator.released_.plain(),
+        "holds": f"It {estimator.rows_held_}.",
         "weighted": sum(weights) != statistics.rows,
         "classes": [
             {"label": label, "weight": weight, "prior": float(prior)}
@@ -184,7 +188,7 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     size = f"{count(len(classes), 'class')}, {count(len(columns), 'column')}"
     lines = [
         summary["meaning"],
-        f"Learned from {count(summary['rows'], 'row')}: {size}.",
+        *textwrap.wrap(f"Learned from {count(summary['rows'], 'row')}: {size}. {summary['holds']}", width),
         "",
     ]
     amount = "weight" if summary["weighted"] else "rows"

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from cyclopts import Parameter
 
 from ..errors import DataError, SchemaError, quoted
 from .answers import model_columns, read_for
-from .files import read_table
+from .files import read_file
 from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
 
+Missing = Annotated[tuple[str, ...], Parameter(metavar="TEXT", show_default=False)]
 ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
 FEW_ROWS = 20
 DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b"
@@ -23,13 +26,14 @@ class Training:
     """Rows to learn from.
 
     `columns` is the table of the other columns, `labels` one class label per row, `weight` one number per row or None,
-    `unlabelled` how many rows were left out because they have no label.
+    `unlabelled` how many rows were left out because they have no label, `dialect` how a CSV was written.
     """
 
     columns: Any
     labels: Any
     weight: Any
     unlabelled: int
+    dialect: Any = None
 
     @property
     def classes(self) -> list[Any]:
@@ -45,19 +49,24 @@ class Training:
 
 
 def read_training(
-    path: Path, target: str, *, drop: Sequence[str] = (), weight: str | None = None, common: Common
+    path: Path,
+    target: str,
+    *,
+    drop: Sequence[str] = (),
+    weight: str | None = None,
+    labels: str | None = None,
+    missing: Sequence[str] = (),
+    common: Common,
 ) -> Training:
     """Return the rows of a file that have a label, saying on stderr what was left out."""
-    table = read_table(path, as_is=(target, *drop))
-    names = table.column_names
-    for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
-        if wanted not in names:
-            raise ColumnProblem.absent([wanted], names, path, role)
-    if weight is not None and weight not in names:
-        raise ColumnProblem.absent([weight], names, path, "for --weight")
+    found = read_file(path, training_reading(target, drop, labels, missing))
+    table = found.columns
+    check_named(table.column_names, target, drop, weight, path)
+    if found.csv is not None and found.csv.measured:
+        raise TargetProblem.measured(target, found.csv.measured)
     table, unlabelled = _labelled_rows(table, target)
-    labels = table.column(target)
-    classes = labels.unique()
+    given = table.column(target)
+    classes = given.unique()
     if len(classes) == 1:
         raise TargetProblem.one_class(target, classes[0].as_py(), table.num_rows)
     weights = None if weight is None else _weights(table.column(weight), weight)
@@ -67,22 +76,47 @@ def read_training(
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
-    return Training(columns, labels, weights, unlabelled)
+    return Training(columns, given, weights, unlabelled, None if found.csv is None else found.csv.dialect)
 
 
-def read_batch(path: Path, estimator: Any, schema: Any, target: str, weight: str | None, common: Common) -> Training:
+def training_reading(target: str, drop: Sequence[str], labels: str | None, missing: Sequence[str]) -> Any:
+    """Return how a CSV to learn from is read."""
+    from ..engines import Reading
+
+    left_out = frozenset(drop)
+    return Reading(target=target, labels=labels, blank=tuple(missing), as_is=lambda name: name in left_out)
+
+
+def check_named(names: Sequence[str], target: str, drop: Sequence[str], weight: str | None, path: Path) -> None:
+    """Refuse names of columns that are not there."""
+    for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
+        if wanted not in names:
+            raise ColumnProblem.absent([wanted], names, path, role)
+    if weight is not None and weight not in names:
+        raise ColumnProblem.absent([weight], names, path, "for --weight")
+
+
+def read_batch(
+    path: Path,
+    estimator: Any,
+    schema: Any,
+    target: str,
+    weight: str | None,
+    common: Common,
+    missing: Sequence[str] = (),
+) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
-    table = read_for(schema, path, target, isinstance(estimator.classes_.tolist()[0], str))
-    for wanted, role in ((target, "for --target"), *([] if weight is None else [(weight, "for --weight")])):
-        if wanted not in table.column_names:
-            raise ColumnProblem.absent([wanted], table.column_names, path, role)
+    also = () if weight is None else (weight,)
+    found = read_for(estimator, schema, path, also, target, blank=tuple(missing))
+    table = found.columns
+    check_named(table.column_names, target, (), weight, path)
     rows, unlabelled = _labelled_rows(table, target)
     weights = None if weight is None else _weights(rows.column(weight), weight)
     others = rows.drop_columns([target] if weight is None else [target, weight])
     columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
-    return Training(columns, rows.column(target), weights, unlabelled)
+    return Training(columns, rows.column(target), weights, unlabelled, None if found.csv is None else found.csv.dialect)
 
 
 def _labelled_rows(table: Any, target: str) -> tuple[Any, int]:
@@ -162,7 +196,7 @@ def _without_empty(columns: Any, common: Common) -> Any:
     """Return the columns that have a value in some row, saying which have none: a model can learn nothing of them."""
     empty = [name for name in columns.column_names if not _has_value(columns.column(name))]
     if empty and len(empty) == columns.num_columns:
-        raise ColumnProblem.no_values(empty, columns.num_rows)
+        raise ColumnProblem.no_values(empty)
     if empty:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
     return columns.drop_columns(empty)

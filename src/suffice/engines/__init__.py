@@ -5,6 +5,8 @@ The kernel (a pyarrow table → a state that merges) comes from outside: an engi
 
 from __future__ import annotations
 
+from .._dialect import Remark
+from .csv_table import CsvTable, Reading, as_written
 from .fold import Fold, Kernel, State, learn_part
 from .local import Progress, Watcher, answer, learn
 from .rows import LabelledRows
@@ -12,15 +14,19 @@ from .sources import Source, engine_of, open_source
 from .writing import answers_table, write_tables, written_whole
 
 __all__ = [
+    "CsvTable",
     "Fold",
     "Kernel",
     "LabelledRows",
     "Progress",
+    "Reading",
+    "Remark",
     "Source",
     "State",
     "Watcher",
     "answer",
     "answers_table",
+    "as_written",
     "engine_of",
     "learn",
     "learn_part",

@@ -1,4 +1,4 @@
-"""Tables in files of any size: Parquet by row group, Arrow files, CSV as a stream; one file, many, or a folder.
+"""Tables in files of any size: Parquet by row group, Arrow files, CSV by name; one file, many, or a folder.
 
 Every file's footer is read before any row, so that a file whose columns differ is named at once.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,21 +16,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
-import pyarrow.csv as arrow_csv
 import pyarrow.parquet as pq
 
-from .._files import COMPRESSED, FORMATS, MISSING_TOKENS, format_of
+from .._files import FORMATS, format_of
 from ..errors import SourceError
+from .csv_text import check_regular
 from .parts import UNREADABLE, FilePart, arrow_batches, arrow_schema, claims_too_much
-
-BLOCK = 1 << 24  # bytes of a CSV read at a time
-# What a column of a CSV becomes when a cell does not fit its type: the order in which Arrow itself tries types.
-WIDER: dict[Any, Any] = {
-    pa.null(): pa.int64(),
-    pa.int64(): pa.float64(),
-    pa.float64(): pa.string(),
-    pa.bool_(): pa.string(),
-}
 
 
 @dataclass(frozen=True)
@@ -100,6 +91,7 @@ def open_files(source: Any) -> Files:
 
 
 def _check_readable(path: Path) -> None:
+    check_regular(path)
     if not os.access(path, os.R_OK):
         raise SourceError.unreadable(repr(str(path)), "there is no permission to read it")
     if path.stat().st_size == 0:
@@ -210,118 +202,3 @@ def _joined(one: Any, other: Any, path: str, name: str) -> Any:
         return pa.unify_schemas(fields, promote_options="permissive").field(0).type
     except pa.ArrowException as error:
         raise SourceError.kind_differs(repr(path), name, one, other) from error
-
-
-# --- CSV -------------------------------------------------------------------------------------------------------------
-
-
-@dataclass
-class Meter:
-    """How much of some files is read: the bytes of those done, and the one being read."""
-
-    size: int
-    done: int = 0
-    file: Any = None
-
-    def share(self) -> float:
-        """Return the share of the bytes that is read, which is some blocks ahead of the rows."""
-        here = 0 if self.file is None or self.file.closed else int(self.file.tell())
-        return min((self.done + here) / max(self.size, 1), 1.0)
-
-
-def open_csv(
-    paths: Sequence[Path], text: Sequence[str] = ()
-) -> tuple[Any, Callable[[Sequence[str]], Iterator[Any]], Meter]:
-    """Return the schema of CSV files, what reads columns of them, and how far that is.
-
-    `text` names columns that are text whatever they look like. A file of more than one block is read once more before:
-    Arrow settles a type by the first block, and a later cell may not fit it.
-    """
-    schemas = [_first_types(path) for path in paths]
-    names = schemas[0].names
-    types = dict(zip(names, schemas[0].types, strict=True))
-    for path, schema in zip(paths, schemas, strict=True):
-        if sorted(schema.names) != sorted(names):
-            missing = [name for name in names if name not in schema.names]
-            extra = [name for name in schema.names if name not in names]
-            role = "as the other files have" if missing else f"as {str(path)!r} has"
-            where, known = (path, schema.names) if missing else (paths[0], names)
-            raise SourceError.columns_missing(repr(str(where)), missing or extra, known, role)
-        types = {name: _wider(types[name], schema.field(name).type) for name in names}
-    types |= {name: pa.string() for name in text if name in types}
-    for path in paths:
-        types = _settle(path, types, len(paths) > 1)
-
-    meter = Meter(sum(path.stat().st_size for path in paths))
-
-    def read(columns: Sequence[str]) -> Iterator[Any]:
-        meter.done = 0
-        for path in paths:
-            with pa.OSFile(str(path)) as meter.file:
-                for batch in _csv_reader(path, types, columns, meter.file):
-                    yield batch.select(list(columns))
-            meter.done += path.stat().st_size
-
-    return pa.schema([pa.field(name, types[name]) for name in names]), read, meter
-
-
-def _csv_reader(
-    path: Path, types: dict[str, Any] | None, columns: Sequence[str] | None = None, file: Any = None
-) -> Any:
-    options = arrow_csv.ConvertOptions(
-        null_values=list(MISSING_TOKENS), strings_can_be_null=True, column_types=types, include_columns=columns
-    )
-    try:
-        if file is not None and path.suffix.lower() in COMPRESSED:
-            file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
-        return arrow_csv.open_csv(
-            path if file is None else file,
-            read_options=arrow_csv.ReadOptions(block_size=BLOCK),
-            # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
-            parse_options=arrow_csv.ParseOptions(delimiter=csv_separator(path), newlines_in_values=True),
-            convert_options=options,
-        )
-    except (pa.ArrowException, OSError) as error:
-        raise SourceError.unreadable(repr(str(path)), error) from error
-
-
-def csv_separator(path: Path) -> str:
-    """Return the separator of a CSV: tab for .tsv, else what the line of column names uses."""
-    if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()):
-        return "\t"
-    with pa.input_stream(str(path)) as file:
-        names = file.read(1 << 16).split(b"\n")[0].decode("utf-8", "replace")
-    return next((mark for mark in ",;\t|" if mark in names), ",")
-
-
-def _first_types(path: Path) -> Any:
-    schema = _csv_reader(path, None).schema
-    return pa.schema([pa.field(field.name, field.type) for field in schema])
-
-
-def _wider(one: Any, other: Any) -> Any:
-    if one == other or other == pa.null():
-        return one
-    if one == pa.null():
-        return other
-    return pa.float64() if {one, other} == {pa.int64(), pa.float64()} else pa.string()
-
-
-def _settle(path: Path, types: dict[str, Any], others: bool) -> dict[str, Any]:
-    """Return types that every cell of a file fits."""
-    small = path.stat().st_size < BLOCK and path.suffix.lower() not in COMPRESSED
-    if small and not others:
-        return types
-    types = {name: WIDER[kind] if kind == pa.null() else kind for name, kind in types.items()}
-    while True:
-        try:
-            for _ in _csv_reader(path, types):
-                pass
-        except (pa.ArrowInvalid, SourceError) as error:
-            column = re.search(r"In CSV column #(\d+):(?: Row #\d+:)? CSV conversion error", str(error))
-            if column is None:
-                raise SourceError.unreadable(repr(str(path)), error) from error
-            name = _csv_reader(path, dict.fromkeys(types, pa.string())).schema.names[int(column[1])]
-            types = {**types, name: WIDER.get(types[name], pa.string())}
-        else:
-            return types

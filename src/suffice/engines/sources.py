@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
-from .files import open_csv, open_files
+from .csv_table import CsvTable, Reading, as_written
+from .files import open_files
 from .parts import UNREADABLE, FilePart, HeldPart, Part, checked, regular
 
 
@@ -39,6 +40,7 @@ class Source:
     native: Any = None  # a table of the engine that is to read it
     share: Callable[[], float] | None = None  # of a text whose rows nobody has counted: how much of it is read
     relation: Any = None  # of DuckDB, which can add up by itself
+    csv: CsvTable | None = None  # which knows how it is written
 
     def parts(self, columns: Sequence[str], rows: int) -> Iterator[Part]:
         """Yield the parts in order; those of a stream are regular batches of these columns."""
@@ -52,6 +54,10 @@ class Source:
                 yield HeldPart(table, f"{self.name}, rows from {number * rows}")
         except UNREADABLE as error:
             raise SourceError.unreadable(self.name, error) from error
+
+    def written(self, name: str) -> str:
+        """Return the name by which a column comes cell by cell as it was written, where the source is text."""
+        return name if self.csv is None else as_written(name)
 
     def declared(self, columns: Sequence[str]) -> Any:
         """Return a table of no rows with the types of these columns; one without a type is taken for numbers."""
@@ -67,14 +73,16 @@ class Source:
             raise SourceError.columns_missing(self.name, missing, self.schema.names, role)
 
 
-def open_source(source: Any, text: Sequence[str] = ()) -> Source:
+def open_source(source: Any, reading: Reading | None = None) -> Source:
     """Return a source as one that is read in parts; see `fit_table` for what it may be.
 
-    `text` names columns to read from a CSV as text even where every cell looks like a number.
+    `reading` says what is known of the columns of a CSV.
 
     SourceError, naming the file, where it cannot be read or where files of one table differ in a column.
     """
-    found = _open(source, text)
+    if isinstance(source, Source):
+        return source
+    found = _open(source, reading or Reading())
     repeated = repeated_names(found.schema.names)
     if repeated:
         raise SchemaError(f"{found.name} has several columns named {quoted(repeated)}. Next: rename all but one.")
@@ -89,9 +97,9 @@ def engine_of(source: Any) -> str:
     return "spark" if library == "pyspark" and hasattr(source, "mapInArrow") else "local"
 
 
-def _open(source: Any, text: Sequence[str]) -> Source:
+def _open(source: Any, reading: Reading) -> Source:
     if isinstance(source, str | Path) or _all_of(source, (str, Path)):
-        return _open_paths(source, text)
+        return _open_paths(source, reading)
     if isinstance(source, tuple) and len(source) == 2 and isinstance(source[1], str) and hasattr(source[0], "sql"):
         return _open_relation(source[0].sql(source[1]), "The query")
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "get_fragments"):
@@ -122,11 +130,14 @@ def _all_of(source: Any, kinds: tuple[type, ...]) -> bool:
     return isinstance(source, list | tuple) and bool(source) and all(isinstance(item, kinds) for item in source)
 
 
-def _open_paths(source: Any, text: Sequence[str]) -> Source:
+def _open_paths(source: Any, reading: Reading) -> Source:
     found = open_files(source)
     if found.csv:
-        schema, read, meter = open_csv(found.csv, text)
-        return Source(found.name, schema, None, batches=read, identity=_digest(found.stamps), share=meter.share)
+        table = CsvTable(found.csv, reading)
+        identity = _digest((*found.stamps, repr((reading.target, reading.labels, reading.declared))))
+        return Source(
+            found.name, table.schema, None, batches=table.batches, identity=identity, share=table.meter.share, csv=table
+        )
     return Source(found.name, found.schema, found.rows, found.parts, identity=_digest(found.stamps))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
@@ -25,6 +25,11 @@ MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
 RIDGE = 1e-14
 ROUNDING = 1e-13  # of a log likelihood, relative
+UNCORRELATED, NUDGE = (
+    1e-8,
+    0.01,
+)  # correlations that are zero to rounding, and what they are made to see whether they stay
+LEAST_LOOKS, LOOKS, GROWTH = 8, 60, 1e-3  # EM steps from there, and what one must add to take it for a saddle
 PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "origin", "shortest", "idle", "refusals", "detour")
 Flags = NDArray[np.bool_]
 
@@ -110,8 +115,51 @@ def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | N
     """Return the parameters of largest likelihood, to rounding: two orders of summing rows end at the same estimate.
 
     `progress`, or who watches (see `watch`), is called with the number of each step and the log likelihood before it.
+    From a start without correlations symmetric cells lead straight to a saddle; from there the way leads on.
     """
     progress = _WATCHER.get() if progress is None else progress
+    reached = _climb(problem, start, max_steps, progress, 0)
+    aside = _beside_saddle(problem, reached) if reached.moved == 0 else None
+    if aside is None:
+        return reached
+    further = _climb(problem, aside, max_steps, progress, reached.steps)
+    further = replace(further, secured=further.secured | reached.secured, steps=reached.steps + further.steps)
+    return further if further.likelihood >= reached.likelihood else reached
+
+
+def _beside_saddle(problem: Problem, reached: Climb) -> Point | None:
+    """Return a point beside and above where a climb arrived, or None unless that is a saddle in some correlation.
+
+    Correlations that are zero to rounding are moved a little, all in one direction. EM takes such a move back, where
+    the likelihood has its maximum; beside a saddle every step enlarges it. Murray (1977), in the discussion of
+    Dempster, Laird & Rubin, doi:10.1111/j.2517-6161.1977.tb01600.x.
+    """
+    mean, covariance = reached.point.mean, reached.point.covariance
+    variance = np.diagonal(covariance, axis1=1, axis2=2)
+    unit = np.sqrt(variance[:, :, None] * variance[:, None, :])
+    flat = (np.abs(covariance) <= UNCORRELATED * unit) & (unit > 0) & ~reached.secured[:, None, None]
+    if not flat.any():
+        return None
+    here = Point(mean, covariance + np.where(flat, min(NUDGE, 0.1 / len(covariance[0])) * unit, 0.0))
+    step, grows = 0, np.zeros(len(covariance), dtype=bool)
+    while True:
+        likelihood, ahead, mended = problem.step(here)
+        before, after = (
+            np.where(flat, np.abs(at.covariance - covariance), 0.0).max(axis=(1, 2)) for at in (here, ahead)
+        )
+        grows = (after > (1.0 + GROWTH) * before) & ~mended
+        if step >= LEAST_LOOKS and (not grows.any() or step == LOOKS):
+            return None
+        if step >= LEAST_LOOKS and likelihood.sum() > reached.likelihood:
+            break
+        here, step = ahead, step + 1
+    if here.shared:
+        return here
+    kept = grows[:, None]
+    return Point(np.where(kept, here.mean, mean), np.where(kept[:, :, None], here.covariance, covariance))
+
+
+def _climb(problem: Problem, start: Point, max_steps: int, progress: Progress | None, done: int) -> Climb:
     d = start.mean.shape[1]
     state = _begin(problem, start)
     found, reached = state.x.copy(), state.likelihood.copy()
@@ -126,7 +174,7 @@ def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | N
         over = _is_over(state)
         reached[live], secured[live] = state.likelihood, state.secured
         if progress is not None:
-            progress(step, float(reached.sum()))
+            progress(done + step, float(reached.sum()))
         if over.any():
             found[live[over]] = state.ahead[over]
             kept = np.flatnonzero(~over)

@@ -17,16 +17,17 @@ from ..densities import Gaussian, Mixture
 from ..stats import CompletedStats, MixtureStats, PatternStats, PooledScatter
 from .families import Settings
 from .mixture import MixtureFamily
-from .mixture_em import Ascent, Climb, Condense, Expect, Flags, Job, Rows, ascend, choose, climb, condense, drop, expect
+from .mixture_em import Ascent, Climb, Condense, Expect, Flags, Job, Rows, ascend, choose, condense, drop, expect
 from .mixture_starts import (
     BIC,
-    SHORT,
     Search,
     check_distinct,
     distinct,
     fit_class,
     least_bic,
+    most_likely,
     possible,
+    short_climbs,
     starts,
 )
 
@@ -288,14 +289,12 @@ def _start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Mixture:
 
     Where so few rows let a component collapse, it is the first start, with one covariance for all components.
     """
-    owner = np.zeros(m, dtype=np.int64)
-    short = replace(job, max_iter=min(SHORT, job.max_iter), total=float(rows.weight.sum()))
-    shares = list(starts(rows, m, rng, n_init))
-    whole = [found for found in (climb(rows, owner, share, short) for share in shares) if len(found.stats.owner) == m]
-    if whole:
-        return max(whole, key=lambda found: found.likelihood).mixture
-    gentle = replace(job.family, within=True)
-    stats = condense(rows, owner, shares[0], choose(job.reference, owner, rows), gentle, 1)
+    here = replace(job, total=float(rows.weight.sum()))
+    best = most_likely(short_climbs(rows, m, here, rng, n_init))
+    if len(best.stats.owner) == m:
+        return best.mixture
+    owner, gentle = np.zeros(m, dtype=np.int64), replace(job.family, within=True)
+    stats = condense(rows, owner, next(starts(rows, m, rng, 1)), choose(job.reference, owner, rows), gentle, 1)
     return gentle.estimate(stats, job.settings)[0]
 
 

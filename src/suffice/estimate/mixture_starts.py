@@ -18,8 +18,13 @@ from .mixture_em import Climb, Job, Rows, climb, expect
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
 CELLS = 5  # observed cells a free parameter needs: with fewer the BIC, an approximation for many rows, takes too many
-LLOYD_STEPS = 10
-SHORT = 20  # EM steps of each start; the most likely one then goes on to the end (Biernacki, Celeux & Govaert 2003)
+TRIES = 4  # starts for each of `n_init`, which take a first look each; the most likely `n_init` of them go on
+FIRST = 10  # EM steps of a first look
+SHORT = 20  # EM steps of those that go on; the most likely one then goes to the end (Biernacki, Celeux & Govaert 2003)
+# Where the centres of a start are looked for, and Lloyd's steps from there. The optimum of k-means is one start; many
+# steps would lead all of them there. Whitened rows have parts that lie along each other apart.
+RANK = 1e-9  # least variance of a direction, relative to the largest
+KMEANS, LOOSE = (False, 10), ((True, 1), (False, 1), (True, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,37 +175,85 @@ def _alone(rows: Rows, job: Job) -> Climb:
 
 def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
     """Return the most likely of several short climbs, those that kept the most components first, gone to the end."""
-    owner, short = np.zeros(m, dtype=np.int64), replace(job, max_iter=min(SHORT, job.max_iter))
-    climbs = [climb(rows, owner, share, short) for share in starts(rows, m, rng, n_init)]
-    best = max(climbs, key=lambda climbed: (len(climbed.stats.owner), climbed.likelihood))
-    if not best.stats.is_single and best.stats.unfinished.any() and job.max_iter > SHORT:
-        _, share = expect(rows, best.mixture, np.zeros(1))
-        rest = replace(job, max_iter=job.max_iter - SHORT)
-        best = climb(rows, best.stats.owner, share, rest, best.mixture.components)
-        best = replace(best, stats=replace(best.stats, steps=best.stats.steps + SHORT))
+    best = most_likely(short_climbs(rows, m, job, rng, n_init))
+    best = _go_on(rows, best, job, SHORT, job.max_iter)
     best = _alone(rows, job) if best.stats.is_single else best
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
-def starts(rows: Rows, m: int, rng: Any, n_init: int) -> Iterator[Array]:
-    """Yield responsibilities (n, m) of 0 and 1 from k-means in standard units, missing cells at the column's mean."""
+def short_climbs(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> list[Climb]:
+    """Return `n_init` climbs of at most SHORT steps: the most likely after FIRST steps, of TRIES times as many."""
+    owner, first = np.zeros(m, dtype=np.int64), min(FIRST, job.max_iter)
+    looks = [climb(rows, owner, share, replace(job, max_iter=first)) for share in starts(rows, m, rng, TRIES * n_init)]
+    ranked = sorted(looks, key=_rank, reverse=True)[:n_init]
+    return [_go_on(rows, look, job, first, min(SHORT, job.max_iter)) for look in ranked]
+
+
+def most_likely(climbs: Sequence[Climb]) -> Climb:
+    """Return the most likely of the climbs that kept the most components."""
+    return max(climbs, key=_rank)
+
+
+def _rank(climbed: Climb) -> tuple[int, float]:
+    return len(climbed.stats.owner), climbed.likelihood
+
+
+def _go_on(rows: Rows, climbed: Climb, job: Job, done: int, most: int) -> Climb:
+    """Return a climb stopped after `done` steps gone on to at most `most` steps, if the likelihood still rose."""
+    if climbed.stats.is_single or not climbed.stats.unfinished.any() or most <= done:
+        return climbed
+    _, share = expect(rows, climbed.mixture, np.zeros(1))
+    rest = replace(job, max_iter=most - done)
+    further = climb(rows, climbed.stats.owner, share, rest, climbed.mixture.components)
+    return replace(further, stats=replace(further.stats, steps=further.stats.steps + done))
+
+
+def starts(rows: Rows, m: int, rng: Any, number: int) -> Iterator[Array]:
+    """Yield responsibilities (n, m) of 0 and 1 of rows nearest to seeded centres, missing cells at the column's mean.
+
+    The first is k-means in standard units. The others take at most one of Lloyd's steps, in standard units or with
+    all correlations taken out, whence parts that k-means cannot tell apart are begun with as well.
+    """
+    z = _standard(rows)
+    white = _whitened(z, rows.weight)
+    for i in range(number):
+        whitened, steps = KMEANS if i == 0 else LOOSE[(i - 1) % len(LOOSE)]
+        space = white if whitened else z
+        yield _lloyd(space, rows.weight, _plus_plus(space, rows.weight, m, rng), steps)
+
+
+def _standard(rows: Rows) -> Array:
+    """Return the rows in standard units, missing cells at the mean of their column."""
     present = ~np.isnan(rows.values)
     seen = np.where((rows.weight @ present) > 0, rows.weight @ present, 1.0)
     z = rows.values - rows.weight @ np.where(present, rows.values, 0.0) / seen
     z[~present] = 0.0
     deviation = np.sqrt(rows.weight @ z**2 / seen)
     z /= np.where(deviation > 0, deviation, 1.0)
-    for _ in range(n_init):
-        centers = _plus_plus(z, rows.weight, m, rng)
-        nearest = _squares(z, centers).argmin(axis=1)
-        for _ in range(LLOYD_STEPS):
-            share = (nearest[:, None] == np.arange(m)) * rows.weight[:, None]
-            total = share.sum(axis=0)[:, None]
-            centers = np.where(total > 0, share.T @ z / np.where(total > 0, total, 1.0), centers)
-            before, nearest = nearest, _squares(z, centers).argmin(axis=1)
-            if (before == nearest).all():
-                break
-        yield (nearest[:, None] == np.arange(m)).astype(np.float64)
+    return np.asarray(z)
+
+
+def _whitened(z: Array, weight: Array) -> Array:
+    """Return centred rows in coordinates (n, r) that are not correlated and vary alike, r the rank."""
+    if z.shape[1] > z.shape[0]:
+        return z
+    values, vectors = np.linalg.eigh((z * weight[:, None]).T @ z / weight.sum())
+    kept = values > RANK * max(float(values[-1]), 0.0)
+    return np.asarray(z @ (vectors[:, kept] / np.sqrt(values[kept])))
+
+
+def _lloyd(z: Array, weight: Array, centers: Array, steps: int) -> Array:
+    """Return responsibilities (n, m) of 0 and 1 after some of Lloyd's steps."""
+    m = len(centers)
+    nearest = _squares(z, centers).argmin(axis=1)
+    for _ in range(steps):
+        share = (nearest[:, None] == np.arange(m)) * weight[:, None]
+        total = share.sum(axis=0)[:, None]
+        centers = np.where(total > 0, share.T @ z / np.where(total > 0, total, 1.0), centers)
+        before, nearest = nearest, _squares(z, centers).argmin(axis=1)
+        if (before == nearest).all():
+            break
+    return np.asarray(nearest[:, None] == np.arange(m), dtype=np.float64)
 
 
 def _plus_plus(z: Array, weight: Array, m: int, rng: Any) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._arrays import Array, np
@@ -12,6 +12,9 @@ from ..schema import Name
 
 TARGETS = ("total", "within")
 BASES = ("uniform", "pooled")
+NAMED = ("loo", "jeffreys")
+POOLED = 0.9  # share of the pooled covariance with a strength that is given
+SETTLED = 100.0, 0.99  # strength and share that suit most tables where nothing can be chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +31,15 @@ class NormalInverseWishart:
 
     Parameters
     ----------
-    strength : float of at least 0, or "jeffreys"
+    strength : float of at least 0, "loo" or "jeffreys"
         a, in rows: what the prior covariance B counts for. 0 adds nothing to S_k. inf makes all classes share B, which
-        leaves ν = N − K + 1 and A = (N − K) B (with a `scale` given: Σ is known to be B, and ν = ∞).
+        leaves ν = N − K + 1 and A = (N − K) B (with a `scale` given: Σ is known to be B, and ν = ∞). "loo": chosen by
+        the leave-one-out log loss of the rows kept, see `prior_`; where none are kept, or too few, or the table is
+        wider than long, it is 100 (and `pooled` 0.99).
         "jeffreys" is the density ∝ |Σ|^(−(d + 1) / 2): A_k = S_k and ν = n_k − d, or N − K − d + 1 when shared
         (Geisser 1964, doi:10.1111/j.2517-6161.1964.tb00540.x). It and 0 need more rows than columns in each class.
-    pooled : float from 0 to 1
+    pooled : float from 0 to 1, optional
+        None: chosen along with the strength, or 0.9 if that is given.
         B = pooled · W / (N − K) + (1 − pooled) · T, W the scatter within all K classes of N rows together, T diagonal.
     mean_strength : float of at least 0
         κ, in rows: what the prior mean counts for. Above 0 a class without any row has a density: the prior predictive.
@@ -65,8 +71,8 @@ class NormalInverseWishart:
     ['low', 'high']
     """
 
-    strength: Any = 10.0
-    pooled: float = 0.9
+    strength: Any = "loo"
+    pooled: Any = None
     mean_strength: float = 0.0
     target: str = "total"
     mean: Any = None
@@ -74,12 +80,17 @@ class NormalInverseWishart:
 
     def __post_init__(self) -> None:
         if isinstance(self.strength, str):
-            if self.strength != "jeffreys":
-                raise SettingError.choice(_name("strength"), self.strength, ["a number of at least 0", "jeffreys"])
+            if self.strength not in NAMED:
+                raise SettingError.choice(_name("strength"), self.strength, ["a number of at least 0", *NAMED])
         else:
             _check_strength(_name("strength"), self.strength, endless=True)
-        if not _is_number(self.pooled) or not 0.0 <= self.pooled <= 1.0:
-            raise SettingError(f"{_name('pooled')}={self.pooled!r} is no number from 0 to 1. Next: 0.9 is the default.")
+        if self.pooled is None and not self.is_open:
+            object.__setattr__(self, "pooled", POOLED)
+        if self.pooled is not None and (not _is_number(self.pooled) or not 0.0 <= self.pooled <= 1.0):
+            raise SettingError(
+                f"{_name('pooled')}={self.pooled!r} is no number from 0 to 1. Next: leave it out, which is {POOLED} "
+                "with a strength given, and chosen with it otherwise."
+            )
         _check_strength(_name("mean_strength"), self.mean_strength)
         if self.target not in TARGETS:
             raise SettingError.choice(_name("target"), self.target, TARGETS)
@@ -96,6 +107,16 @@ class NormalInverseWishart:
                 raise SettingError(
                     f'{_name("scale")}=...) has no part in strength="jeffreys". Next: give the strength as a number.'
                 )
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the strength is left to leave-one-out."""
+        return bool(self.strength == "loo")
+
+    def settled(self) -> NormalInverseWishart:
+        """Return the prior as it is where there is nothing to choose its strength by."""
+        pooled = SETTLED[1] if self.pooled is None else self.pooled
+        return replace(self, strength=SETTLED[0], pooled=pooled) if self.is_open else self
 
     @property
     def is_vague(self) -> bool:

@@ -78,8 +78,9 @@ class Decisions:
         """Return the class priors (k,) under which rows without labels are most likely, in the order of `classes_`.
 
         For label shift: the classes come in other proportions than in training, and rows of a class are what they
-        were. Hand the result to `predict` or `predict_proba` as `priors`, or to the estimator with `set_params`; the
-        model itself does not change. Cells may be missing. A class without a row keeps the prior 0.
+        were. Hand the result to `predict` or `predict_proba` as `priors`, or to the estimator with
+        `set_params(priors=…)`, which every answer heeds from then on, without another fit; this call changes nothing.
+        Cells may be missing. A class without a row keeps the prior 0.
 
         The likelihood Σ log Σ_k π_k p(x | k) has one maximum, found by EM to within 1e-10 nats per row (Saerens,
         Latinne & Decaestecker 2002, doi:10.1162/089976602753284446). Where classes overlap much the maximum is flat,

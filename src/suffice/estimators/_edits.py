@@ -19,6 +19,7 @@ from ..stats import ByClass
 from ..stats._fading import FAINT
 from ..table import Table, read_table
 from ._labels import check_filled, check_label_kinds, read_labels
+from ._released import Release
 from ._residence import take_in
 from ._states import edit, snapshot
 from ._unlabelled import Batch
@@ -31,6 +32,8 @@ class Edits:
     statistics_: ByClass
     _schema: Schema
     _holds_unlabelled: bool
+    _released: Release | None
+    _dialect: Any
     _blocks: tuple[Block, ...]
     _takes_devices: Any  # a property of `GenerativeEstimator`
     _validate_settings: Callable[[], None]
@@ -92,8 +95,13 @@ class Edits:
                 raise MergeError(
                     f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
                 )
+        released = None
+        if self._released is not None and other._released is not None:
+            released = self._released.merge(other._released)
         self._relearn(self.statistics_.merge(other.statistics_))
+        self._released = released
         self._holds_unlabelled |= other._holds_unlabelled
+        self._dialect = self._dialect or other._dialect
         return self
 
     @edit
@@ -121,6 +129,8 @@ class Edits:
         [[5.0], [0.5]]
         """
         check_is_fitted(self, "statistics_")
+        if self._released is not None:
+            raise DataError.released("forget rows", "merge the released models that shall stay anew")
         table = read_table(take_in(X, False))
         check_filled(table, type(self).__name__)
         plan = self._blocks
@@ -230,7 +240,9 @@ class Edits:
             raise DataError(f"{otherwise}, so nothing would be left of it. Next: fit another model instead.")
         if statistics.classes != self.statistics_.classes:
             class_log_prior(statistics.weight, self._class_priors(self.priors, statistics.classes))
+        released = self._released
         self._remember(self._schema, self._blocks, statistics, None)
+        self._released = released
 
 
 def _check_decay(factor: Any) -> float:

@@ -14,7 +14,8 @@ from ..stats.rows import take_rows
 from ..tasks.held_out import Fold, HeldOut
 from ._unlabelled import Batch, recoded
 
-FOLDS = 5
+FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
+ROWS = 4000  # rows times folds that cost little
 WHOLE = 1e-9  # by how much, relatively, weights of all rows and of those kept may differ by rounding
 
 
@@ -48,10 +49,13 @@ def hold_out(estimator: Any) -> HeldOut:
 def _parted(estimator: Any, sample: Reservoir, rows: Sequence[Any]) -> list[Codes]:
     """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out."""
     asked = estimator._density_owner
-    density = asked.model_.density.log_density(recoded(zip(asked._blocks, asked.statistics_.blocks, strict=True), rows))
+    read = recoded(zip(asked._blocks, asked.statistics_.blocks, strict=True), rows)
+    density = asked.model_.density.log_density(read)
     own = density[np.arange(len(sample.codes)), sample.codes]
     order = np.lexsort((sample.priority, own, sample.codes))  # by what depends neither on units nor on order
-    return [np.sort(order[number::FOLDS]) for number in range(min(FOLDS, len(order)))]
+    holed = any(has_holes(part) for part in read)  # EM for the cells takes long
+    folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
+    return [np.sort(order[number::folds]) for number in range(folds)]
 
 
 def _without(estimator: Any, sample: Reservoir, rows: Sequence[Any], index: Codes, others: Codes) -> ByClass:

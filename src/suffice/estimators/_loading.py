@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from .._arrays import np
+from .._dialect import Dialect
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..selection.member_family import MemberFamily
@@ -15,6 +16,7 @@ from ..stats.counts import CodedColumns
 from ..store import check_whole, fingerprint, read_model
 from ._persistence import state_of, unplain
 from ._queries import GenerativeEstimator
+from ._released import Release
 from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
 from .mixture import MixtureDiscriminant
@@ -62,7 +64,11 @@ def load(path: str | os.PathLike[str]) -> GenerativeEstimator:
         estimator._validate_settings()
         estimator._object_labels = bool(document["object_labels"])
         estimator._holds_unlabelled = bool(document.get("holds_unlabelled", False))
+        dialect = document.get("dialect")  # which the first files did not hold
+        estimator._dialect = None if dialect is None else Dialect.of(dialect)
         estimator._remember(schema, blocks, statistics, None)
+        if document.get("released") is not None:  # which older files do not say
+            estimator._released = Release.of_plain(document["released"])
         estimator._restore_chosen({name: unplain(value) for name, value in document.get("chosen", {}).items()})
         check_whole(document, state_of(estimator, blocks), schema, statistics)
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do

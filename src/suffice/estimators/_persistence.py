@@ -48,7 +48,9 @@ def state_of(estimator: Any, blocks: Sequence[Block]) -> dict[str, Any]:
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in blocks],
         "object_labels": bool(getattr(estimator, "_object_labels", False)),
         "holds_unlabelled": bool(estimator._holds_unlabelled),
+        "released": None if estimator._released is None else estimator._released.plain(),
         "chosen": {name: plain(value) for name, value in estimator._chosen_settings().items()},
+        "dialect": None if estimator._dialect is None else estimator._dialect.plain(),
     }
 
 

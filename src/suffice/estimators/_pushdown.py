@@ -73,7 +73,8 @@ def push_down(summary: Summary, source: Any, read: Sequence[str], run: Any, prog
             if stats is None:
                 return None
             blocks.append(stats)
-    statistics = ByClass(classes, sums.weight[order], tuple(blocks), sums.rows)
+    heaviest = 1.0 if summary.weight is None else None  # of weights the database is asked for the sums alone
+    statistics = ByClass(classes, sums.weight[order], tuple(blocks), sums.rows, heaviest=heaviest)
     if int(summary.estimator.keep_rows):
         kept = run(source, read, Sampling(summary), progress=progress)
         statistics = replace(statistics, sample=kept.statistics.sample)

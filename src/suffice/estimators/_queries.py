@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array, namespace
+from .._dialect import Dialect
 from ..densities import Product
 from ..errors import DataError, NegativeError, SettingError, quoted
 from ..estimate import Block, Dirichlet, Note, Settings, class_log_prior
@@ -31,6 +32,8 @@ from ._labels import check_filled, check_total, read_labels, read_weights
 from ._observed import check_observed
 from ._page import Page
 from ._reasons import Reasons
+from ._released import Release
+from ._releasing import Releasing
 from ._residence import take_in
 from ._saving import save_checked
 from ._states import Derived, States, edit, question, snapshot
@@ -40,7 +43,7 @@ from ._validation import LeaveOneOut
 
 
 class GenerativeEstimator(
-    Edits, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, States
+    Edits, Releasing, Decisions, Generation, Reasons, Tables, LeaveOneOut, Page, Export, ClassifierMixin, States
 ):
     """Base of all estimators: statistics in, joint model out, every answer read off the model.
 
@@ -57,6 +60,8 @@ class GenerativeEstimator(
     _told: Any = Derived()  # the setting `priors` that the model is under, and that model
     _holds_unlabelled: bool = False  # whether rows without a label have joined by EM
     _loaded_from: tuple[str, str] | None = None  # the file that it was loaded from, and the fingerprint of that
+    _released: Release | None = None  # what a model gave up that holds no row
+    _dialect: Dialect | None = None  # how the CSV file it was fitted on was written
 
     # --- learning ----------------------------------------------------------------------------------------------------
 
@@ -94,6 +99,7 @@ class GenerativeEstimator(
         self._notes = [*joined_notes(joined, int((batch.codes < 0).sum())), *notes]
         self._model, self._told = model, (_as_told(self.priors), model)
         self._holds_unlabelled = joined is not None
+        self._dialect = None
         self._set_steps(joined)
         self._loaded_from = None
         return self
@@ -130,7 +136,7 @@ class GenerativeEstimator(
             self._summarize_block(block, part, codes, classes, weight)
             for block, part in zip(plan, batch.rows, strict=True)
         )
-        return ByClass(classes, totals, blocks, len(codes), self._sample(batch, keep_rows))
+        return ByClass(classes, totals, blocks, len(codes), self._sample(batch, keep_rows), batch.heaviest)
 
     def _sample(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
         """Return the rows of a batch that are kept as they are."""
@@ -164,7 +170,7 @@ class GenerativeEstimator(
         """Store what was learned; the model itself is estimated when first asked for."""
         check_total(statistics.weight)
         self._schema, self._blocks, self.statistics_ = schema, tuple(plan), statistics
-        self._model, self._notes, self._told = None, [], None
+        self._model, self._notes, self._told, self._released = None, [], None, None
         self.n_features_in_ = len(schema)
         if y is not None:
             self._object_labels = isinstance(y, np.ndarray) and y.dtype == object
@@ -227,7 +233,7 @@ class GenerativeEstimator(
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
         _ = self.model_
-        return list(self._notes)
+        return [*([] if self._released is None else self._released.notes), *self._notes]
 
     @property
     @question
@@ -291,6 +297,12 @@ class GenerativeEstimator(
         if priors is not None:
             log_prior = class_log_prior(self.statistics_.weight, self._class_priors(priors, model.classes))
         return classify.log_posterior(model, self._rows(X, resident=True), log_prior)
+
+    def _posterior_of(self, rows: Sequence[Any]) -> Array:
+        """Return log posteriors (n, k) of rows as encoded, one part per block."""
+        triples = zip(self._blocks, rows, self.statistics_.blocks, strict=True)
+        known = tuple(block.family.recode(part, stats) for block, part, stats in triples)
+        return classify.log_posterior(self.model_, known, None)
 
     def _rows(self, X: Any, resident: bool = False) -> tuple[Any, ...]:
         """Encode a table in the model's own columns, categories and blocks; if `resident`, on the device it is on."""

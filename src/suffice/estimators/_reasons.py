@@ -84,18 +84,23 @@ class Reasons:
     def outlier_pvalues(self, X: Any, y: Any = None) -> Array:
         """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.
 
-        Within a class, distance is how much less dense the row is than the class at its centre. For Gaussians with a
-        full or spherical covariance that is neither shrunken nor from missing cells, the p-value p_k is that of
-        Hotelling's T², exact at any number of rows. For all other models it is the share of rows, drawn from the
-        model and scored by models learned from as many simulated rows as there were, that are as far out; beyond the
-        farthest of them (200 to 2,000 per class, fewer the more classes) an exponential tail, so that p-values stay
-        comparable. The error is that of so many draws; of a class of few rows, that of 4 to 200 simulated models (a
-        p-value of 0.05 may then be one of 0.03). Mixtures of several components are taken as known.
+        Within a class, distance is how much less dense the row is than the class at its centre. For one class of
+        Gaussians with an unrepaired covariance p-values are exact at any number of rows (F: Hotelling's T²; sums of
+        squared t variables for independent columns).
 
-        Classes are averaged by their posterior, Σ_k p(k | x) p_k(x), and, with more than one class, the average is
-        compared with that of the same drawn rows, since between overlapping classes it would be too large. Missing
-        cells are left out of the comparison on both sides; a row without any cell has p-value 1. Of columns of
-        categories, p-values are those of discrete distributions: never too small, and not uniform in full.
+        Everywhere else they are ranks (cross-conformal prediction): the rows kept are parted into five to ten folds,
+        each is judged by a model of all rows but its fold, and so is the new row; the p-value is the share of them that
+        are at least as far out, the new row counted in, (1 + Σ w_i [as far out]) / (1 + n). That holds whatever the
+        model gets wrong, for new rows that come as the learned ones did. Over classes, the distance from each becomes
+        the share of its held-out rows beyond, and these are averaged by their posterior. Ties count as farther out, so
+        p-values are never too small; models of very few rows make them a little too large. Below 1 / (1 + n) no rank
+        says anything: there they go on with an exponential tail, which keeps the order of far rows.
+        `outlier_reference_` says what was compared.
+
+        A row that misses cells is compared in those it has; held-out rows that miss some of these have them drawn as
+        their model expects. A row without any cell has p-value 1. Models without rows (`keep_rows=0`) have p-values
+        where classes are unrepaired Gaussians: their law, and for several classes the ranks among rows simulated from
+        the model.
 
         Parameters
         ----------
@@ -103,8 +108,14 @@ class Reasons:
             Rows that the model has not learned from.
         y : labels (n,), optional
             The rows are training rows of these classes: the p-value is that within the class, with the row's own part
-            in the estimates taken out: for Gaussians as above by the Beta law of Mahalanobis distances, else by
+            in the estimates taken out: for Gaussians as above by the Beta law of Mahalanobis distances, else by its
+            rank among the rows held out of its class, the row itself among them. Rows beyond those kept are judged by
             leave-one-out log densities (see `leave_one_out` for the models that have none).
+
+        Raises
+        ------
+        DataError
+            The model keeps no rows and has no law, or has learned a single row; a label is not known.
 
         Notes
         -----

@@ -41,13 +41,7 @@ class _Turn:
     """A lock for the edits of one estimator, which one thread may take again; a copy or a pickle has its own."""
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-
-    def __enter__(self) -> None:
-        self._lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self._lock.release()
+        self.lock = threading.RLock()  # entered as it is: an interrupt within a method of ours could leave it held
 
     def __reduce__(self) -> tuple[type[_Turn], tuple[()]]:
         return _Turn, ()
@@ -58,7 +52,7 @@ def edit(verb: Verb) -> Verb:
 
     @wraps(verb)
     def whole(self: Any, *args: Any, **named: Any) -> Any:
-        with _turn(self):
+        with _turn(self).lock:
             begun = dict(vars(self))
             draft = _copy(self, begun | {"_derived": dict(begun.get("_derived", {}))})
             verb(draft, *args, **named)
@@ -106,7 +100,7 @@ class States(BaseEstimator):
 
     def set_params(self, **params: Any) -> Self:
         """Set settings by name and return the estimator; waits for an edit that is under way."""
-        with _turn(self) if "_turn" in vars(self) else nullcontext():
+        with _turn(self).lock if "_turn" in vars(self) else nullcontext():
             super().set_params(**params)
         return self
 

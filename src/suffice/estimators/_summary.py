@@ -71,7 +71,9 @@ class Summary:
         if rows_only:
             k = len(batch.classes)
             part = self.plan[-1].family.summarize(batch.rows[-1], batch.codes, k, batch.weight)
-            return Learned(ByClass(batch.classes, np.zeros(k), (part,)), table.num_rows, absent)
+            return Learned(
+                ByClass(batch.classes, np.zeros(k), (part,), heaviest=batch.heaviest), table.num_rows, absent
+            )
         known, weight = batch, 0.0
         if not batch.is_labelled:
             known, unknown = batch.split()
@@ -113,7 +115,7 @@ class Summary:
         pairs = zip(self.plan, batch.rows, strict=True)
         counts = [(getattr(block.family, "count", block.family.summarize), part) for block, part in pairs]
         blocks = tuple(count(part, batch.codes, k, batch.weight) for count, part in counts)
-        return ByClass(batch.classes, totals, blocks, len(batch.codes), self.estimator._sample(batch))
+        return ByClass(batch.classes, totals, blocks, len(batch.codes), self.estimator._sample(batch), batch.heaviest)
 
     def observing(self, wrap: Any) -> Summary:
         """Return the kernel with the families of blocks whose cells a joint density fills wrapped."""
@@ -145,7 +147,7 @@ class Answers:
     estimator: Any
     priors: Any
     reject: float | None
-    keep: tuple[str, ...]
+    keep: dict[str, str]  # names of columns to copy, and of what is copied
     columns: tuple[str, ...]
     alpha: float | None = None
 
@@ -162,4 +164,5 @@ class Answers:
         if self.alpha is not None:
             inside = self.estimator.predict_set(rows, self.alpha).T
             columns += [(f"in_{label}", own) for label, own in zip(labels, inside, strict=True)]
-        return answers_table(labels, choice, columns, table.select(list(self.keep)) if self.keep else None)
+        kept = table.select(list(self.keep.values())).rename_columns(list(self.keep)) if self.keep else None
+        return answers_table(labels, choice, columns, kept)

@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
+from .._dialect import Dialect
 from ..errors import DataError, SettingError, SourceError, quoted
 from ..estimate import Block, Note
 from ..joint import JointModel
@@ -46,6 +47,7 @@ class Tables:
     _notes: list[Note]
     _holds_unlabelled: bool
     _loaded_from: tuple[str, str] | None
+    _dialect: Dialect | None
     classes_: Any
     _validate_settings: Callable[[], None]
     _plan: Callable[[Schema], tuple[Block, ...]]
@@ -68,6 +70,7 @@ class Tables:
         unlabelled: str = "em",
         progress: Callable[[Progress], None] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
+        missing_text: Sequence[str] = (),
     ) -> Self:
         """Fit the model to a table of any size, forgetting any earlier fit; memory does not grow with the rows.
 
@@ -85,9 +88,10 @@ class Tables:
             Parquet, Arrow or CSV files (by name, by pattern such as ``"data/*.parquet"``, a folder, hive partitions
             too, or a list of names); a pyarrow dataset, table or stream, an iterator of record batches; a polars
             LazyFrame; a DuckDB relation, or ``(connection, "SELECT …")``; any frame in memory; a Dask or a Spark
-            DataFrame. A CSV of more than 16 MiB is read once more before, to settle the types of its columns.
+            DataFrame. A CSV is read once more before, to settle from all cells what its columns hold; what had to be
+            guessed is a warning (`suffice.engines.Remark`), and the model remembers it for what `predict_table` reads.
         target : str
-            Column of class labels.
+            Column of class labels; in a CSV they are text as it stands, and only an empty cell is missing.
         weight : str, optional
             Column of row weights: k means k copies of the row, 0 that it is as if absent.
         engine : {"auto", "local", "dask", "spark", "duckdb"}, a Dask client, its address or a Spark session
@@ -107,6 +111,9 @@ class Tables:
         checkpoint : path, optional
             File that keeps what is learned so far, every half minute and when interrupted; the same call resumes from
             it, and removes it at the end. For files and the local engine, and for the passes that are not EM.
+        missing_text : sequence of str
+            Texts of a CSV that mean a missing cell, in the target as well, beside an empty cell and, in columns to
+            learn from, the usual NA, NaN, null, ? and the like.
 
         Returns
         -------
@@ -131,7 +138,8 @@ class Tables:
         """
         self._validate_settings()
         _check_choice("unlabelled", unlabelled, ("em", "skip", "error"))
-        opened = _open(source)
+        opened = _open(source, target=target, blank=tuple(missing_text), as_is=_unread(columns, target, weight))
+        _check_classes(opened, target)
         names, schema = _columns(opened, target, weight, columns)
         plan = self._plan(schema)
         fresh = clone(self)
@@ -152,6 +160,7 @@ class Tables:
         self._model, self._notes = model, [*_notes(learned, joined, target), *notes]
         self._holds_unlabelled = joined is not None
         self._unlabelled_rows = learned.unlabelled
+        self._dialect = None if opened.csv is None else opened.csv.dialect
         self._set_steps(joined)
         self._loaded_from = None
         return self
@@ -254,18 +263,19 @@ class Tables:
 
         opened, names = self._opened(source)
         opened.check_columns(list(keep), "to keep")
+        kept = {name: opened.written(name) if _as_text(output, name, names) else name for name in keep}
         if isinstance(priors, str) and priors == "adapt":
-            priors = self._adapted(source, progress)
+            priors = self._adapted(opened, progress)
         if alpha is not None:
             self._left_out_posterior(cast(Any, self).model_)  # once for all parts
-        kernel = Answers(self, priors, reject, tuple(keep), tuple(names), alpha)
-        read = list(dict.fromkeys([*names, *keep]))
+        kernel = Answers(self, priors, reject, kept, tuple(names), alpha)
+        read = list(dict.fromkeys([*names, *kept.values()]))
         width = len(self.classes_) * (1 if alpha is None else 2) + 2
         return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
 
     def _opened(self, given: Any) -> tuple[Source, list[str]]:
         """Return a source of rows to be answered for, and the model's columns in it."""
-        opened = _open(given, [str(column.name) for column in self._schema.columns if column.kind.is_label])
+        opened = _open(given, self._schema, self._dialect)
         names = [str(name) for name in self._schema.names] if self._schema.named else list(opened.schema.names)
         opened.check_columns(names, "which the model needs")
         return opened, names
@@ -289,12 +299,38 @@ def _check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
         raise SettingError.choice(name, value, allowed)
 
 
-def _open(source: Any, text: Sequence[str] = ()) -> Source:
-    """Return a source in parts; `text` names columns of a CSV that are text whatever they look like."""
+def _open(source: Any, schema: Schema | None = None, dialect: Dialect | None = None, **known: Any) -> Source:
+    """Return a source in parts, its CSV files read for the columns of a schema, and by what is known of them."""
     with _explained():
-        from ..engines import open_source
+        from ..engines import Reading, open_source
 
-        return open_source(source, text)
+        reading = Reading(**known) if schema is None else Reading.of(schema, dialect, **known)
+        return open_source(source, reading)
+
+
+def _unread(columns: Sequence[str] | None, target: str, weight: str | None) -> Callable[[str], bool] | None:
+    """Return what says of a column that nobody learns from it; None where all are learned from."""
+    if columns is None:
+        return None
+    used = {*map(str, columns), target, weight}
+    return lambda name: name not in used
+
+
+def _check_classes(source: Source, target: str) -> None:
+    """Raise DataError where the target of a CSV holds measurements or dates."""
+    held = None if source.csv is None else source.csv.measured
+    if held is not None:
+        raise DataError(
+            f"Column {target!r} of {source.name} holds {held}, and labels are classes. Next: cut them into classes, or "
+            "give the table as a data frame with labels of text."
+        )
+
+
+def _as_text(output: Any, name: str, used: Sequence[str]) -> bool:
+    """Return whether a column is kept cell by cell as it was written: in a CSV, and wherever the model has no use."""
+    from .._files import format_of
+
+    return name not in used or format_of(Path(output)) == "CSV"
 
 
 @contextlib.contextmanager

@@ -36,6 +36,11 @@ class Batch(NamedTuple):
         """Whether every row has a label."""
         return not len(self.codes) or int(self.codes.min()) >= 0
 
+    @property
+    def heaviest(self) -> float:
+        """The largest weight of a row."""
+        return 1.0 if self.weight is None else float(self.weight.max(initial=0.0))
+
     def take(self, index: Codes) -> Batch:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[index]
@@ -302,4 +307,5 @@ def summarize_by(unknown: Batch, weight: Array, posterior: Array, plan: Sequence
     part = share[row, codes]
     spread = unknown.take(row)
     blocks = [block.family.summarize(x, codes, k, part) for block, x in zip(plan, spread.rows, strict=True)]
-    return ByClass(unknown.classes, share.sum(axis=0), tuple(blocks), len(unknown.codes))
+    heaviest = float(weight.max(initial=0.0))
+    return ByClass(unknown.classes, share.sum(axis=0), tuple(blocks), len(unknown.codes), heaviest=heaviest)

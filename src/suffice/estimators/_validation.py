@@ -119,6 +119,8 @@ def judged_by_weight(
 
 def what_was_learned(estimator: Any) -> Learned:
     """Return what an estimator has learned, a mixture of single components as the Gaussians they are."""
+    if getattr(estimator, "_released", None) is not None:
+        raise DataError.released("leave rows out", "ask the model it was made from")
     if getattr(estimator, "_holds_unlabelled", False):
         raise DataError(
             "Rows without a label have joined this model by EM, which leaving out a row would run again, so that "

@@ -19,6 +19,7 @@ from ..joint import JointModel
 from ..schema import Kind, Schema
 from ..selection.automatic import Automatic, exchange_priors
 from ..selection.columns import FrozenColumns
+from ..selection.costs import check_columns, check_costs
 from ..selection.joint import choose_joint, joint_note
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
@@ -26,13 +27,15 @@ from ..selection.reasons import contributions
 from ..selection.scorers import Sample
 from ..stats import ByClass, Reservoir
 from ..stats.reservoir import rows_per_weight
-from ._choice import LEAST_ROWS, check_memory, choose_members, few_to_judge, rows_of_sample
+from ._frozen import FrozenChoice, choose_by_rows, level_counts, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
 from ._states import Derived, edit, question, snapshot
 from ._unlabelled import Batch, recoded
 from ._validation import judged_by_weight
+
+LEAST_ROWS = 50
 
 
 class _Joint(GenerativeEstimator):
@@ -46,7 +49,7 @@ class _Joint(GenerativeEstimator):
         return Settings()
 
 
-class GenerativeClassifier(GenerativeEstimator):
+class GenerativeClassifier(FrozenChoice):
     """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
 
     Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
@@ -154,7 +157,7 @@ class GenerativeClassifier(GenerativeEstimator):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
-        check_memory(statistics.blocks[-1], statistics)
+        _check_memory(statistics.blocks[-1], statistics)
         settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
@@ -171,7 +174,7 @@ class GenerativeClassifier(GenerativeEstimator):
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
         settled = self._settle(statistics.blocks[-1])
-        check_memory(settled, statistics)
+        _check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled
         known: tuple[MemberRows, MemberStats] | None = self._condensed
@@ -195,14 +198,15 @@ class GenerativeClassifier(GenerativeEstimator):
         one were frozen and the other's rows are few, or the other is a saved copy that went on learning. Two models
         that each froze their columns have different knots and bins: then the joint model and the sample of rows are
         exact all the same, and the members learn the other's rows from its sample, weighted to stand for all. `notes_`
-        says so.
+        says so. Released models merge if one was released `like` the other, and MergeError tells of others.
         """
         check_is_fitted(self, "statistics_")
         check_is_fitted(other, "statistics_")
         other = snapshot(other)
+        self._check_alike(other)
         mine, theirs = (model.statistics_.blocks[-1] for model in (self, other))
         if not isinstance(mine, MemberStats) or not isinstance(theirs, MemberStats) or mine.columns == theirs.columns:
-            return super().merge(other)
+            return self._merge_frozen(other, super().merge)
         stand_in = copy(other)
         stand_in.statistics_ = replace(
             other.statistics_, blocks=(*other.statistics_.blocks[:-1], rows_of_sample(other.statistics_))
@@ -218,7 +222,13 @@ class GenerativeClassifier(GenerativeEstimator):
         check_is_fitted(self, "statistics_")
         found: Automatic | None = self._chosen
         if found is None:
-            found = self._chosen = choose_members(self.statistics_, self._pieces(self.statistics_))
+            statistics, pieces = self.statistics_, self._pieces(self.statistics_)
+            if self._holds_no_rows:
+                counts = level_counts(statistics, pieces.columns)
+                found = self._frozen.automatic(pieces, counts, statistics.weight, statistics.classes)
+            else:
+                found = choose_by_rows(statistics, pieces)
+            self._chosen = found
         return found
 
     def _estimate(
@@ -229,7 +239,9 @@ class GenerativeClassifier(GenerativeEstimator):
             family = block.family
             found = None
             if isinstance(family, GaussianFamily):
-                found = choose_joint(self._pieces(statistics), rows_of_sample(statistics))
+                pieces = self._pieces(statistics)
+                rows = None if statistics.sample is None else rows_of_sample(statistics)
+                found = self._frozen.joint_model(pieces) if rows is None else choose_joint(pieces, rows)
             if found is not None:
                 family, stats = found
                 notes.append(joint_note(found[0]))
@@ -241,6 +253,10 @@ class GenerativeClassifier(GenerativeEstimator):
             notes += repairs
         self._joint_blocks = blocks
         return JointModel(statistics.classes, self._log_prior(statistics), Product(tuple(densities))), notes
+
+    def _posterior_of(self, rows: Sequence[Any]) -> Array:
+        automatic = self._automatic
+        return automatic.log_posterior(automatic.frozen.read(rows[-1].numbers, rows[-1].coded))
 
     def _log_posterior(self, X: Any, priors: Any) -> Array:
         rows = self._encode(X)[0][-1:]
@@ -313,6 +329,8 @@ class GenerativeClassifier(GenerativeEstimator):
         row of theirs; Gaussians of parts have those of five folds. The pool's weights are those of all rows; `loss_`
         takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
+        if self._holds_no_rows:
+            raise DataError.released("leave rows out", "ask the model it was made from")
         table, n = self._encode(X)
         weight = read_weights(sample_weight, n)
         codes = self._known_codes(y, n, weight)
@@ -325,8 +343,7 @@ class GenerativeClassifier(GenerativeEstimator):
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
         read = self._automatic.frozen.read(rows[0].numbers, rows[0].coded)
         sample, log_prior = self.statistics_.sample, self._priors_without(codes, removed)
-        assert sample is not None
-        own = removed * sample.rows_per_weight
+        own = removed * (self._frozen.unit if sample is None else sample.rows_per_weight)
         return self._automatic.leave_out(Sample(read, codes, own, own, own, own), log_prior)
 
     def _judge_as_new(self, rows: list[Any]) -> Array:
@@ -335,6 +352,8 @@ class GenerativeClassifier(GenerativeEstimator):
         return self._automatic.log_posterior(read, None if self.priors is None else self._log_prior(self.statistics_))
 
     def _left_out_posterior(self, model: JointModel) -> Array:
+        if self._holds_no_rows:
+            raise DataError("This model keeps no rows to judge itself by. Next: ask the model it was released from.")
         automatic, sample = self._automatic, self.statistics_.sample
         assert sample is not None
         log_prior = self._priors_without(sample.codes, sample.row_weight())
@@ -408,4 +427,24 @@ class GenerativeClassifier(GenerativeEstimator):
     @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
-        return [*super().notes_, *self._automatic.notes, *few_to_judge(self.statistics_)]
+        return [*super().notes_, *self._automatic.notes, *_few_to_judge(self.statistics_)]
+
+
+def _few_to_judge(statistics: ByClass) -> list[Note]:
+    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
+    if statistics.sample is None:
+        return []
+    kept = round(float(statistics.sample.copies.sum()))
+    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
+        return []
+    what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
+    return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
+
+
+def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
+    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
+    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
+    if isinstance(block, MemberStats):
+        check_columns(block.columns, k, n)
+    else:  # what the columns come to is known when these rows freeze them
+        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)

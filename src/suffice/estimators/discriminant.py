@@ -18,7 +18,7 @@ from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior
 from ..schema import Schema
-from ._chosen import ShrinkageByLeaveOneOut
+from ._chosen import PriorByLeaveOneOut, ShrinkageByLeaveOneOut
 from ._queries import GenerativeEstimator
 from ._states import question
 
@@ -33,7 +33,7 @@ def _is_shared(estimator: Any) -> bool:
 
 
 class GaussianDiscriminant(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShrinkageByLeaveOneOut, GenerativeEstimator
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShrinkageByLeaveOneOut, PriorByLeaveOneOut, GenerativeEstimator
 ):
     """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
 
@@ -83,6 +83,8 @@ class GaussianDiscriminant(
         As `coef_`.
     shrinkage_ : RDA
         Only when shrinkage="loo": the amounts it chose.
+    prior_ : NormalInverseWishart
+        Only under a prior: with the strength that was given, or that leave-one-out chose.
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel

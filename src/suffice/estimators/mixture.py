@@ -69,7 +69,9 @@ class MixtureDiscriminant(GenerativeEstimator):
     max_components : int
         Where "bic" stops looking.
     n_init : int
-        Starts by k-means++ for each class and number of components; the most likely result is kept.
+        Short climbs for each class and number of components, of which the most likely goes to the end. Each is the
+        most likely of about four starts after ten steps: k-means, and seeded centres (k-means++) in standard units and
+        with the class's correlations taken out, whence parts that lie across each other are found as well.
     max_iter, tol
         EM stops after `max_iter` steps, or when one gains less than `tol` nats per row.
     random_state : None, int or RandomState
@@ -257,7 +259,7 @@ class MixtureDiscriminant(GenerativeEstimator):
             batch.rows[0], batch.codes, batch.weight, stats, family, settings, self._search(classes), log_prior
         )
         weight = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
-        statistics = ByClass(classes, weight, (found,), len(batch.codes))
+        statistics = ByClass(classes, weight, (found,), len(batch.codes), heaviest=batch.heaviest)
         return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
 
     def _set_steps(self, joined: Joined | None) -> None:
@@ -310,7 +312,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         found = join_by_passes(run, single, stats, total, family, settings, search, own_prior)
         by_class = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
         rows = statistics.rows + learned.unlabelled
-        joined = Joined(replace(statistics, weight=by_class, blocks=(found,), rows=rows), int(found.steps.max()), True)
+        heaviest = statistics.heaviest if passes.summary.weight is None else None
+        both = replace(statistics, weight=by_class, blocks=(found,), rows=rows, heaviest=heaviest)
+        joined = Joined(both, int(found.steps.max()), True)
         return joined.statistics, joined._replace(finished=not found.unfinished.any())
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")

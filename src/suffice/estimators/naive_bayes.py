@@ -15,6 +15,7 @@ from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior, check_smoothing
 from ..schema import Kind, Level, Name, Schema
+from ._chosen import PriorByLeaveOneOut
 from ._queries import GenerativeEstimator
 from ._states import question
 
@@ -26,7 +27,7 @@ AUTOMATIC = {
 }
 
 
-class NaiveBayes(GenerativeEstimator):
+class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
     """Classify by columns that are independent given the class: p(x, y = k) = π_k Π_j p(x_j | k).
 
     Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.

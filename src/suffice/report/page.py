@@ -28,7 +28,7 @@ from .explorer import collect_explorer, script, write_json
 from .facts import collect_facts, percent
 from .judged import collect_answers
 
-MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take simulated models, are left out
+MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
 OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."
 CALIBRATION = "How often the answer is right against how probable the model says it is, for the rows with a label."
 PICTURES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from ..errors import MergeError
+from ..errors import MergeError, NotLearnedError
 from ..estimate import Family, Settings
 from ..stats import FourthMomentStats, GaussianStats, PatternStats
 
@@ -37,7 +37,10 @@ class Refits:
 
     def log_density(self, i: int) -> Array:
         """Return the log density of row i under every class of an estimate without it (k,), in nats."""
-        density, _ = self.family.estimate(self.without(i), self.settings)
+        try:
+            density, _ = self.family.estimate(self.without(i), self.settings)
+        except np.linalg.LinAlgError:  # the row was never among those of the statistics
+            raise NotLearnedError("what is left without it varies less than not at all", int(self.codes[i])) from None
         return np.asarray(density.log_density(self.rows[i : i + 1])[0])
 
     def without(self, i: int) -> Any:

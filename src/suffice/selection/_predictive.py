@@ -2,7 +2,7 @@
 
 Without row i its class has another weight, mean and scatter (see `_leaving`), the scatter within classes loses
 h δδᵀ, and the prior covariance B, which is made from the rows, changes in every entry of its diagonal: so each row
-has a factor of its own for every class, but no refit. What is summed here is what `estimate.bayes` sums, by its formulas.
+has a factor of its own for every class, but no refit. What is summed is what `estimate.bayes` sums, by its formulas.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def without_row(
     """
     scores, sure = np.zeros((len(rows), len(stats.mean))), np.zeros(len(rows), dtype=bool)
     used = list(density.used)
-    if not _is_regular(stats, used):
+    if not is_regular(stats, used):
         return scores, sure
     job = _Job(rows[:, used], codes, weight, stats, used, family, prior)
     cells = len(scores[0]) * len(used) * (len(used) if family.structure is Full else 1)
@@ -73,7 +73,7 @@ def without_row(
     return scores, sure
 
 
-def _is_regular(stats: GaussianStats, used: list[int]) -> bool:
+def is_regular(stats: GaussianStats, used: list[int]) -> bool:
     """Return whether every class has values of every column in use, and the others do not vary at all."""
     weight = stats.column_weight()
     if not used or not (weight[:, used] > 0).all():
@@ -213,7 +213,7 @@ class _Job:
         base[:, index, index] += target
         return base, target
 
-    # --- independent columns and spheres -------------------------------------------------------------------------------
+    # --- independent columns and spheres -----------------------------------------------------------------------------
 
     def _separate(self, left: _Left, apart: Array, inflation: Array, seen: Flags) -> tuple[Array, Flags]:
         p, prior, cells = apart.shape[2], self.prior, left.weight

@@ -28,10 +28,15 @@ from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
 from .screening import is_wide, judge_in_folds, most_telling, telling
-from .stacking import Judge, Stack, centred, without_each
+from .stacking import Judge, Stack, centred, prior_shares, without_each
 
-MEMBER_PENALTY = 3.0
-COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
+# The held-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows say
+# together is said twice. Weights, and which penalty has the most evidence, are found under half the log-likelihood:
+# under all of it, columns of noise get weights that new rows do not bear out.
+POWER = 0.5
+MEMBER_PENALTY = 50.0
+COLUMN_PENALTIES: tuple[float, ...] = (1.5, 15.0, 150.0, 1e6)
+BIAS_PENALTY = 0.5
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -73,7 +78,7 @@ class Automatic:
     held_out: Array = field(repr=False)
     offset: Array = field(repr=False)
     loss: float
-    sample: Sample = field(repr=False)
+    sample: Sample | None = field(repr=False)
     notes: tuple[Note, ...] = ()
 
     @property
@@ -102,11 +107,13 @@ class Automatic:
         Of rows that the model was judged on these are `held_out`; the others had no part in the choice or the stack,
         and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
-        known = {key: i for i, key in enumerate(self.sample.contents())}
+        known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.contents())}
         place = np.array([known.get(key, -1) for key in sample.contents()], dtype=np.int64)
-        out, other = self.held_out[place], np.flatnonzero(place < 0)
+        own, other = np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
+        out = np.zeros((len(place), len(self.class_weight)))
+        out[own] = self.held_out[place[own]]
         if log_prior is not None:
-            out = exchange_priors(out, self.offset[place], log_prior, self.floor)
+            out[own] = exchange_priors(out[own], self.offset[place[own]], log_prior[own], self.floor)
         if len(other):
             out[other] = self._leave_out(sample[other], None if log_prior is None else log_prior[other])
         return out
@@ -152,17 +159,21 @@ def exchange_priors(log_posterior: Array, made_with: Array, log_prior: Array, fl
     return raise_floor(log_softmax(bare - made_with + log_prior), log_prior, floor)
 
 
-def choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
+def choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, parts: bool = True
+) -> Automatic:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
-    weights.
+    weights. Without `parts`, no class is split into them: their statistics are of the rows of the sample.
     """
     with single_blas_thread():  # many small products, slower on several threads
-        return _choose(sample, stats, categories, weight)
+        return _choose(sample, stats, categories, weight, parts)
 
 
-def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array) -> Automatic:
+def _choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, with_parts: bool
+) -> Automatic:
     offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
     judge = Judge(sample.codes, offset, sample.weight, sample.single)
     members = list(_gaussian_members(sample, stats, judge))
@@ -175,7 +186,7 @@ def _choose(sample: Sample, stats: MemberStats, categories: Sequence[Array], wei
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
-    parts = _subclass_member(sample, stats, judge, float(weight.sum()))
+    parts = _subclass_member(sample, stats, judge, float(weight.sum())) if with_parts else None
     if parts is not None:
         members.append(parts)
     columns = most_telling(candidates, judge)
@@ -242,21 +253,18 @@ def _pool(
 ) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence.
 
-    No weight is negative: where a column says nothing, what it says of a row left out is the opposite of that row's
-    label, which a negative weight would read.
+    Member weights start from `prior_shares` and stay near them, unless the rows say much else. No weight is negative:
+    where a column says nothing, what it says of a row left out is the opposite of that row's label, which a negative
+    weight would read.
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
-    start = np.array([min(member.temperature, 1.0) / m for member in members] + [0.0] * c)
+    losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
+    shares = prior_shares(losses, judge)
+    start = np.concatenate([shares * [min(member.temperature, 1.0) for member in members], np.zeros(c)])
     positive = np.ones(m + c, dtype=bool)
-    found: Stack | None = None
-    for penalty in penalties if c else penalties[:1]:
-        each = np.array([MEMBER_PENALTY] * m + [penalty] * c)
-        stack = Stack.fit(scores, judge, each, start, positive)
-        if found is None or stack.evidence > found.evidence:
-            found = stack
-    assert found is not None
-    return found
+    each = [[MEMBER_PENALTY] * m + [own] * c for own in (penalties if c else penalties[:1])]
+    return Stack.fit(scores, judge.tempered(POWER), np.array(each), start, positive, BIAS_PENALTY)
 
 
 def _best(

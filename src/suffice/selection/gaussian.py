@@ -46,7 +46,7 @@ def gaussian_leave_one_out(
     density: Any = family.estimate(stats, settings)[0]
     moments = _moments(stats)
     if moments is not None and settings.prior is not None:
-        scores, sure = _predictive.without_row(rows, codes, w, moments, density, family, settings.prior)
+        scores, sure = _predictive.without_row(rows, codes, w, moments, density, family, settings.prior.settled())
     elif moments is None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:

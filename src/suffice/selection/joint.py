@@ -12,7 +12,7 @@ from ..estimate import FAMILIES, Note, Settings
 from ..estimate.bayes import complete_under
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
-from .columns import FLAT, RAW
+from .columns import FLAT, RAW, FrozenColumns
 from .members.completion import STEPS, complete_tied
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberRows, MemberStats
@@ -122,13 +122,19 @@ def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianF
             if np.isfinite(best[0]):
                 done = _complete_by_class(stats, first, whole, best, every, np.ones(stats.d))
             member = WishartMember(done).restricted(own)
-    k = len(member.stats.weight)
+    return ShrunkGaussianFamily(*best), joint_statistics(columns, member.stats, numbers)
+
+
+def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Codes) -> PatternStats:
+    """Return the statistics of these number columns in their own units from those in units of total variance 1."""
+    d, k = len(columns.scores), len(stats.weight)
+    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
     means, scatter = np.tile(center, (k, 1)), np.zeros((k, d, d))
-    means[:, numbers] += member.stats.mean * scale[numbers]
-    within = member.stats.scatter.values * scale[numbers][:, None] * scale[numbers]
+    means[:, numbers] += stats.mean * scale[numbers]
+    within = stats.scatter.values * scale[numbers][:, None] * scale[numbers]
     scatter[np.ix_(np.arange(k), numbers, numbers)] = within
-    found = GaussianStats(member.stats.weight, means, FullScatter(scatter), FullScatter)
-    return ShrunkGaussianFamily(*best), PatternStats(found, {})
+
+    return PatternStats(GaussianStats(stats.weight, means, FullScatter(scatter), FullScatter), {})
 
 
 def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array) -> tuple[float, float]:
@@ -140,7 +146,9 @@ def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array) ->
         share = float(weight[of].sum() / weight[own].sum())
         left = LeftOut(cells[own], codes[own], np.minimum(weight[own], 1.0), weight[own])
         if counts[own[0]] == cells.shape[1]:
-            path = ((g, a, f[np.arange(len(own)), left.codes]) for g, a, f in member.path(left, balanced=False))
+            path: Iterator[Any] = (
+                (g, a, f[np.arange(len(own)), left.codes]) for g, a, f in member.path(left, balanced=False)
+            )
         else:
             columns = np.argsort(~seen[own], axis=1, kind="stable")[:, : counts[own[0]]]
             path = member.own_left_out(replace(left, rows=np.take_along_axis(left.rows, columns, axis=1)), columns)

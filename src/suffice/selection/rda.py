@@ -5,6 +5,10 @@ own class always has one row less than the others, its determinant is smaller by
 little shrinkage then looks as if it told the classes apart. So settings are compared with every class one row short:
 the own class loses the row, the others an average row of theirs (to first order). What leaves the diagonal that
 covariances are drawn to is taken out to first order as well, exactly at both ends (no shrinkage, and all of it).
+
+Plug-in densities stake everything on a covariance, so that a single row can cost as much as all others together. If one
+row alone tells two settings apart, the mean of its loss is one standard error, and √2 of two such rows: what is
+less than 1½ standard errors worse than the best is not told from it, and of those the one that shares most is taken.
 """
 
 from __future__ import annotations
@@ -39,6 +43,7 @@ STEPS = 6  # intervals of the coarse grid in each direction
 HALVINGS = 2  # of the step about the best point so far
 LEAST_KEPT = 1e-9  # share of a density's precision that a row is at least said to leave
 BETTER = 1e-9  # nats by which settings must be better
+ERRORS = 1.5  # standard errors: what one or two rows decide is not decided
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +76,9 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
 
     Covariances come from `stats`, which may hold many more rows than judge; incomplete rows judge nothing. `shared` is
     tried at squares and `amount` (towards the diagonal) at cubes of an even grid from 0 to 1, refined about the best;
-    an amount of 0 becomes None, the least that makes a covariance usable. With `family.shared` only the amount is
-    chosen. SettingError if no row is complete.
+    an amount of 0 becomes None, the least that makes a covariance usable. Of the settings less than `ERRORS` standard
+    errors worse than the best the one that shares most is taken. With `family.shared` only the amount is chosen.
+    SettingError if no row is complete.
 
     Friedman (1989), doi:10.1080/01621459.1989.10478752, chooses by the leave-one-out error rate; the log loss also sees
     how sure the answers are.
@@ -95,26 +101,47 @@ def choice_note(chosen: RDA) -> Note:
     """Return the note that says what was chosen."""
     amount = "the least that serves" if chosen.amount is None else f"{chosen.amount:.3g}"
     what = f"chose to share {chosen.shared:.3g} of the covariances and to shrink correlations by {amount}"
-    return Note(what, "the least leave-one-out log loss, with every class one row short")
+    why = "the most shared of those that leave-one-out log losses cannot tell from the best, every class one row short"
+    return Note(what, why)
+
+
+def undecided(losses: Array, counts_for: Array, errors: float) -> NDArray[np.bool_]:
+    """Return which settings (s,) are not told from that of least loss: worse by at most so many standard errors.
+
+    `losses` (s, n) are by row, `counts_for` (n,) their weights; errors are of the paired differences, and nothing
+    smaller than `BETTER` counts. Breiman et al. (1984), section 3.4.3; Hastie et al. (2009), section 7.10.
+    """
+    share = counts_for / counts_for.sum()
+    worse = losses - losses[int((losses @ share).argmin())]
+    mean = worse @ share
+    error = np.sqrt((worse - mean[:, None]) ** 2 @ share**2)
+    return np.asarray(mean <= errors * error + BETTER)
 
 
 def _search(problem: _Problem, shared: bool) -> tuple[float, float]:
     """Return (shared, amount) by a coarse grid and steps halved about its best point."""
-    losses: dict[tuple[float, float], float] = {}
+    rows: dict[tuple[float, float], Array] = {}
 
-    def visit(points: list[tuple[float, float]]) -> None:
-        new = [p for p in dict.fromkeys(points) if p not in losses]
+    def visit(points: list[tuple[float, float]]) -> dict[tuple[float, float], float]:
+        new = [p for p in dict.fromkeys(points) if p not in rows]
         cost = float(problem.rows.size) * problem.rows.shape[1] * len(problem.count) * len(new)
-        found = parallel_map(lambda p: problem.loss(p[0] ** 2, p[1] ** 3), new, cost=cost)
-        losses.update(zip(new, found, strict=True))
+        found = parallel_map(lambda p: problem.losses(p[0] ** 2, p[1] ** 3), new, cost=cost)
+        rows.update(zip(new, found, strict=True))
+        share = problem.counts_for / problem.counts_for.sum()
+        return {point: float(share @ loss) for point, loss in rows.items()}
 
     steps = [i / STEPS for i in range(STEPS + 1)]
-    visit([(a, b) for a in ([0.0] if shared else steps) for b in steps])
+    losses = visit([(a, b) for a in ([0.0] if shared else steps) for b in steps])
     step = 1.0 / STEPS
     for _ in range(HALVINGS):
         step /= 2.0
-        visit(list(_around(_best(losses), step, shared)))
+        losses = visit(list(_around(_best(losses), step, shared)))
     a, b = _best(losses)
+    if not shared:
+        alike = undecided(np.stack(list(rows.values())), problem.counts_for, ERRORS)
+        most = max(point[0] for point, one in zip(rows, alike, strict=True) if one)
+        chosen = {point: losses[point] for point, one in zip(rows, alike, strict=True) if one and point[0] == most}
+        a, b = _best(chosen)
     return round(a**2, 6), round(b**3, 6)
 
 
@@ -172,14 +199,13 @@ class _Problem:
         log_unit, judged = float(np.log(units).sum()), judges.counts_for[mine]
         return cls(rows, codes, weight, judged, count, mean, scatter, pooled, typical, least, log_unit, rule, shared)
 
-    def loss(self, share: float, amount: float) -> float:
-        """Return the class-balanced leave-one-out log loss, in nats per row."""
+    def losses(self, share: float, amount: float) -> Array:
+        """Return the class-balanced leave-one-out log loss of each row (n,), in nats."""
         scores = np.empty((len(self.rows), len(self.count)))
         for k in range(len(self.count)):
             scores[:, k] = self._log_density(k, share, amount)
         scores += np.log((self.count + 0.5) / (self.count + 0.5).sum())
-        own = log_softmax(scores)[np.arange(len(scores)), self.codes]
-        return float(-(self.counts_for @ own) / self.counts_for.sum())
+        return np.asarray(-log_softmax(scores)[np.arange(len(scores)), self.codes])
 
     def _log_density(self, k: int, share: float, amount: float) -> Array:
         """Return log p(x | k) (n,), in nats up to a constant, of an estimate in which each class is a row short."""

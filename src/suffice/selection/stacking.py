@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
-from .._arrays import Array, Codes, NDArray, np, row_chunks
+from .._arrays import Array, Codes, NDArray, log_softmax, np, row_chunks
 
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
@@ -40,6 +40,14 @@ class Judge:
         eta -= eta.max(axis=1, keepdims=True)
         own = eta[np.arange(len(eta)), self.codes] - np.log(np.exp(eta).sum(axis=1))
         return float(-(self.weight @ own) / self.weight.sum())
+
+    def tempered(self, power: float) -> Judge:
+        """Return a judge to whom each row says less: its likelihood is raised to a power."""
+        return Judge(self.codes, self.offset, power * self.weight, power * self.single)
+
+    def losses(self, scores: Array) -> Array:
+        """Return the log-loss (n,) of each row under softmax(offset + scores)."""
+        return -log_softmax(self.offset + scores)[np.arange(len(self.codes)), self.codes]
 
     def temperature(self, scores: Array) -> tuple[float, float]:
         """Return the least mean log-loss of softmax(offset + t · scores) over t ≥ 0, and t, by Newton's method."""
@@ -78,6 +86,22 @@ def centred(scores: Array) -> Array:
     return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
 
 
+def prior_shares(losses: Array, judge: Judge) -> Array:
+    """Return how far each member is trusted before weights are fitted, ∝ exp(−z² / 4), in all 1.
+
+    `losses` (m, n) are of rows that the members have not seen; z is by how many standard errors of the difference a
+    member's mean loss is above the least. So of few rows members start alike, of many the best does, in no units. The
+    error is that of as many rows of equal weight as would say as much: (Σ w)² / Σ w² (Kish 1965).
+    """
+    share = judge.weight / judge.weight.sum()
+    gap = losses - losses[int(np.argmin(losses @ share))]
+    mean = gap @ share
+    variance = ((gap - mean[:, None]) ** 2) @ share * float(share @ judge.single) / float(judge.weight.sum())
+    z2 = mean**2 / np.maximum(variance, 1e-300)
+    trust = np.exp(-0.25 * np.where(mean > 0, z2, 0.0))
+    return np.asarray(trust / trust.sum())
+
+
 @dataclass(frozen=True, slots=True)
 class Stack:
     """log posterior = offset + bias_k + Σ_m weight_m F_m,k + const: `weight` (m,), `bias` (k,).
@@ -105,36 +129,20 @@ class Stack:
         """Minimise Σ log-loss + ½ Σ penalty_m (weight_m − start_m)² + ½ bias_penalty |bias|², by projected Newton.
 
         `scores` (m, n, k) are centred log densities; `positive` (m,) marks weights that may not be negative. The
-        objective is convex.
+        objective is convex. Of several penalties (p, m), the one with the most evidence.
         """
-        problem = _Problem(np.asarray(scores, dtype=np.float64), judge, penalty, start, positive, bias_penalty)
-        theta = problem.origin.copy()
-        value, posterior = problem.value(theta)
-        gradient, hessian = problem.derivatives(theta, posterior)
-        for _ in range(NEWTON_STEPS):
-            free = problem.free(theta, gradient)
-            step = np.zeros_like(theta)
-            step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
-            length = 1.0
-            while True:
-                new = theta - length * step
-                new[problem.positive] = np.maximum(new[problem.positive], 0.0)
-                there, after = problem.value(new)
-                if there <= value + 1e-10 * abs(value) or length < 1e-4:
-                    break
-                length *= 0.5
-            done = abs(value - there) < 1e-7 * (1.0 + abs(value))
-            if there <= value:
-                theta, value, posterior = new, there, after
-            gradient, hessian = problem.derivatives(theta, posterior)
-            if done:
-                break
-        free = problem.free(theta, gradient)
-        _, curvature = np.linalg.slogdet(hessian[np.ix_(free, free)])
-        evidence = -value + 0.5 * float(np.log(problem.penalty[free]).sum()) - 0.5 * float(curvature)
+        scores = np.asarray(scores, dtype=np.float64)
+        best: tuple[_Problem, _Optimum] | None = None
+        for each in np.atleast_2d(penalty):
+            problem = _Problem(scores, judge, each, start, positive, bias_penalty)
+            optimum = problem.solve()
+            if best is None or optimum.evidence > best[1].evidence:
+                best = problem, optimum
+        assert best is not None
+        problem, optimum = best
         m, _, k = problem.scores.shape
-        bias = theta[m:] if problem.biases else np.zeros(k)
-        return cls(theta[:m], bias, evidence, problem.left_out(theta, posterior, hessian, free))
+        bias = optimum.theta[m:] if problem.biases else np.zeros(k)
+        return cls(optimum.theta[:m], bias, optimum.evidence, problem.left_out(optimum))
 
     def scores(self, members: Sequence[Array] | Array, offset: Array) -> Array:
         """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior."""
@@ -143,6 +151,16 @@ class Stack:
             if weight:
                 total = total + weight * centred(part)
         return np.asarray(total)
+
+
+class _Optimum(NamedTuple):
+    """The least of a problem: its parameters, posteriors (n, k), curvature, which may move, and the evidence."""
+
+    theta: Array
+    posterior: Array
+    hessian: Array
+    free: NDArray[np.bool_]
+    evidence: float
 
 
 class _Problem:
@@ -160,6 +178,34 @@ class _Problem:
         self.own = np.einsum("mi,i->m", scores[:, self.rows, judge.codes], judge.weight)
         self.count = np.bincount(judge.codes, weights=judge.weight, minlength=k)
         self.flat = scores.reshape(m, -1)
+
+    def solve(self) -> _Optimum:
+        """Return the optimum, by Newton's method with halving, an active set of weights at 0."""
+        theta = self.origin.copy()
+        value, posterior = self.value(theta)
+        gradient, hessian = self.derivatives(theta, posterior)
+        for _ in range(NEWTON_STEPS):
+            free = self.free(theta, gradient)
+            step = np.zeros_like(theta)
+            step[free] = np.linalg.solve(hessian[np.ix_(free, free)], gradient[free])
+            length = 1.0
+            while True:
+                new = theta - length * step
+                new[self.positive] = np.maximum(new[self.positive], 0.0)
+                there, after = self.value(new)
+                if there <= value + 1e-10 * abs(value) or length < 1e-4:
+                    break
+                length *= 0.5
+            done = abs(value - there) < 1e-7 * (1.0 + abs(value))
+            if there <= value:
+                theta, value, posterior = new, there, after
+            gradient, hessian = self.derivatives(theta, posterior)
+            if done:
+                break
+        free = self.free(theta, gradient)
+        _, curvature = np.linalg.slogdet(hessian[np.ix_(free, free)])
+        evidence = -value + 0.5 * float(np.log(self.penalty[free]).sum()) - 0.5 * float(curvature)
+        return _Optimum(theta, posterior, hessian, free, evidence)
 
     def value(self, theta: Array) -> tuple[float, Array]:
         """Return the objective, and posteriors (n, k)."""
@@ -201,13 +247,14 @@ class _Problem:
         hessian[np.diag_indices(len(theta))] += self.penalty + 1e-8 * (1.0 + diagonal)
         return gradient, hessian
 
-    def left_out(self, theta: Array, posterior: Array, hessian: Array, free: NDArray[np.bool_]) -> Array:
+    def left_out(self, optimum: _Optimum) -> Array:
         """Return scores (n, k) under the parameters that the other rows would give, by one Newton step.
 
         With A_i the derivatives of row i's scores, M_i = A_i H⁻¹ A_iᵀ, W_i the curvature of its log-loss and p − e its
         slope, the scores move by M_i (I − W_i M_i)⁻¹ (p − e); where parameters are fewer than classes, by the same
         A_i (H − A_iᵀ W_i A_i)⁻¹ A_iᵀ (p − e).
         """
+        theta, posterior, hessian, free, _ = optimum
         m, n, k = self.scores.shape
         eta = self._scores(theta)
         if not self.biases:

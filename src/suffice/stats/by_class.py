@@ -11,7 +11,7 @@ from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
 from ._downdate import DUST, subtract_weights
 from ._fading import FAINT
-from .reservoir import Reservoir
+from .reservoir import ALL, Reservoir
 from .scatter import gather, spread
 
 
@@ -61,7 +61,8 @@ class ByClass:
 
     `classes` are the labels in a fixed order, `weight` (k,) the row weights of each, `rows` the number of rows read,
     `blocks` one statistic per block of columns, all with the classes on the leading axis. `sample` holds some of the
-    rows themselves, for what needs rows.
+    rows themselves, for what needs rows. `heaviest` is the largest weight of a single row, so that a weight W is that
+    of at least W / heaviest rows; None where it is not known.
     """
 
     classes: tuple[Level, ...]
@@ -69,6 +70,7 @@ class ByClass:
     blocks: tuple[Any, ...]
     rows: int = 0
     sample: Reservoir | None = None
+    heaviest: float | None = None
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both; a class may be new to either. MergeError if the blocks differ."""
@@ -86,7 +88,9 @@ class ByClass:
         a, b = self.with_classes(classes), other.with_classes(classes)
         blocks = tuple(x.merge(y) for x, y in zip(a.blocks, b.blocks, strict=True))
         sample = None if a.sample is None or b.sample is None else a.sample.merge(b.sample)
-        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample)
+        known = a.heaviest is not None and b.heaviest is not None
+        heaviest = max(a.heaviest, b.heaviest) if known else None  # type: ignore[type-var]
+        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample, heaviest)
 
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; a class left without a row is gone.
@@ -109,7 +113,7 @@ class ByClass:
             sample = None if self.sample is None or b.sample is None else self.sample.subtract(b.sample)
         except NotLearnedError as error:
             raise error.placed(None if error.code is None else self.classes[error.code], len(blocks)) from None
-        rest = type(self)(self.classes, weight, tuple(blocks), max(self.rows - b.rows, 0), sample)
+        rest = type(self)(self.classes, weight, tuple(blocks), max(self.rows - b.rows, 0), sample, self.heaviest)
         gone = {label for label, w, own in zip(self.classes, weight, b.weight, strict=True) if w == 0 < own}
         return rest.regroup({label: None if label in gone else label for label in self.classes}) if gone else rest
 
@@ -122,7 +126,8 @@ class ByClass:
         own = self._without(self.weight * factor < FAINT)
         blocks = tuple(block.scale(factor) for block in own.blocks)
         sample = None if own.sample is None else own.sample.scale(factor)
-        return replace(own, weight=own.weight * factor, blocks=blocks, sample=sample)
+        heaviest = None if own.heaviest is None else own.heaviest * factor
+        return replace(own, weight=own.weight * factor, blocks=blocks, sample=sample, heaviest=heaviest)
 
     def _without(self, gone: Any) -> Self:
         """Return the statistics with the rows of some classes (k,) taken out; as they are where that cannot be."""
@@ -147,7 +152,7 @@ class ByClass:
         blocks = tuple(block.regroup(index, len(classes)) for block in self.blocks)
         rows = round(self.rows * float(weight.sum()) / self.total) if self.total > 0 else 0
         sample = None if self.sample is None else self.sample.regroup(index, classes)
-        return type(self)(classes, weight, blocks, rows, sample)
+        return type(self)(classes, weight, blocks, rows, sample, self.heaviest)
 
     def with_classes(self, classes: Sequence[Level]) -> Self:
         """Return the same statistics over a longer list of classes, which must hold all of the present ones."""
@@ -159,6 +164,13 @@ class ByClass:
         sample = None if self.sample is None else self.sample.place(index, len(classes))
         weight = spread(self.weight, index, len(classes))
         return replace(self, classes=tuple(classes), weight=weight, blocks=blocks, sample=sample)
+
+    @property
+    def heaviest_row(self) -> float | None:
+        """The largest weight of a single row, or of the rows kept where these are all there are; None if not known."""
+        if self.heaviest is not None or self.sample is None or (self.sample.limit != ALL).any():
+            return self.heaviest
+        return float(self.sample.row_weight().max(initial=0.0)) or None
 
     @property
     def total(self) -> float:

@@ -240,6 +240,11 @@ def _thin_from(fields: dict[str, Array], weight: Array, mean: Array) -> ThinScat
     in_range(values, np.ones(len(values)))
     if (root <= 0).any() or not alike(held, weight, weight):
         raise ValueError("weights of rows")
+    rest, size = np.zeros((2, *mean.shape))
+    np.add.at(rest, owner, root[:, None] * values)
+    np.add.at(size, owner, root[:, None] * np.abs(values) + root[:, None] ** 2 * np.abs(mean[owner]))
+    if not alike(rest, np.zeros_like(rest), size):
+        raise ValueError("rows that are not centred")
     return ThinScatter(values, owner, root)
 
 

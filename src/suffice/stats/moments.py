@@ -8,12 +8,15 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, sparse
 from ..errors import NotLearnedError
-from ._checks import amounts
+from ._checks import amounts, at_most
 from ._downdate import SLACK, subtract_weights
 from ._fading import faded
 from .scatter import gather, spread
 
 CHUNK_CELLS = 1 << 20
+
+
+MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ class SumStats:
         """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
         weight = amounts(fields["weight"], None, None)
         total = amounts(fields["total"], *weight.shape)
-        if (total[weight == 0] > 0).any():
+        if not at_most(total, weight * MOST):
             raise ValueError("sums of counts")
         return cls(weight, total)
 

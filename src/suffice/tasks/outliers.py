@@ -1,9 +1,10 @@
-"""Is a row like anything seen: p-values that are uniform for rows drawn from the model.
+"""Is a row like anything seen: p-values by the law of Gaussian classes, uniform for rows drawn from the model.
 
 Within a class, the p-value of a row is the chance that a new row of the class is at least as far out, where distance is
 how much less dense a row is than the class at its centre; for a Gaussian, half the squared Mahalanobis distance. Across
 classes, p-values are averaged by the posterior. Where classes overlap the average is no p-value itself (a row between
 two classes has two that are not small), so it is compared with its own distribution for rows drawn from the model.
+Where classes have no law, or rows are kept, `held_out` ranks the row among these.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class GaussianFamily:
                 Shrinkage(None),
                 settings.classes,
                 settings.columns,
-                prior=settings.prior,
+                prior=settings.prior.settled(),
             )
             return posterior.predictive(), posterior.notes
         job = GaussianEstimate(

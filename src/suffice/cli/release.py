@@ -1,0 +1,71 @@
+"""`suffice release`: a model for others, without rows and without a sum of few rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+from cyclopts.validators import Number as Between
+
+from .answers import open_model
+from .files import check_writable
+from .output import Common, print_json, progress
+from .problems import count
+
+
+def release(
+    model: Annotated[Path, Parameter(metavar="MODEL")],
+    /,
+    *,
+    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    least: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=2))] = 5,
+    like: Annotated[Path | None, Parameter(metavar="MODEL")] = None,
+    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+) -> None:
+    """Make a model file for others: no row is in it, and no number that sums over few rows.
+
+    The new model predicts, draws rows and merges as others do. The command says what was given up, and what that costs
+    in log-loss on rows that the model keeps, which are judged by models of other rows. It is a promise about the rows
+    of one file, not about the difference of two; `docs/editing.md` says what stays open.
+
+    Parameters
+    ----------
+    model
+        File that `suffice fit` wrote; it stays as it is.
+    output
+        File to write the new model to.
+    least
+        The least number of rows in a sum. A class with fewer is refused: join it to another (`suffice rename-class`)
+        or leave it out (`suffice drop-class`) first.
+    like
+        A released model of another site, on whose knots columns are read; for automatic classifiers that will merge.
+
+    Examples
+    --------
+    $ suffice release penguins.suffice -o given.suffice
+    """
+    check_writable(output, [(model, "model")] + ([(like, "model")] if like is not None else []))
+    estimator = open_model(model)[0]
+    other = None if like is None else open_model(like)[0]
+    with progress(common, f"Releasing {model.name}"):
+        found = estimator.release(least=least, like=other)
+        found.save(output)
+    _report(common, found, output)
+
+
+def _report(common: Common, found: Any, output: Path) -> None:
+    told = found.released_
+    if common.json:
+        print_json({"output": str(output), "classes": found.classes_.tolist(), **held(found), "released": told.plain()})
+    for note in told.notes:
+        common.remark(f"Given up: {note}.")
+    common.remark(f"What that costs: {told}." if told.cost else f"{str(told).capitalize()}.")
+    rows = count(found.statistics_.rows, "row")
+    common.remark(f"Wrote {output}: it {found.rows_held_}; learned from {rows}.")
+
+
+def held(estimator: Any) -> dict[str, Any]:
+    """Return what a model holds of the rows it learned, as plain values."""
+    found = estimator.rows_held_
+    return {"rows_held": found.kept, "least_rows_of_a_sum": found.least}

@@ -1,0 +1,11 @@
+"""Statistics that may leave the house: each of at least so many rows, and none a row.
+
+Statistical disclosure control calls these rules the minimum frequency rule, rounding of small counts and
+microaggregation (Hundepool et al., Statistical Disclosure Control, 2012, doi:10.1002/9781118348239, chapters 3 and 5).
+They keep rows from being read off a file. They are no differential privacy: see docs/editing.md for what stays open.
+"""
+
+from .blocks import Released, release_block
+from .least import Given, Least
+
+__all__ = ["Given", "Least", "Released", "release_block"]

@@ -1,0 +1,135 @@
+"""Counts of levels, sums of counts and counts of values, of which none is left that is of too few rows."""
+
+from __future__ import annotations
+
+from .._arrays import Array, NDArray, np
+from ..stats import CategoricalStats, SumStats, ValueStats
+from .least import Given, Least
+
+ROUNDED = "rounded counts of too few rows to none or to just enough"
+RARE = "took levels of too few rows for missing cells"
+SPREAD = "took from other classes what too few rows of a class tell"
+GROUPED = "put groups of neighbouring values in the place of single ones"
+
+
+def release_categories(stats: CategoricalStats, weight: Array, least: Least, given: Given) -> CategoricalStats:
+    """Return counts of levels and of missing cells that are 0 or large enough, and add up to the class weights (k,).
+
+    A small count is rounded; what that leaves over are missing cells, or, if these then are too few to be told, cells
+    of the commonest level, so that no count follows from the others. Levels that are left with no cell are gone: a name
+    that one row has is nowhere in the file.
+    """
+    levels, counts, missing = [], [], np.zeros_like(stats.missing)
+    for j, (own, table) in enumerate(zip(stats.levels, stats.counts, strict=True)):
+        rows = [_release_cells(table[c], float(weight[c]), least) for c in range(len(weight))]
+        kept = np.array([cells for cells, _ in rows]).reshape(table.shape)
+        missing[:, j] = [rest for _, rest in rows]
+        if not np.allclose(kept, table, rtol=1e-9, atol=0.0):
+            given.up(ROUNDED, [j])
+        shown = np.flatnonzero(kept.any(axis=0))
+        if len(shown) < int(table.any(axis=0).sum()):
+            given.up(RARE, [j])
+        levels.append(tuple(own[int(i)] for i in shown))
+        counts.append(kept[:, shown])
+    return CategoricalStats(tuple(levels), tuple(counts), missing)
+
+
+def _release_cells(cells: Array, total: float, least: Least) -> tuple[Array, float]:
+    """Return the counts (levels,) of one class and of its missing cells; together they are `total`."""
+    kept = least.rounded(cells)
+    rest = total - float(kept.sum())
+    if -1e-9 * total <= rest <= 1e-9 * total:
+        return kept, 0.0
+    if rest >= least.size * (1.0 - 1e-9):
+        return kept, rest
+    largest = int(np.argmax(kept))
+    if kept.size and kept[largest] + min(rest, 0.0) >= least.size:
+        kept[largest] += rest
+        return kept, 0.0
+    return np.zeros_like(kept), total
+
+
+def release_sums(
+    stats: SumStats, weight: Array, least: Least, given: Given, support: Array | None, complement: bool
+) -> SumStats:
+    """Return sums to which no rows or enough of them contribute; `weight` (k,) are those of the classes.
+
+    `support` (k, d) says how many rows have a cell other than 0, None if nobody knows: then the sum is taken for it.
+    With a `complement` (cells are 0 or 1) the zeros must be none or enough as well.
+    """
+    whole = np.broadcast_to(weight[:, None], stats.weight.shape)
+    seen, total = stats.weight.copy(), stats.total.copy()
+    unseen = least.few(seen)
+    gap = least.few(whole - seen) & ~unseen
+    total = np.where(gap, total * whole / np.where(seen > 0, seen, 1.0), total)
+    seen = np.where(gap, whole, seen)
+    shown = total if support is None else np.minimum(total, support * least.heaviest)
+    small = least.few(shown) & ~unseen
+    total = np.where(small, least.rounded(shown), total)
+    if complement:
+        zeros = least.few(seen - total) & ~unseen
+        total = np.where(zeros, seen - least.rounded(seen - total), total)
+        small |= zeros
+    rate = _others(total, seen, ~unseen)
+    seen, total = np.where(unseen, whole, seen), np.where(unseen, whole * rate, total)
+    given.up(ROUNDED, small | gap)
+    given.up(SPREAD, unseen)
+    return SumStats(seen, total)
+
+
+def _others(total: Array, seen: Array, known: NDArray[np.bool_]) -> Array:
+    """Return the mean of each column (d,) over the classes where it is known; 0 where it is in none."""
+    held = np.where(known, seen, 0.0).sum(axis=0)
+    return np.asarray(np.where(known, total, 0.0).sum(axis=0) / np.where(held > 0, held, 1.0))
+
+
+def release_values(stats: ValueStats, weight: Array, least: Least, given: Given) -> ValueStats:
+    """Return counts of the means of groups of neighbouring values, each of enough rows of its class.
+
+    A class with too few values in a column has the groups of the others.
+    """
+    k, d = stats.width.shape
+    middles, groups = stats.middles(), dict[int, tuple[Array, Array]]()
+    for cell in range(k * d):
+        part = slice(int(stats.bounds[cell]), int(stats.bounds[cell + 1]))
+        held = float(stats.weights[part].sum())
+        if held >= least.size * (1.0 - 1e-9):
+            means, sizes = grouped(middles[part], stats.weights[part], least.size)
+            gap = bool(least.few(np.array([weight[cell // d] - held]))[0])
+            groups[cell] = means, sizes * (weight[cell // d] / held if gap else 1.0)
+            given.up(GROUPED, [cell % d])
+    for cell in range(k * d):
+        lent = [groups[own] for own in range(cell % d, k * d, d) if own in groups]
+        if cell not in groups and stats.bounds[cell + 1] > stats.bounds[cell]:
+            given.up(SPREAD, [cell % d])
+            values = np.concatenate([own for own, _ in lent] or [np.zeros(0)])
+            sizes = np.concatenate([own for _, own in lent] or [np.zeros(0)])
+            distinct, place = np.unique(values, return_inverse=True)
+            share = np.bincount(place, weights=sizes, minlength=len(distinct))
+            if len(share):
+                groups[cell] = grouped(distinct, share * (weight[cell // d] / share.sum()), least.size)
+    every = [groups.get(cell, (np.zeros(0), np.zeros(0))) for cell in range(k * d)]
+    bounds = np.concatenate([[0], np.cumsum([len(values) for values, _ in every])]).astype(np.int64)
+    values = np.concatenate([own for own, _ in every] or [np.zeros(0)])
+    weights = np.concatenate([own for _, own in every] or [np.zeros(0)])
+    return ValueStats(values, weights, bounds, np.zeros((k, d)), stats.limit)
+
+
+def grouped(values: Array, weights: Array, size: float) -> tuple[Array, Array]:
+    """Return means and weights of runs of ascending values, each run of a weight of at least `size` (microaggregation).
+
+    What is left at the upper end joins the last run. Together the values must weigh `size`.
+    """
+    starts, held = [0], 0.0
+    for i, weight in enumerate(weights.tolist()):
+        if held >= size * (1.0 - 1e-9):
+            starts.append(i)
+            held = 0.0
+        held += weight
+    if len(starts) > 1 and held < size * (1.0 - 1e-9):
+        starts.pop()
+    sizes = np.add.reduceat(weights, starts)
+    low = values[starts]  # sums are taken about each run's first value, so that an offset costs no digits
+    runs = np.repeat(np.arange(len(starts)), np.diff([*starts, len(values)]))
+    above = np.add.reduceat(weights * (values - low[runs]), starts)
+    return np.asarray(low + above / sizes), np.asarray(sizes)

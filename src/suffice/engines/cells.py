@@ -1,0 +1,343 @@
+"""What the cells of a CSV column say of themselves, and what they become: numbers, truth values, dates or text.
+
+Every cell is read as text. `Seen` looks at all cells of a column before one is converted, batch by batch, and keeps a
+few facts only, so that a file of any size is read alike; `convert` then turns a batch into values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .._dialect import MARKS
+from .._files import MISSING_TOKENS
+
+FEWEST_NUMBERS = 10  # different ones, in a column whose single other text then means a missing cell
+MOST_ODD = 20  # different texts of a column remembered while it may still hold truth values
+BOTH = {"0", "1"}
+TRUTHS = {"true": True, "1": True, "false": False, "0": False}
+
+# Blanks and apostrophes between thousands: ASCII, no-break, narrow no-break and thin space; ' and ’.
+SPACES, APOSTROPHES = "\\x{20}\\x{a0}\\x{202f}\\x{2009}", "'\\x{2019}"
+MINUS = "\u2212"
+
+
+def _pattern(decimal: str, thousands: str) -> str:
+    """Return what a number looks like: no group of three after a leading 0, and no exponent after groups."""
+    plain = rf"(?:\d+{decimal}?\d*|{decimal}\d+)(?:[eE][+-]?\d+)?"
+    groups = "|".join(rf"(?:[{mark}]\d{{3}})+" for mark in (thousands, SPACES, APOSTROPHES))
+    return rf"^[+-]?(?:{plain}|[1-9]\d{{0,2}}(?:{groups})(?:{decimal}\d*)?|(?i:inf|infinity|nan))$"
+
+
+NUMBER = {".": _pattern(r"\.", ","), ",": _pattern(",", r"\.")}
+THOUSAND_POINT = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"  # 9.100, which is a number of either notation
+DATE = r"^\d{4}-\d{2}-\d{2}$"
+CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
+STAMP = rf"^(?:\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]{CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?|{CLOCK})$"
+ZONE = r"(:\d{2}(?:\.\d+)?)(?:Z|[+-]\d{2}:?\d{2})$"
+FIRST = 256  # cells looked at before all of them
+
+
+@dataclass(slots=True)
+class Seen:
+    """What is known of the cells of a column so far.
+
+    `point` and `comma`: some number can be read with that decimal mark alone. `dots` and `commas`: a number such as
+    9.100 or 9,100 that both can read. `pointed`, `commaed`, `grouped`: numbers hold points, commas, or blanks and
+    apostrophes; `fraction` is one that is not whole. `numbers` are different numbers as written, at most some more than
+    FEWEST_NUMBERS; `odd` the texts that are no numbers with how often they come, `settled` that these are too many to
+    be anything but text. `dates`: no cell was seen that is no date, `stamps`: some has a time of day.
+    """
+
+    cells: int = 0
+    whole: bool = True
+    point: str = ""
+    comma: str = ""
+    dots: str = ""
+    commas: str = ""
+    pointed: bool = False
+    commaed: bool = False
+    grouped: bool = False
+    fraction: str = ""
+    dates: bool = True
+    stamps: bool = False
+    settled: bool = False
+    numbers: set[str] = field(default_factory=set)
+    odd: dict[str, int] = field(default_factory=dict)
+
+    def add(self, cells: Any, blank: Any) -> Any:
+        """Look at a batch of cells (an array of text); `blank` are the texts that mean a missing one.
+
+        Returns the cells as numbers, null where missing, if they are such as programs write; else None.
+        """
+        if self.settled or not len(cells):
+            return None
+        values = _where(cells, pc.not_equal(pc.binary_length(cells), 0))
+        numbers = self._plain(values, False)
+        if numbers is None:
+            values = without(values, blank)
+            numbers = self._plain(values, True)
+            if numbers is None:
+                self._look(values.drop_null(), blank)
+        return numbers
+
+    def _plain(self, values: Any, present: bool) -> Any:
+        """Take in cells that are numbers as programs write them, the common case; None if some cell is not.
+
+        `present` says that none of them means a missing cell, as NaN does.
+        """
+        count = len(values) - values.null_count
+        if not count:
+            return pa.nulls(len(values), pa.int64())
+        numbers = _cast(values, pa.int64()) if self.whole else None
+        if numbers is None:
+            numbers = _cast(values, pa.float64())
+            if numbers is None or not (present or not pc.any(pc.is_nan(numbers)).as_py()):
+                return None
+            self.whole = False
+            self._find_points(values)
+            if not self.fraction:
+                self._take("fraction", values.filter(pc.not_equal(pc.floor(numbers), numbers)))
+        self.cells, self.dates = self.cells + count, False
+        self._count(values)
+        return numbers
+
+    def _find_points(self, values: Any) -> None:
+        """Find a cell whose point can be a decimal mark only, and one whose point may be either."""
+        for part in (values.slice(0, FIRST), values):
+            if self.point:
+                return
+            pointed = part.filter(pc.match_substring(part, "."))
+            if len(pointed):
+                self.pointed = True
+                either = pc.match_substring_regex(pointed, THOUSAND_POINT)
+                self._take("dots", pointed.filter(either))
+                self._take("point", pointed.filter(pc.invert(either)))
+
+    def _look(self, values: Any, blank: Any) -> None:
+        """Take in cells of any kind, each different one once."""
+        distinct = values.unique()
+        tidy = _tidy(distinct)
+        point, comma = (pc.match_substring_regex(tidy, NUMBER[mark]) for mark in (".", ","))
+        number = pc.or_(point, comma)
+        odd = distinct.filter(pc.invert(pc.or_(number, pc.is_in(tidy, value_set=blank))))
+        found = distinct.filter(number)
+        self.cells += len(values) if len(found) or len(odd) else 0
+        self.whole = self.whole and not len(found) and not len(odd)
+        self.dates = self.dates and not len(found)
+        if len(odd):
+            self._odd(values, odd)
+        if len(found) and not self.settled:
+            self._find_marks(found, point.filter(number), comma.filter(number))
+            self._find_fraction(found)
+            self._count(found)
+
+    def _find_marks(self, found: Any, point: Any, comma: Any) -> None:
+        """Find numbers that say which decimal mark they have; `point`, `comma` are which of them could have which."""
+        self._take("point", found.filter(pc.and_not(point, comma)))
+        self._take("comma", found.filter(pc.and_not(comma, point)))
+        either = found.filter(pc.and_(point, comma))
+        self._take("dots", either.filter(pc.match_substring(either, ".")))
+        self._take("commas", either.filter(pc.match_substring(either, ",")))
+        self.grouped |= bool(pc.any(pc.match_substring_regex(_tidy(found), f"[{SPACES}{APOSTROPHES}]")).as_py())
+        self.pointed |= bool(pc.any(pc.match_substring(found, ".")).as_py())
+        self.commaed |= bool(pc.any(pc.match_substring(found, ",")).as_py())
+
+    def _find_fraction(self, found: Any) -> None:
+        for mark in MARKS:
+            numbers = _numbers(found, mark, pa.float64())
+            odd = pc.fill_null(pc.not_equal(pc.floor(numbers), numbers), False)
+            self._take("fraction", found.filter(odd))
+
+    def _odd(self, values: Any, odd: Any) -> None:
+        """Take in texts that are no numbers; `odd` are the different ones."""
+        if self.dates:
+            self.dates = _stamps(odd) is not None
+            self.stamps |= self.dates and not pc.all(pc.match_substring_regex(odd, DATE)).as_py()
+            if self.dates:
+                self.odd.setdefault(odd[0].as_py(), 1)
+                return
+        texts = odd.slice(0, MOST_ODD).to_pylist()
+        words = {text for text in (*self.odd, *texts) if text.strip().lower() not in TRUTHS}
+        self.settled = len(words) > 1 or len(self.odd) + len(odd) > MOST_ODD
+        if not self.settled:
+            for text in texts:
+                self.odd[text] = self.odd.get(text, 0) + pc.sum(pc.equal(values, text)).as_py()
+
+    def _count(self, values: Any) -> None:
+        if len(self.numbers) <= FEWEST_NUMBERS:
+            for part in (values.slice(0, FIRST), values):
+                if len(self.numbers) <= FEWEST_NUMBERS:
+                    self.numbers.update(part.unique().drop_null().slice(0, 2 * FEWEST_NUMBERS).to_pylist())
+
+    def _take(self, name: str, found: Any) -> None:
+        if len(found) and not getattr(self, name):
+            setattr(self, name, found[0].as_py())
+
+    def merge(self, other: Seen) -> Seen:
+        """Return what is known of the cells of both."""
+        one, two = (self, other)
+        odd = {text: one.odd.get(text, 0) + two.odd.get(text, 0) for text in {**one.odd, **two.odd}}
+        both_dates = (one.dates or not one.cells) and (two.dates or not two.cells)
+        texts = {
+            name: getattr(one, name) or getattr(two, name) for name in ("point", "comma", "dots", "commas", "fraction")
+        }
+        return Seen(
+            cells=one.cells + two.cells,
+            whole=one.whole and two.whole,
+            grouped=one.grouped or two.grouped,
+            pointed=one.pointed or two.pointed,
+            commaed=one.commaed or two.commaed,
+            dates=both_dates,
+            stamps=one.stamps or two.stamps,
+            settled=one.settled or two.settled or (one.has_dates != two.has_dates and bool(one.cells and two.cells)),
+            numbers=one.numbers | two.numbers,
+            odd=odd,
+            **texts,
+        )
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether every cell is a date or a time."""
+        return self.cells > 0 and self.dates and bool(self.odd) and not self.numbers
+
+    def kind(self, known: bool, missing: str | None, mixed: bool) -> Any:
+        """Return the type of the column.
+
+        `known` says that it is known to hold numbers, `missing` which text stood for a missing one where that was
+        learned, `mixed` that its numbers cannot all be of one notation.
+        """
+        if not self.cells:
+            return pa.null()
+        if self.settled:
+            return pa.string()
+        if self.has_dates:
+            return pa.timestamp("us") if self.stamps else pa.date32()
+        words = [text for text in self.odd if text.strip().lower() not in TRUTHS]
+        if self.odd and not words and self.numbers <= BOTH:
+            return pa.bool_()
+        if mixed or len(self.odd) > 1:
+            return pa.string()
+        if self.odd and not self._stands_for_missing(next(iter(self.odd)), known, missing):
+            return pa.string()
+        return pa.int64() if self.whole else pa.float64()
+
+    def _stands_for_missing(self, text: str, known: bool, missing: str | None) -> bool:
+        if text == missing:
+            return True
+        if any(map(str.isdigit, text)):
+            return False
+        if known:  # words alone are no numbers
+            return bool(self.numbers) or not text.isalpha()
+        return bool(self.numbers) and (self.pointed or self.commaed or len(self.numbers) > FEWEST_NUMBERS)
+
+
+class UnexpectedCellError(ValueError):
+    """A cell that no pass over the file has seen before: the file is another by now."""
+
+
+def convert(cells: Any, kind: Any, mark: str, blank: Any, odd: str | None = None) -> Any:
+    """Return text cells as values of a type; `mark` is the decimal mark, `odd` the one text that means no number.
+
+    UnexpectedCellError for any other that does not fit the type, which `Seen` found from all cells.
+    """
+    cells = _where(cells, pc.not_equal(pc.binary_length(cells), 0))
+    if _is_number(kind) and mark != ",":
+        found = _cast(cells, kind)
+        if found is not None:
+            return found
+    cells = without(cells, blank)
+    if pa.types.is_string(kind):
+        return cells
+    if _is_number(kind):
+        found = None if mark == "," else _cast(cells, kind)
+        if found is not None:
+            return found
+        found = _numbers(cells, mark or ".", kind)
+        lost = cells.filter(pc.and_(pc.is_null(found), pc.is_valid(cells)))
+        lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
+    elif pa.types.is_boolean(kind):
+        words = pc.utf8_lower(_tidy(cells))
+        known = pc.is_in(words, value_set=pa.array(list(TRUTHS)))
+        found = pc.if_else(known, pc.is_in(words, value_set=pa.array(["true", "1"])), pa.scalar(None, pa.bool_()))
+        lost = cells.filter(pc.and_(pc.invert(known), pc.is_valid(cells)))
+        lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
+    elif pa.types.is_temporal(kind):
+        stamps = _stamps(cells)
+        found, lost = (stamps, []) if stamps is not None else (cells, cells)
+        found = found.cast(kind) if stamps is not None else found
+    else:
+        found, lost = pa.nulls(len(cells)), cells.filter(pc.invert(pc.is_in(_tidy(cells), value_set=blank)))
+        lost = lost.drop_null()
+    others = [text for text in (lost.unique().to_pylist() if len(lost) else []) if text != odd and text is not None]
+    if others:
+        raise UnexpectedCellError(others[0])
+    return found
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def without(cells: Any, blank: Any) -> Any:
+    """Return text cells with null for the texts that mean a missing one."""
+    return _where(cells, pc.invert(pc.is_in(cells, value_set=blank)))
+
+
+def _where(cells: Any, valid: Any) -> Any:
+    """Return text cells with null where `valid` is not true; the text itself is not copied if it can be shared."""
+    if cells.null_count or cells.offset or valid.offset or valid.null_count:
+        return pc.if_else(pc.fill_null(valid, False), cells, pa.scalar(None, cells.type))
+    return pa.Array.from_buffers(cells.type, len(cells), [valid.buffers()[1], *cells.buffers()[1:]])
+
+
+def blanks(declared: Any = ()) -> Any:
+    """Return the texts that mean a missing cell: the usual ones and those declared."""
+    return pa.array(list(dict.fromkeys([*MISSING_TOKENS, *declared])), pa.string())
+
+
+def _cast(cells: Any, kind: Any) -> Any:
+    """Return cells as numbers, None if one of them is none; Arrow would take 0x10 for an integer."""
+    try:
+        if len(cells) > FIRST:
+            cells.slice(0, FIRST).cast(kind)  # a failure takes ten times as long as a success, and comes early
+        found = cells.cast(kind)
+    except pa.ArrowInvalid:
+        return None
+    if pa.types.is_integer(kind) and pc.any(pc.match_substring(cells, "x", ignore_case=True)).as_py():
+        return None
+    return found
+
+
+def _tidy(cells: Any) -> Any:
+    return pc.replace_substring(pc.utf8_trim_whitespace(cells), MINUS, "-")
+
+
+def _numbers(cells: Any, mark: str, kind: Any) -> Any:
+    """Return cells as numbers written with this decimal mark, missing where they are none."""
+    cells = _tidy(cells)
+    fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
+    cells = pc.if_else(fits, cells, pa.scalar(None, cells.type))
+    cells = pc.replace_substring_regex(cells, f"[{SPACES}{APOSTROPHES}{'.' if mark == ',' else ','}]", "")
+    if mark == ",":
+        cells = pc.replace_substring(cells, ",", ".")
+    return cells.cast(pa.float64()).cast(kind)
+
+
+def _stamps(cells: Any) -> Any:
+    """Return dates and times as timestamps, None if some cell is none; a time of day is one of the first day."""
+    if not pc.all(pc.fill_null(pc.match_substring_regex(cells, STAMP), True)).as_py():
+        return None
+    short = pc.match_substring_regex(cells, r"^\d{2}:")
+    cells = pc.if_else(short, pc.binary_join_element_wise("1970-01-01", cells, " "), cells)
+    cells = pc.replace_substring_regex(cells, r"([ T]\d{2}:\d{2})(?:Z|[+-]\d{2}:?\d{2})$", r"\1")
+    cells = pc.replace_substring_regex(cells, ZONE, r"\1")
+    for unit in ("us", "ns"):  # nanoseconds do not reach beyond the year 2262
+        try:
+            return cells.cast(pa.timestamp(unit)).cast(pa.timestamp("us"), safe=False)
+        except pa.ArrowInvalid:
+            continue
+    return None

@@ -1,0 +1,92 @@
+"""What can be wrong with a CSV file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import SourceError, quoted
+
+
+class CsvProblem(SourceError):
+    """A CSV file cannot be read, or says two things at once."""
+
+    @classmethod
+    def pipe(cls, path: object) -> CsvProblem:
+        """Refuse a pipe or a device, which can be read once only, and may never end."""
+        return cls(
+            f"{str(path)!r} is a pipe or a device, not a file, and a table is read more than once. Next: write it to a "
+            "file first, and name that."
+        )
+
+    @classmethod
+    def damaged(cls, path: object, why: object) -> CsvProblem:
+        """Say that compressed data do not decompress."""
+        reason = " ".join(str(why).split()).rstrip(". ")
+        return cls(
+            f"{str(path)!r} is damaged or cut off, or not compressed as its name says: {reason}. Next: copy it again, "
+            "or decompress it to see how far it is good."
+        )
+
+    @classmethod
+    def unreadable_csv(cls, path: object, why: object) -> CsvProblem:
+        """Say that the contents are not what the name promises."""
+        reason = " ".join(str(why).split()).rstrip(". ")
+        return cls(
+            f"{str(path)!r} cannot be read as CSV: {reason}. Next: check that the file is complete and that "
+            "its name ends in what it holds."
+        )
+
+    @classmethod
+    def ragged(cls, path: object, line: int, expected: int, got: int) -> CsvProblem:
+        """Name the first line with too few or too many cells."""
+        return cls(
+            f"{str(path)!r}, line {line}: {got:,} cell{'' if got == 1 else 's'} where the line of column names has "
+            f"{expected:,}. Next: correct that line; a cell that contains the separator must stand in double quotes."
+        )
+
+    @classmethod
+    def open_quote(cls, path: object, line: int) -> CsvProblem:
+        """Refuse a double quote that swallows the rest of the file."""
+        return cls(
+            f"{str(path)!r}: a double quote opened on or after line {line} is never closed. Next: close it, or write "
+            'a quote inside a cell as "".'
+        )
+
+    @classmethod
+    def encoding(cls, path: object, where: str) -> CsvProblem:
+        """Refuse text that is not UTF-8."""
+        return cls(
+            f"{str(path)!r} is not UTF-8 text ({where}). Next: save it as UTF-8, for example with "
+            "iconv -f latin1 -t utf-8."
+        )
+
+    @classmethod
+    def repeated(cls, path: object, names: Sequence[str]) -> CsvProblem:
+        """Refuse columns that share a name."""
+        return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
+
+    @classmethod
+    def two_readings(cls, path: object, column: str, cell: str, learned: str, here: str) -> CsvProblem:
+        """Refuse a number that is one by the marks the model learned, and another by those of the rest of the file."""
+        names = {".": "points", ",": "commas"}
+        return cls(
+            f"{str(path)!r}, column {column!r}: {cell!r} is one number with decimal {names[learned]}, as in the table "
+            f"the model learned from, and another with decimal {names[here]}, as in other columns here. Next: write "
+            "its numbers as in that table, without marks between thousands."
+        )
+
+    @classmethod
+    def changed(cls, path: object, column: str, cell: str) -> CsvProblem:
+        """Refuse a file in which a second reading finds what the first did not."""
+        return cls(
+            f"{str(path)!r}, column {column!r}: the cell {cell!r} was not there when the file was first read: it "
+            "changes while it is read. Next: wait until it is written, and try again."
+        )
+
+    @classmethod
+    def no_whole_number(cls, path: object, column: str, cell: str) -> CsvProblem:
+        """Refuse labels that were said to be numbers, and are not."""
+        return cls(
+            f"{str(path)!r}, column {column!r}: {cell!r} is no whole number, and labels were said to be numbers. Next: "
+            "take labels as text, or correct the cell."
+        )

@@ -1,0 +1,100 @@
+"""What is said of how CSV files were read, where that had to be guessed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any
+
+from .._dialect import Dialect
+from ..errors import quoted
+from .cells import Seen
+from .csv_text import Form, remark
+
+WORDS = {".": "decimal points", ",": "decimal commas"}
+
+
+def of_numbers(
+    paths: Sequence[Path],
+    forms: Sequence[Form],
+    seen: Sequence[dict[str, Seen]],
+    marks: Any,
+    numbers: Iterable[str],
+    learned: Dialect,
+) -> None:
+    """Say which commas, blanks and apostrophes within numbers were read as what, and which numbers are in doubt."""
+    found: dict[str, dict[str, list[Path]]] = {}
+    counted = set(numbers)
+    names = [name for name in forms[0].names if name in counted]
+    for path, file, own in zip(paths, seen, marks.found, strict=True):
+        for name in names:
+            cells = file[name]
+            if name in marks.unsure:
+                continue
+            mark = own[name]
+            if cells.commaed:
+                role = "decimal points" if mark == "," else "thousands separators"
+                _note(found, f"commas in {{}} were read as {role}", name, path)
+            elif cells.pointed and mark == ",":
+                _note(found, "points in {} were read as thousands separators", name, path)
+            if cells.grouped:
+                _note(found, "blanks or apostrophes in {} were read as thousands separators", name, path)
+            before = learned.mark(name)
+            if before and (cells.point or cells.comma) and mark != before:
+                what = f"{{}} {{have}} {WORDS[mark]}, and the table that the model learned from {WORDS[before]}"
+                _note(found, what, name, path)
+    for what, where in found.items():
+        files = list(dict.fromkeys(path for own in where.values() for path in own))
+        have = "has" if len(where) == 1 else "have"
+        remark(f"{_files(files)}: {what.replace('{have}', have).format(quoted(list(where)))}.")
+    _of_doubts(paths, marks, names)
+
+
+def _of_doubts(paths: Sequence[Path], marks: Any, names: Sequence[str]) -> None:
+    """Say which numbers could be others, by what mark they were read, and how to write them."""
+    for name in names:
+        if name not in marks.unsure or name in marks.mixed:
+            continue
+        cell, mark = marks.unsure[name], marks.found[0][name]
+        inner = "," if "," in cell else "."
+        thousands, decimals = cell.replace(inner, ""), cell.replace(",", ".")
+        got, other = (decimals, thousands) if inner == mark else (thousands, decimals)
+        sign = "commas" if inner == "," else "points"
+        role = "decimal points" if inner == mark else "thousands separators"
+        remark(
+            f"{_files(paths)}: {sign} in {name!r} were read as {role}: {cell!r} is {got}, not {other}, and no number "
+            "says otherwise. If that is wrong, write them without marks between thousands."
+        )
+
+
+def of_missing(paths: Sequence[Path], seen: Sequence[dict[str, Seen]], odd: dict[str, str]) -> None:
+    """Say which text among numbers was read as a missing cell."""
+    for name, text in odd.items():
+        files = [(path, file[name].odd[text]) for path, file in zip(paths, seen, strict=True) if text in file[name].odd]
+        times = sum(count for _, count in files)
+        where = _files([path for path, _ in files])
+        cells = f"{times:,} cell{'' if times == 1 else 's'}"
+        remark(f"{where}: {text!r} ({cells}) in column {name!r}, which holds numbers, was read as missing.")
+
+
+def of_labels(paths: Sequence[Path], target: str, found: Counter[str]) -> None:
+    """Say which classes look like a missing label."""
+    if not found:
+        return
+    rows = ", ".join(f"{text!r} ({times:,} row{'' if times == 1 else 's'})" for text, times in sorted(found.items()))
+    flags = " ".join(f"--missing-text {quote(text)}" for text in sorted(found))
+    remark(
+        f"{_files(paths)}: {rows} in {target!r} {'is' if len(found) == 1 else 'are'} read as classes like any other. "
+        f"If no label is meant: {flags}"
+    )
+
+
+def _note(found: dict[str, dict[str, list[Path]]], what: str, name: str, path: Path) -> None:
+    found.setdefault(what, {}).setdefault(name, []).append(path)
+
+
+def _files(paths: Sequence[Path]) -> str:
+    others = len(paths) - 1
+    return paths[0].name if not others else f"{paths[0].name} and {others:,} other file{'' if others == 1 else 's'}"

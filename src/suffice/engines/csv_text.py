@@ -1,0 +1,223 @@
+"""What a CSV file does not say of itself before its cells are read: its encoding, its separator, its names.
+
+What had to be guessed is remarked.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import csv
+import io
+import itertools
+import re
+import stat
+import sys
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+
+from .._dialect import Remark
+from .._files import COMPRESSED
+from ..errors import SourceError
+from .csv_problems import CsvProblem
+
+READ_CHUNK = 1 << 20  # bytes
+SAMPLE = 1 << 16  # characters of a file that say how its cells are separated
+BLOCK = 1 << 24  # bytes of a CSV read at a time
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the text of a CSV file is encoded, what separates its cells, and the names of its columns."""
+
+    encoding: str
+    separator: str
+    names: tuple[str, ...]
+
+
+def remark(text: str) -> None:
+    """Warn of how a file was read; the command line prints it as a note, unless quiet."""
+    warnings.warn(text, Remark, stacklevel=2)
+
+
+def check_regular(path: Path) -> None:
+    """Refuse pipes and devices, of which `open` may never return."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise CsvProblem.pipe(path)
+
+
+def find_form(path: Path) -> Form:
+    """Return how a file is written; a CsvProblem says what it is not."""
+    form = None
+    try:
+        encoding, valid = _find_encoding(path)
+        separator, names = _find_separator(path, encoding)
+        if not valid:
+            _find_bytes(path, separator, names)
+        form = Form(encoding, separator, tuple(names))
+        # Arrow's own names, for it reads the rest: they differ where a quote stands in an odd place.
+        found = _arrow_names(path, form)
+    except (pa.ArrowException, OSError, EOFError) as error:
+        raise explained(path, form, error) from error
+    return Form(encoding, separator, tuple(found))
+
+
+def _arrow_names(path: Path, form: Form) -> Any:
+    if sum(map(len, form.names)) < BLOCK >> 8:
+        with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
+            return open_text_cells(path, form, block=BLOCK >> 5).schema.names
+    return open_text_cells(path, form).schema.names
+
+
+def open_text_cells(path: Path, form: Form, columns: Any = None, file: Any = None, block: int | None = None) -> Any:
+    """Return an Arrow reader of the cells of a file as text, batch by batch, empty cells as empty text."""
+    if file is not None and path.suffix.lower() in COMPRESSED:
+        file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
+    return arrow_csv.open_csv(
+        str(path) if file is None else file,
+        read_options=arrow_csv.ReadOptions(block_size=block or BLOCK, encoding=form.encoding),
+        # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
+        parse_options=arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(
+            null_values=[],
+            strings_can_be_null=False,
+            column_types=dict.fromkeys(form.names, pa.string()),
+            include_columns=columns,
+        ),
+    )
+
+
+def open_text(path: Path, encoding: str) -> IO[str]:
+    """Open a possibly compressed file as text, marking bytes that do not decode."""
+    encoding = "utf-8-sig" if encoding == "utf8" else encoding
+    return io.TextIOWrapper(pa.input_stream(str(path)), encoding=encoding, errors="replace", newline="")
+
+
+def explained(path: Path, form: Form | None, error: Exception) -> SourceError:
+    """Return what is wrong with a file that could not be read, in words of its lines and columns."""
+    if isinstance(error, SourceError):
+        return error
+    if path.suffix.lower() in COMPRESSED and isinstance(error, OSError | EOFError):
+        return CsvProblem.damaged(path, error)
+    column = re.search(r"In CSV column #(\d+):.*invalid UTF8", str(error))
+    if column and form is not None:
+        return CsvProblem.encoding(path, f"in column {form.names[int(column[1])]!r}")
+    if form is not None and isinstance(error, pa.ArrowInvalid | pa.ArrowKeyError):
+        try:
+            check_lines(path, form)
+        except SourceError as found:
+            return found
+    return CsvProblem.unreadable_csv(path, error)
+
+
+def check_lines(path: Path, form: Form) -> None:
+    """Raise CsvProblem for the first line with too many or too few cells, or for a quote never closed.
+
+    Only called when something is wrong: Arrow reads fast and in blocks, and does not know line numbers.
+    """
+    csv.field_size_limit(sys.maxsize)
+    with open_text(path, form.encoding) as file:
+        rows = csv.reader(file, delimiter=form.separator, strict=True)
+        start = 1
+        expected = 0
+        try:
+            for row in rows:
+                expected = expected or len(row)
+                if row and len(row) != expected:
+                    raise CsvProblem.ragged(path, start, expected, len(row))
+                start = rows.line_num + 1
+        except csv.Error as error:
+            if "unexpected end" in str(error):
+                raise CsvProblem.open_quote(path, start) from error
+            raise CsvProblem.unreadable_csv(path, f"line {start}: {error}") from error
+
+
+def _find_encoding(path: Path) -> tuple[str, bool]:
+    """Return how the text is encoded, UTF-8 or what Windows programs write, and whether it is text of that kind."""
+    with pa.input_stream(str(path)) as file:
+        mark = file.read(2)
+    if mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+        if not _decodes(path, "utf-16", nul=True):
+            raise CsvProblem.encoding(path, "it begins with the mark of UTF-16, and is not that either")
+        remark(f"{path.name} is UTF-16 text, and was read as that.")
+        return "utf-16", True
+    if _decodes(path, "utf8"):
+        return "utf8", True
+    if not _decodes(path, "cp1252"):
+        return "utf8", False
+    remark(
+        f"{path.name} is not UTF-8, and was read as Windows-1252 (Latin-1); if letters look wrong, save it as UTF-8."
+    )
+    return "cp1252", True
+
+
+def _decodes(path: Path, encoding: str, nul: bool = False) -> bool:
+    """Say whether every byte of a file is text in this encoding; binary files hold NUL bytes, which text does not.
+
+    `nul` says that bytes of 0 are part of the encoding.
+    """
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with pa.input_stream(str(path)) as file:
+        try:
+            while block := file.read(READ_CHUNK):
+                decoder.decode(block)
+                if b"\0" in block and not nul:
+                    return False
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
+def _find_separator(path: Path, encoding: str) -> tuple[str, list[str]]:
+    """Return the separator, tab for .tsv, else the mark that parts most lines alike and into most cells; the names."""
+    with open_text(path, encoding) as file:
+        first = file.readline()
+        sample = first + file.read(SAMPLE)
+        whole = not file.read(1)
+    if "\0" in first:
+        raise CsvProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
+    if not first.strip():
+        raise CsvProblem.unreadable_csv(path, "the first line is blank, and should hold the column names")
+    csv.field_size_limit(sys.maxsize)
+    marks = "\t" if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()) else ",;\t|"
+    parted = {mark: _records(sample, mark, whole) for mark in marks}
+    best = max(marks, key=lambda mark: _evenness(parted[mark]))
+    mark = best if len(parted[best][0]) > 1 else marks[0]
+    return mark, parted[mark][0]
+
+
+def _records(sample: str, mark: str, whole: bool) -> list[list[str]]:
+    """Return the first records of a text parted by a mark; the last one only if the text is whole."""
+    try:
+        rows = list(itertools.islice(csv.reader(io.StringIO(sample, newline=""), delimiter=mark), 64))
+    except csv.Error:
+        rows = [sample.split(mark)]
+    rows = rows[:1] + [row for row in rows[1:] if row]
+    return rows if whole or len(rows) < 3 else rows[:-1]
+
+
+def _evenness(rows: list[list[str]]) -> tuple[float, int]:
+    width, others = len(rows[0]), rows[1:]
+    if width == 1:
+        return 0.0, 0
+    same = sum(len(row) == width for row in others) / len(others) if others else 1.0
+    return same, width
+
+
+def _find_bytes(path: Path, separator: str, names: list[str]) -> None:
+    """Raise CsvProblem, naming the column, for text that is neither UTF-8 nor anything else."""
+    if any("\ufffd" in name for name in names):
+        raise CsvProblem.encoding(path, "in the line of column names")
+    form = Form("utf8", separator, tuple(names))
+    try:
+        for _ in open_text_cells(path, form):
+            pass
+    except (pa.ArrowException, UnicodeDecodeError) as error:
+        raise explained(path, form, error) from error

@@ -1,0 +1,74 @@
+"""A brief run of every fuzz target, and the inputs that once went wrong. `make fuzz` runs longer."""
+
+import contextlib
+import random
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from fuzz import run
+from fuzz_models import MODELS, VERBS, ModelFiles
+
+from suffice import load
+from suffice.errors import ModelFileError, SufficeError
+
+CORPUS = sorted(Path(__file__).with_name("corpus").iterdir())
+ROOM = 64 << 20  # bytes: reading a file of at most 100 kB should never take as much
+
+
+@pytest.mark.parametrize(("target", "count"), [("models", 150), ("csv", 12), ("arrow", 40)])
+def test_a_brief_run_finds_nothing(target, count, tmp_path):
+    outcomes, findings = run(target, seed=7, count=count, keep=tmp_path / "found")
+    assert findings == []
+    assert sum(outcomes.values()) == count
+    assert len(outcomes) > 1, "all cases end alike, so that the target tries nothing"
+
+
+def test_a_finding_is_reported_and_kept(tmp_path, monkeypatch):
+    """The judge is not blind: a loader that lets through what it should not is found, with the input beside it."""
+    monkeypatch.setattr("fuzz_models.load", lambda path: 1 / 0)
+    monkeypatch.setattr("fuzz.make_target", lambda name, folder: Blind(folder))
+    outcomes, findings = run("models", seed=3, count=2, keep=tmp_path / "found")
+    assert outcomes["FOUND"] == 2
+    assert "ZeroDivisionError" in findings[0]
+    assert (tmp_path / "found" / "models-3-1.suffice").read_bytes() == b"no model"
+
+
+class Blind(ModelFiles):
+    def __init__(self, folder):
+        self.path, self.again, self.input = folder / "model.suffice", folder / "again.suffice", b"no model"
+
+    def try_one(self, pick):
+        self.table = {"full": (None, None)}
+        return self.judge(self.input, "full", pick)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of numbers that no table has
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.stem)
+def test_what_once_went_wrong(path, tmp_path):
+    """A model file that loads answers every question or refuses it by name."""
+    copy = tmp_path / path.name
+    copy.write_bytes(path.read_bytes())
+    X, y = MODELS["wide"][1]()
+    for verb in sorted(VERBS):
+        try:
+            model = load(copy)
+        except ModelFileError:
+            return
+        with contextlib.suppress(SufficeError):
+            if hasattr(model, verb):
+                VERBS[verb](model, X, y, tmp_path / "again.suffice" if verb == "save" else copy)
+
+
+def test_no_changed_file_takes_much_memory(tmp_path):
+    target = ModelFiles(tmp_path)
+    for number in range(60):
+        pick = random.Random(f"memory {number}")
+        tracemalloc.start()
+        try:
+            with contextlib.suppress(ModelFileError):
+                target.path.write_bytes(target._signed("full", pick))
+                load(target.path)
+            assert tracemalloc.get_traced_memory()[1] < ROOM, number
+        finally:
+            tracemalloc.stop()

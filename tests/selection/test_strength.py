@@ -1,0 +1,122 @@
+"""A prior that chooses its own strength: close to the best fixed one on fresh rows, and lawful."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_wine
+
+from suffice import GaussianDiscriminant, NaiveBayes, NormalInverseWishart, load
+
+OPEN = NormalInverseWishart()
+
+
+def drawn(rng, n, factors, apart=1.0):
+    """Return rows of Gaussian classes with these square roots of covariances (k, d, d), and their classes."""
+    y = rng.integers(len(factors), size=n)
+    means = apart * np.eye(len(factors), factors.shape[2])
+    return np.einsum("nd,nde->ne", rng.normal(size=(n, factors.shape[1])), factors[y]) + means[y], y
+
+
+def loss(model, X, y):
+    return -model.predict_log_proba(X)[np.arange(len(y)), y].mean()
+
+
+@pytest.mark.parametrize("kind", ["alike", "apart"])
+def test_it_is_nearly_the_best_fixed_strength(kind, rng):
+    """Where classes share a covariance a strong prior is right, where theirs differ a weak one.
+
+    The fixed (10, 0.9) costs many times as much as the choice in the first case.
+    """
+    factors = rng.normal(size=(3, 8, 8))
+    factors = np.repeat(factors[:1], 3, axis=0) if kind == "alike" else factors
+    (X, y), (fresh, truth) = drawn(rng, 90, factors, 3.0), drawn(rng, 4000, factors, 3.0)
+    fixed = {
+        (a, share): loss(GaussianDiscriminant(prior=NormalInverseWishart(a, share)).fit(X, y), fresh, truth)
+        for a in (1.0, 10.0, 100.0, 1000.0, np.inf)
+        for share in (0.5, 0.9, 0.99, 0.999)
+    }
+    model = GaussianDiscriminant(prior=OPEN).fit(X, y)
+    chosen, best = loss(model, fresh, truth), min(fixed.values())
+    assert chosen < best + 0.1 * (fixed[10.0, 0.9] - best) + 0.02
+    assert (model.prior_.strength >= 100.0) == (kind == "alike")
+
+
+@pytest.mark.parametrize("model", [GaussianDiscriminant("diagonal"), GaussianDiscriminant("spherical"), NaiveBayes()])
+def test_independent_columns_choose_by_the_exact_leave_one_out(model, rng):
+    """Of five settings none that is not stronger has a lower leave-one-out loss by half an error, with class shares."""
+    X, y = drawn(rng, 60, np.stack([np.diag([1.0, 2.0, 3.0, 1.0])] * 2))
+    found = model.set_params(prior=OPEN).fit(X, y)
+
+    def own(prior):
+        return -type(model)(**{**model.get_params(), "prior": prior}).fit(X, y).leave_one_out(X, y)[np.arange(60), y]
+
+    mine = own(found.prior_)
+    assert_allclose(
+        loss(found, X, y), loss(type(model)(**{**model.get_params(), "prior": found.prior_}).fit(X, y), X, y)
+    )
+    for strength in (1.0, 10.0, 100.0, 1000.0):
+        better = mine - own(NormalInverseWishart(strength, 0.9))
+        assert better.mean() < 0.01 + better.std() / np.sqrt(60)
+
+
+def test_parts_files_order_units_and_copies_do_not_matter(tmp_path):
+    X, y = load_wine(return_X_y=True)
+    X, y = X[::2, :5], y[::2]
+    model = GaussianDiscriminant(prior=OPEN).fit(X, y)
+    order = np.random.default_rng(0).permutation(len(y))
+    halves = GaussianDiscriminant(prior=OPEN).fit(X[order[:50]], y[order[:50]])
+    halves.merge(GaussianDiscriminant(prior=OPEN).fit(X[order[50:]], y[order[50:]]))
+    assert halves.prior_ == model.prior_
+    assert_allclose(halves.predict_proba(X), model.predict_proba(X), atol=1e-9)
+    scaled = GaussianDiscriminant(prior=OPEN).fit(X * [1e-3, 1.0, 1e4, 7.0, 0.1], y)
+    assert scaled.prior_ == model.prior_
+    twice = GaussianDiscriminant(prior=OPEN).fit(np.tile(X, (2, 1)), np.tile(y, 2))
+    assert twice.prior_ == GaussianDiscriminant(prior=OPEN).fit(X, y, sample_weight=np.full(len(y), 2.0)).prior_
+    model.save(tmp_path / "model.suffice")
+    again = load(tmp_path / "model.suffice")
+    assert again.prior_ == model.prior_
+    assert again.prior == OPEN
+    assert_allclose(again.predict_proba(X), model.predict_proba(X), rtol=0, atol=0)
+    assert_allclose(again.partial_fit(X[:9], y[:9]).predict_proba(X), model.partial_fit(X[:9], y[:9]).predict_proba(X))
+
+
+def test_a_choice_is_made_anew_and_forgets_the_last_fit(rng):
+    alike, differ = np.repeat(rng.normal(size=(1, 5, 5)), 2, axis=0), rng.normal(size=(2, 5, 5))
+    model = GaussianDiscriminant(prior=OPEN).fit(*drawn(rng, 80, alike))
+    first = model.prior_
+    model.fit(*drawn(rng, 80, differ))
+    assert model.prior_.strength < first.strength
+    assert any("chose a prior" in str(note) for note in model.notes_)
+
+
+@pytest.mark.parametrize("shape", ["no rows kept", "few rows", "wide", "holes everywhere"])
+def test_where_nothing_can_be_told_it_says_so(shape, rng):
+    n, d = {"few rows": (12, 3), "wide": (30, 140)}.get(shape, (60, 3))
+    X, y = rng.normal(size=(n, d)), np.arange(n) % 2
+    if shape == "holes everywhere":
+        X[np.arange(n), np.arange(n) % d] = np.nan
+    model = GaussianDiscriminant(prior=OPEN, keep_rows=0 if shape == "no rows kept" else 2000).fit(X, y)
+    assert (model.prior_.strength, model.prior_.pooled) == (100.0, 0.99)
+    assert any("took a prior of 100 rows" in str(note) for note in model.notes_)
+    assert np.isfinite(model.predict_log_proba(X)).all()
+
+
+def test_given_numbers_stay():
+    assert NormalInverseWishart(5.0).pooled == 0.9
+    X, y = load_wine(return_X_y=True)
+    model = GaussianDiscriminant(prior=NormalInverseWishart(pooled=0.5)).fit(X[:, :4], y)
+    assert model.prior_.pooled == 0.5
+    assert GaussianDiscriminant(prior=NormalInverseWishart(7.0)).fit(X, y).prior_.strength == 7.0
+    shared = GaussianDiscriminant(shared=True, prior=OPEN).fit(X, y)
+    assert shared.prior_.strength == np.inf
+    given = GaussianDiscriminant(prior=NormalInverseWishart(scale=np.eye(2))).fit(X[:, :2], y)
+    assert given.prior_.strength in (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
+
+
+def test_rows_without_a_label_join_under_it(rng):
+    X, y = drawn(rng, 120, np.repeat(rng.normal(size=(1, 3, 3)), 2, axis=0), 3.0)
+    some = np.where(rng.random(120) < 0.3, None, y.astype(object))
+    model = GaussianDiscriminant(prior=OPEN).fit(X, some)
+    assert np.isfinite(model.predict_log_proba(X)).all()
