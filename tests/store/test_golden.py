@@ -31,8 +31,8 @@ def test_a_file_answers_as_it_did(path):
     numbers are below 1e4, or further steps of EM make up to 1e-11 of them. The covariances of the wide table are shrunk
     until their condition number is some 1e6, so that they are held to 1e-6.
 
-    The automatic classifier chooses anew from the sums and rows of a file, by the rules of the version that loads it, which
-    may be better ones by then: it names the same classes, with probabilities within .05 of those it gave.
+    The automatic classifier chooses anew from the sums and rows of a file, by the rules of the version that loads it,
+    which may be better ones by then: it names the same classes, with probabilities within .05 of those it gave.
     """
     tolerance = {"gaussian_wide": 1e-6, "automatic": 0.05}.get(path.stem, 1e-9)
     answers = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))

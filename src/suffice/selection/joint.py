@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
@@ -17,10 +17,10 @@ from .members.completion import STEPS, complete_tied
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberRows, MemberStats
 
-MOST_ROWS = 1000  # complete rows that judge; one factor serves all of a class
-MOST_HOLED, LEAST_ROWS = 300, 50  # rows with missing cells that do, each of which takes factors of its own
+MOST_ROWS = 1000  # that judge
+FOLDS = 4  # of them, where cells are missing
+MOST_HOLED, LEAST_ROWS = 300, 80  # that do then, as each takes factors of its own
 MOST_WORK = 10_000_000  # their number × d³
-TURNS = 3  # of completing cells and choosing the setting; the second choice is nearly always the last
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,9 @@ def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianF
     """Return the setting of largest held-out log density of the numbers, and their statistics in their own units.
 
     The `rows` are judged under their own class, by the cells they have, each left out. Where cells are missing, they
-    are completed and the setting chosen in turns, first as if all classes had one covariance. None where no number
-    varies, or where columns are so many that the members see principal directions only.
+    are judged by folds instead, for a row that has completed statistics is not taken out of them again; and classes
+    are completed for themselves with the setting found. None where no number varies, or where columns are so many that
+    the members see principal directions only.
     """
     columns = pieces.columns
     d = len(columns.scores)
@@ -110,18 +111,13 @@ def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianF
     cells = ((rows.rows.numbers - center) / scale)[:, numbers]
     stats = pieces.gaussian[RAW]
     first = complete_tied(stats)
-    whole, best = WishartMember(first), (np.inf, 1.0)
-    every = np.arange(stats.d)
+    whole = WishartMember(first)
     with single_blas_thread():
-        member = whole.restricted(own)
-        for _ in range(TURNS if stats.incomplete else 1):
-            before, best = best, _choose(member, cells, rows.codes, rows.weight)
-            if best == before or not stats.incomplete:
-                break
-            done = first
-            if np.isfinite(best[0]):
-                done = _complete_by_class(stats, first, whole, best, every, np.ones(stats.d))
-            member = WishartMember(done).restricted(own)
+        best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, bool(stats.incomplete))
+    done = first
+    if stats.incomplete and np.isfinite(best[0]):
+        done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
+    member = WishartMember(done, whole.tau).restricted(own)
     return ShrunkGaussianFamily(*best), joint_statistics(columns, member.stats, numbers)
 
 
@@ -133,40 +129,48 @@ def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Code
     means[:, numbers] += stats.mean * scale[numbers]
     within = stats.scatter.values * scale[numbers][:, None] * scale[numbers]
     scatter[np.ix_(np.arange(k), numbers, numbers)] = within
-
     return PatternStats(GaussianStats(stats.weight, means, FullScatter(scatter), FullScatter), {})
 
 
-def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array) -> tuple[float, float]:
+def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array, holed: bool) -> tuple[float, float]:
     """Return the (strength, sphere) under which rows are most likely, each without itself; NaN where cells miss."""
-    seen = ~np.isnan(cells)
-    counts = seen.sum(axis=1)
+    some = np.flatnonzero(weight > 0)
+    some = some[:: max(1, -(-len(some) // MOST_ROWS))]
+    cells, codes, weight = cells[some], codes[some], weight[some]
     total: dict[tuple[float, float], float] = {}
-    for own, of in _judges(counts, cells.shape[1]):
-        share = float(weight[of].sum() / weight[own].sum())
-        left = LeftOut(cells[own], codes[own], np.minimum(weight[own], 1.0), weight[own])
-        if counts[own[0]] == cells.shape[1]:
-            path: Iterator[Any] = (
-                (g, a, f[np.arange(len(own)), left.codes]) for g, a, f in member.path(left, balanced=False)
-            )
-        else:
-            columns = np.argsort(~seen[own], axis=1, kind="stable")[:, : counts[own[0]]]
-            path = member.own_left_out(replace(left, rows=np.take_along_axis(left.rows, columns, axis=1)), columns)
-        for sphere, strength, scores in path:
-            key = (sphere, strength)
-            total[key] = total.get(key, 0.0) + share * float(left.weight @ scores)
+    if not holed:
+        left, every = LeftOut(cells, codes, np.minimum(weight, 1.0), weight), np.arange(len(codes))
+        for sphere, strength, scores in member.path(left, balanced=False):
+            total[sphere, strength] = float(weight @ scores[every, codes])
+    else:
+        fold, k = np.arange(len(codes)) % FOLDS, len(member.stats.weight)
+        for f in range(FOLDS):
+            own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+            stats = PatternStats.summarize(cells[others], codes[others], k, weight[others])
+            if len(own) and stats.column_weight().any(axis=0).all():
+                _add_up(WishartMember(complete_tied(stats), member.tau), cells[own], codes[own], weight[own], total)
+    if not total:
+        return np.inf, 1.0
     sphere, strength = max(total, key=lambda key: (total[key], key))
     return strength, sphere
 
 
-def _judges(counts: Codes, d: int) -> Iterator[tuple[Codes, Codes]]:
-    """Yield, of rows with equally many cells, those that judge and those they stand for: all, or evenly spaced ones."""
-    holed = int(((counts > 0) & (counts < d)).sum())
-    most = int(np.clip(MOST_WORK // d**3, LEAST_ROWS, MOST_HOLED))
-    for number in np.unique(counts[counts > 0]):
-        alike = np.flatnonzero(counts == number)
-        every = -(-len(alike) // MOST_ROWS) if number == d else -(-holed // most)
-        yield alike[::every], alike
+def _add_up(
+    member: WishartMember, cells: Array, codes: Codes, weight: Array, total: dict[tuple[float, float], float]
+) -> None:
+    """Add to `total` the log density of new rows by (sphere, strength), of some where they need many factors."""
+    counts = (~np.isnan(cells)).sum(axis=1)
+    most = int(np.clip(MOST_WORK // cells.shape[1] ** 3, LEAST_ROWS, MOST_HOLED)) // FOLDS
+    every = np.flatnonzero(counts > 0)
+    every = every[:: max(1, -(-len(every) // most))]
+    for number in np.unique(counts[every]):
+        alike = every[counts[every] == number]
+        columns = np.argsort(np.isnan(cells[alike]), axis=1, kind="stable")[:, :number]
+        new = LeftOut(
+            np.take_along_axis(cells[alike], columns, axis=1), codes[alike], np.zeros(len(alike)), weight[alike]
+        )
+        for sphere, strength, scores in member.own_left_out(new, columns):
+            total[sphere, strength] = total.get((sphere, strength), 0.0) + float(new.weight @ scores)
 
 
 def joint_note(family: ShrunkGaussianFamily) -> Note:
