@@ -69,7 +69,8 @@ def test_members_say_what_was_chosen(fitted):
     members = fitted.members_
     assert {"hats", "categories", "one-dependence"} < {member["name"] for member in members}
     assert all(member["weight"] >= 0 and member["loss"] > 0 for member in members)
-    assert fitted.loss_ < 1.5 * min(member["loss"] for member in members)
+    one_row = -np.log(0.1 / 344 / 3) / 344  # what a single row can add to the mean
+    assert fitted.loss_ < min(member["loss"] for member in members) + one_row
 
 
 def test_the_way_rows_come_does_not_matter(penguins):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from .._arrays import Array, np, single_blas_thread
 from ..stats import FullScatter, GaussianStats, PatternStats
@@ -71,7 +72,7 @@ def _joined(parts: Sequence[Parts]) -> Parts:
     before = np.cumsum([0, *(len(part.observed) for part in parts[:-1])])
     patterns = [part.pattern + first for part, first in zip(parts, before, strict=True)]
 
-    def all_of(name: str) -> Array:
+    def all_of(name: str) -> Any:
         return np.concatenate([getattr(part, name) for part in parts])
 
     names = ("observed", "missing", "unit", "mass", "owner", "weight", "centred", "cells")

@@ -35,7 +35,7 @@ from .stacking import Judge, Stack, centred, prior_shares, without_each
 # under all of it, columns of noise get weights that new rows do not bear out.
 POWER = 0.5
 MEMBER_PENALTY = 50.0
-COLUMN_PENALTIES = (1.5, 15.0, 150.0, 1e6)
+COLUMN_PENALTIES: tuple[float, ...] = (1.5, 15.0, 150.0, 1e6)
 BIAS_PENALTY = 0.5
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1

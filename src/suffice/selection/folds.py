@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
 from ..stats import FullScatter, GaussianStats, PatternStats
-from ..stats.rows import mixed
+from ..stats.rows import Keys, mixed
 from .columns import MixedRows
 from .members.completion import complete_each, fill_blindly
 from .members.wishart import SPHERES, STRENGTHS, WishartMember
@@ -32,7 +32,7 @@ def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
     return place
 
 
-def _content(rows: MixedRows) -> Array:
+def _content(rows: MixedRows) -> Keys:
     """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
     total = np.zeros(len(rows), dtype=np.uint64)
     for column in (*rows.numbers.T, *rows.levels):

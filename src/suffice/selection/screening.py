@@ -27,7 +27,7 @@ Column = tuple[str, int, Array]  # kind, number and scores (n, k)
 def is_wide(sample: Sample, judge: Judge) -> bool:
     """Return whether there are so many columns beside the rows that choosing and weighting them reads the labels."""
     count = sample.rows.numbers.shape[1] + len(sample.rows.levels)
-    return float(judge.weight.sum()) < LEAST_ROWS * count
+    return bool(judge.weight.sum() < LEAST_ROWS * count)
 
 
 def judge_in_folds(
@@ -37,7 +37,7 @@ def judge_in_folds(
     judge: Judge,
     penalties: Sequence[float],
     pool: Pool,
-) -> tuple[tuple[float], Array]:
+) -> tuple[tuple[float, ...], Array]:
     """Return the penalty that loses least, and scores (n, k) of each row by a stack of others, offsets included.
 
     `additive` are the scorers of single columns, if there are any; `pool` fits a stack to members, columns, a judge and
@@ -74,14 +74,14 @@ def _columns_without(
             kind, hats, cells = "hat", scorer.model, out.rows.numbers
             counts = hats.hats.count(cells, out.codes, len(hats.counts), out.held)
             models[kind] = replace(hats, counts=np.maximum(hats.counts - counts, 0.0)), cells
-            count, fewer = cells.shape[1], HatScorer(models[kind][0])
+            count, fewer = cells.shape[1], HatScorer(models[kind][0]).left_out_columns(rest)
         else:
             assert isinstance(scorer, LevelScorer)
             kind, levels, coded = "cat", scorer.model, out.rows.levels
             pairs = zip(levels.counts, coded, strict=True)
             models[kind] = replace(levels, counts=tuple(_less(own, column, out) for own, column in pairs)), coded
-            count, fewer = len(coded), LevelScorer(models[kind][0])
-        found += telling(kind, fewer.left_out_columns(rest), count, judge)
+            count, fewer = len(coded), LevelScorer(models[kind][0]).left_out_columns(rest)
+        found += telling(kind, fewer, count, judge)
     chosen = most_telling(found, judge)
     new = list[Array]()
     for kind, (model, cells) in models.items():
