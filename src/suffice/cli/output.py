@@ -14,7 +14,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from .._wording import UNSEEN, visible
+from ..errors import UNSEEN, visible
 
 
 @Parameter(name="*")

@@ -1,0 +1,162 @@
+"""Errors about what a model is estimated from, merged with, and saved to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .tables import SufficeError
+from .wording import quoted, shown
+
+
+class SingularCovarianceError(SufficeError):
+    """A covariance has no inverse and the caller asked for no shrinkage."""
+
+    @classmethod
+    def for_class(
+        cls, label: object | None, columns: Sequence[object], rank: int, need: int
+    ) -> SingularCovarianceError:
+        """Name the class (None: the shared covariance), the columns involved and the rank found."""
+        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
+        return cls(
+            f"{who} has rank {rank} of {need} and shrinkage=0.0 forbids repair; the columns involved are "
+            f"{quoted(columns)}. Next: drop one of them, give a small shrinkage such as shrinkage=1e-3, or leave "
+            "shrinkage=None for the smallest that works."
+        )
+
+    @classmethod
+    def while_filling(cls, label: object | None) -> SingularCovarianceError:
+        """Name the class (None: all) whose covariance becomes singular while missing cells are filled in."""
+        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
+        return cls(
+            f"{who} becomes singular while missing cells are filled in, or EM does not settle, and shrinkage=0.0 "
+            "forbids repair. Next: leave shrinkage=None, which gives it a prior worth one row, drop columns that "
+            'others determine or that are mostly missing, or use covariance="diagonal".'
+        )
+
+    @classmethod
+    def vague_prior(
+        cls, label: object | None, columns: Sequence[object], rank: int, need: int
+    ) -> SingularCovarianceError:
+        """Name the class (None: all) whose rows leave a covariance singular that a vague prior adds nothing to."""
+        who = "The covariance of all classes" if label is None else f"Class {shown(label)}: the covariance"
+        return cls(
+            f"{who} has rank {rank} of {need} and the prior adds nothing to it; the columns involved are "
+            f"{quoted(columns)}. Next: drop one of them, or give the prior a strength above 0, such as "
+            "NormalInverseWishart(strength=1.0)."
+        )
+
+    @classmethod
+    def too_few_rows(cls, label: object | None, rows: float, columns: int) -> SingularCovarianceError:
+        """Name the class (None: all) that has too few rows for Jeffreys' prior to leave a density."""
+        who = "All classes together have" if label is None else f"Class {shown(label)} has"
+        return cls(
+            f"{who} {rows:g} rows, too few for a covariance of {columns} columns under Jeffreys' prior. "
+            "Next: give the prior a strength, such as NormalInverseWishart(strength=1.0), or fit with shared=True."
+        )
+
+
+class MergeError(SufficeError):
+    """Two sets of statistics or two models do not describe the same columns."""
+
+    @classmethod
+    def mixture(cls, what: str = "take in more rows") -> MergeError:
+        """Refuse to add or remove rows of mixtures, whose responsibilities depend on all rows at once."""
+        return cls(
+            f"A mixture of several components cannot {what} exactly: which row belongs to which component "
+            "depends on all of them. Next: call fit on all rows together, or use n_components=1 (or "
+            "GaussianDiscriminant), whose models merge and forget."
+        )
+
+    @classmethod
+    def not_editable(cls, kind: str, verb: str) -> MergeError:
+        """Refuse an edit that the statistics of a family do not support."""
+        return cls(
+            f"The statistics {kind} have no {verb!r}, so this model cannot be edited in this way. Next: fit again on "
+            "the rows in question, or give the statistics that method (see `suffice.stats`)."
+        )
+
+    @classmethod
+    def pooled(cls, k: int) -> MergeError:
+        """Refuse to take a class out of a sum of scatters whose parts were not kept."""
+        return cls(
+            f"The shared covariance was summed over {k} classes whose own parts were not kept (they would not fit in "
+            "memory, or the model was released), so that no class can leave it exactly. "
+            "Next: fit again without the class, or drop it before the release."
+        )
+
+    @classmethod
+    def moments_added_up(cls, k: int) -> MergeError:
+        """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
+        return cls(
+            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
+            "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
+            "Next: give the rows of a class one after another (sorted by class), or all rows to fit; or use "
+            'shrinkage="oas", which has no such limit.'
+        )
+
+    @classmethod
+    def completed(cls) -> MergeError:
+        """Refuse to add rows to statistics whose missing cells were filled in by passes over all rows."""
+        return cls(
+            "The rows miss cells in too many different patterns to keep statistics of each, so that their cells were "
+            "filled in by passes over all of them, and more rows cannot be added exactly. Next: call fit on all rows "
+            'together, or use covariance="diagonal" or NaiveBayes, whose models merge whatever is missing.'
+        )
+
+
+class ExportError(SufficeError):
+    """A fitted model cannot be written in another language, or what was written does not answer as the model does."""
+
+    @classmethod
+    def density(cls, kind: str, columns: Sequence[object]) -> ExportError:
+        """Refuse a density that exports have no form for, such as one of a family that users wrote."""
+        where = f" of the columns {quoted(columns)}" if columns else ""
+        return cls(
+            f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
+            "that come with suffice, or score in Python with suffice predict."
+        )
+
+    @classmethod
+    def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
+        """Refuse a query with more covariances than databases can plan."""
+        step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
+        return cls(
+            f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
+            f'{most}. Next: {step}fit with fewer columns, shared=True or covariance="diagonal".'
+        )
+
+
+class ModelFileError(SufficeError):
+    """A model file is damaged, foreign, too new, or not safe to read."""
+
+    @classmethod
+    def unreadable(cls, path: object, why: str) -> ModelFileError:
+        """Say which file and what is wrong with it."""
+        return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
+
+    @classmethod
+    def unsaved(cls, path: object, why: str) -> ModelFileError:
+        """Say why a model was not written, and that nothing was."""
+        return cls(
+            f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
+            "Next: check what it learned last; tell of a class of your own by suffice.estimators.register."
+        )
+
+    @classmethod
+    def no_model(cls, path: object) -> ModelFileError:
+        """Refuse to put a model in the place of something else."""
+        why = "a model in its place would destroy it. Next: choose another name, or remove that file first."
+        return cls(f"{path} holds something other than a model, and {why}")
+
+
+class ModelChangedError(ModelFileError):
+    """A model file is not the one any more from which the model to be saved was loaded."""
+
+    @classmethod
+    def since_loaded(cls, path: object) -> ModelChangedError:
+        """Say that the file has changed, and how nothing gets lost."""
+        return cls(
+            f"{path} has changed since this model was loaded from it: saving would undo what another process or thread "
+            "has written, so nothing was written. Next: load it again and repeat the edit, or save this model under "
+            "another name."
+        )
