@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
@@ -27,16 +28,12 @@ from .members.subclasses import LEAST_ROWS, Split, choose_split
 from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
-from .screening import is_wide, judge_in_folds, most_telling, telling
+from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
 from .stacking import Judge, Stack, centred, prior_shares, without_each
 
-# The held-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows say
-# together is said twice. Weights, and which penalty has the most evidence, are found under half the log-likelihood:
-# under all of it, columns of noise get weights that new rows do not bear out.
-POWER = 0.5
-MEMBER_PENALTY = 50.0
-COLUMN_PENALTIES: tuple[float, ...] = (1.5, 15.0, 150.0, 1e6)
-BIAS_PENALTY = 0.5
+MEMBER_PENALTY = 100.0
+COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
+BIAS_PENALTY = 1.0
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -191,10 +188,12 @@ def _choose(
         members.append(parts)
     columns = most_telling(candidates, judge)
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
-    if is_wide(sample, judge):
+    power = power_of_rows(sample, judge)
+    pool = partial(_pool, power=power)
+    if power == LEAST_POWER:
         additive = [None if found is None else found[0].scorer for found in (hats, levels)]
-        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], _pool)
-    stack = _pool(members, scores, judge, penalties)
+        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
+    stack = pool(members, scores, judge, penalties)
     floor = FLOOR / (float(weight.sum()) + FLOOR)
     held_out = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
     naive = stack.scores([m.held_out for m in members] + scores, judge.offset)
@@ -249,22 +248,22 @@ def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
 
 
 def _pool(
-    members: Sequence[Member], columns: Sequence[Array], judge: Judge, penalties: Sequence[float] = COLUMN_PENALTIES
+    members: Sequence[Member], columns: Sequence[Array], judge: Judge, penalties: Sequence[float], power: float
 ) -> Stack:
-    """Return the stack whose penalty on column weights has the most evidence.
+    """Return the stack whose penalty on column weights has the most evidence, rows counted to a `power` of likelihood.
 
-    Member weights start from `prior_shares` and stay near them, unless the rows say much else. No weight is negative:
-    where a column says nothing, what it says of a row left out is the opposite of that row's label, which a negative
-    weight would read.
+    Member weights start from `prior_shares` and stay near them, unless the rows say much else. Where columns are many
+    beside the rows no weight is negative: where a column says nothing, what it says of a row left out is the opposite
+    of that row's label, which a negative weight would read.
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
     losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
     shares = prior_shares(losses, judge)
     start = np.concatenate([shares * [min(member.temperature, 1.0) for member in members], np.zeros(c)])
-    positive = np.ones(m + c, dtype=bool)
-    each = [[MEMBER_PENALTY] * m + [own] * c for own in (penalties if c else penalties[:1])]
-    return Stack.fit(scores, judge.tempered(POWER), np.array(each), start, positive, BIAS_PENALTY)
+    positive = np.array([True] * m + [power == LEAST_POWER] * c)
+    each = power * np.array([[MEMBER_PENALTY] * m + [own] * c for own in (penalties if c else penalties[:1])])
+    return Stack.fit(scores, judge.tempered(power), each, start, positive, power * BIAS_PENALTY)
 
 
 def _best(

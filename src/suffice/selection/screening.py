@@ -20,14 +20,22 @@ from .scorers import HatScorer, LevelScorer, Sample
 from .stacking import Judge, Stack
 
 LEAST_ROWS = 10  # for each column: of fewer, columns are judged in folds
+LEAST_POWER = 0.5
 Pool = Callable[[Sequence[Any], Sequence[Array], Judge, Sequence[float]], Stack]
 Column = tuple[str, int, Array]  # kind, number and scores (n, k)
 
 
-def is_wide(sample: Sample, judge: Judge) -> bool:
-    """Return whether there are so many columns beside the rows that choosing and weighting them reads the labels."""
+def power_of_rows(sample: Sample, judge: Judge) -> float:
+    """Return to which power of their likelihood rows count in the stack: max(½, n / (n + 10 d)).
+
+    The held-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows
+    say together is said twice: under all of the likelihood, columns of noise get weights that new rows do not bear out.
+    That matters the more, the more columns there are for the rows. At ½ there are fewer than ten rows for each, and
+    choosing and weighting columns is judged in folds.
+    """
     count = sample.rows.numbers.shape[1] + len(sample.rows.levels)
-    return bool(judge.weight.sum() < LEAST_ROWS * count)
+    rows = float(judge.weight.sum())
+    return max(LEAST_POWER, float(rows / (rows + LEAST_ROWS * count)))
 
 
 def judge_in_folds(
