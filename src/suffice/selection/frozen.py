@@ -113,7 +113,10 @@ class Choice:
         members: tuple[dict[str, Any], ...] = tuple(
             {
                 "name": str(own["name"]),
-                "setting": {str(name): float(value) for name, value in own["setting"].items()},
+                "setting": {
+                    str(name): int(value) if name == "intervals" else float(value)
+                    for name, value in own["setting"].items()
+                },
                 "loss": float(own["loss"]),
                 "temperature": float(own["temperature"]),
             }
