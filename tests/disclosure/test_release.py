@@ -218,7 +218,23 @@ def test_the_automatic_classifier_answers_without_rows(penguins, tmp_path) -> No
     filled, _ = again.sample(5, random_state=0)
     assert len(again.impute(X[:5])) == len(filled) == 5
     assert np.isfinite(again.score_samples(X)).all()
-    assert again.outlier_pvalues(X[:2]).shape == (2,)
+    with pytest.raises(DataError, match="was released.*rank rows by score_samples"):
+        again.outlier_pvalues(X[:2])
+
+
+def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -> None:
+    """No pairs of columns are counted, and a knot may have no rows on one side, so that two scores are equal."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 180)
+    X = pd.DataFrame({f"x{j}": rng.normal(size=180) + 1.5 * y for j in range(3)})
+    X.loc[rng.random(180) < 0.1, "x0"] = np.nan
+    X, y = X[::3], y[::3]
+    released = GenerativeClassifier().fit(X, y).release()
+    members = released.statistics_.blocks[-1]
+    assert members.pairs == {}
+    assert any((np.diff(z) == 0).any() for _, z in members.columns.scores)
+    released.save(tmp_path / "r.suffice")
+    np.testing.assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
 
 
 def test_automatic_classifiers_released_alike_merge_and_others_say_what_to_do(penguins) -> None:
