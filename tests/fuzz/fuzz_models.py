@@ -11,6 +11,7 @@ that they would find their way no better, and their builds lag behind Python's.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import json
@@ -192,11 +193,11 @@ def change_document(document: Any, pick: random.Random) -> str:
     elif kind == "near" and type(old) in (int, float):
         inner[path[-1]] = pick.choice([old + 1, old - 1, -old, old * 2, float(old), 1e6 * old])
     elif kind == "add" and isinstance(old, dict):
-        old[pick.choice(["x", "k", "own", "with"])] = pick.choice(VALUES)
+        old[pick.choice(["x", "k", "own", "with"])] = copy.deepcopy(pick.choice(VALUES))
     elif kind == "wrap":
         inner[path[-1]] = [old]
     else:
-        inner[path[-1]] = pick.choice(VALUES)
+        inner[path[-1]] = copy.deepcopy(pick.choice(VALUES))
     return f"{kind} {path}"
 
 
