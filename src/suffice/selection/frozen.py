@@ -113,7 +113,7 @@ class Choice:
         members: tuple[dict[str, Any], ...] = tuple(
             {
                 "name": str(own["name"]),
-                "setting": {str(name): float(value) for name, value in own["setting"].items()},
+                "setting": {str(name): _number(value) for name, value in own["setting"].items()},
                 "loss": float(own["loss"]),
                 "temperature": float(own["temperature"]),
             }
@@ -131,6 +131,13 @@ class Choice:
         if not 0.0 < unit < np.inf:
             raise ValueError("the unit of weights")
         return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit)
+
+
+def _number(value: Any) -> Any:
+    """Return a setting as it is, a whole number of intervals or a strength; ValueError for anything else."""
+    if type(value) not in (int, float):
+        raise ValueError("a setting of a member")
+    return value
 
 
 def _scorer(name: str, setting: dict[str, Any], stats: MemberStats, categories: Sequence[Array]) -> Scorer:
