@@ -358,7 +358,7 @@ class GenerativeClassifier(FrozenChoice):
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         if self._holds_no_rows:
-            raise DataError("This model keeps no rows to judge itself by. Next: ask the model it was released from.")
+            raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
         automatic, sample = self._automatic, self.statistics_.sample
         assert sample is not None
         log_prior = self._priors_without(sample.codes, sample.row_weight())
