@@ -24,6 +24,7 @@ from ..stats.counts import CodedColumns
 from ._queries import GenerativeEstimator
 from ._unlabelled import Batch
 
+LEAST_ROWS = 50  # of which fewer do not judge
 SAMPLED = "learned the members from the rows kept, not from all"
 
 
@@ -171,3 +172,14 @@ def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
                 own[:, here] = table[:, [position[known[i]] for i in here]]
                 counts.append(own)
     return counts
+
+
+def few_to_judge(statistics: ByClass) -> Note | None:
+    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
+    if statistics.sample is None:
+        return None
+    kept = round(float(statistics.sample.copies.sum()))
+    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
+        return None
+    what = f"judged members by the {kept} rows that are still kept of the {statistics.rows} learned"
+    return Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")

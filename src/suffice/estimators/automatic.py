@@ -27,7 +27,7 @@ from ..selection.reasons import contributions
 from ..selection.scorers import Sample
 from ..stats import ByClass, Reservoir
 from ..stats.reservoir import rows_per_weight
-from ._frozen import FrozenChoice, choose_by_rows, level_counts, rows_of_sample
+from ._frozen import LEAST_ROWS, FrozenChoice, choose_by_rows, few_to_judge, level_counts, rows_of_sample
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
@@ -35,7 +35,6 @@ from ._states import Derived, edit, question, snapshot
 from ._unlabelled import Batch, recoded
 from ._validation import judged_by_weight
 
-LEAST_ROWS = 50
 
 
 class _Joint(GenerativeEstimator):
@@ -354,12 +353,21 @@ class GenerativeClassifier(FrozenChoice):
     def _left_out_posterior(self, model: JointModel) -> Array:
         if self._holds_no_rows:
             raise DataError("This model keeps no rows to judge itself by. Next: ask the model it was released from.")
+        self._check_judges()
         automatic, sample = self._automatic, self.statistics_.sample
         assert sample is not None
         log_prior = self._priors_without(sample.codes, sample.row_weight())
         if log_prior is None:
             return automatic.held_out
         return exchange_priors(automatic.held_out, automatic.offset, log_prior, automatic.floor)
+
+    def _check_judges(self) -> None:
+        few = few_to_judge(self.statistics_)
+        if few is not None:
+            raise DataError(
+                f"This model has {few.what}, and would say too small an error of itself: {few.why}. Next: fit again to "
+                "the rows that are left, for its loss and sets of classes; it predicts as before."
+            )
 
     def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
         """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""
@@ -415,7 +423,11 @@ class GenerativeClassifier(FrozenChoice):
     @property
     @question
     def loss_(self) -> float:
-        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came."""
+        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came.
+
+        DataError where most of them were forgotten and fewer than 50 are left: that few say what suits them.
+        """
+        self._check_judges()
         sample = self.statistics_.sample
         if self.priors is None or sample is None:
             return self._automatic.loss
@@ -427,18 +439,8 @@ class GenerativeClassifier(FrozenChoice):
     @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
-        return [*super().notes_, *self._automatic.notes, *_few_to_judge(self.statistics_)]
-
-
-def _few_to_judge(statistics: ByClass) -> list[Note]:
-    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
-    if statistics.sample is None:
-        return []
-    kept = round(float(statistics.sample.copies.sum()))
-    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
-        return []
-    what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
-    return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
+        few = few_to_judge(self.statistics_)
+        return [*super().notes_, *self._automatic.notes, *filter(None, [few])]
 
 
 def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:

@@ -32,8 +32,10 @@ from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows,
 from .stacking import Judge, Stack, centred, prior_shares, without_each
 
 MEMBER_PENALTY = 100.0
+TEMPERED_PENALTY = 30.0  # the least where a weight of 1 is that of the member after its temperature
 COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
 BIAS_PENALTY = 1.0
+LEAST_TEMPERATURE = 1e-6
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -252,17 +254,21 @@ def _pool(
 ) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence, rows counted to a `power` of likelihood.
 
-    Member weights start from `prior_shares` and stay near them, unless the rows say much else. Where columns are many
-    beside the rows no weight is negative: where a column says nothing, what it says of a row left out is the opposite
+    Member weights start from `prior_shares`, times their temperatures as far as these are not chance, and stay near
+    them, unless the rows say much else; near is meant in units of the tempered member, for one that is far too sure
+    would move freely otherwise. Where columns are many beside the rows no weight is negative: where a column says nothing, what it says of a row left out is the opposite
     of that row's label, which a negative weight would read.
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
-    losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
-    shares = prior_shares(losses, judge)
-    start = np.concatenate([shares * [min(member.temperature, 1.0) for member in members], np.zeros(c)])
+    found = [judge.temperature(member.held_out) for member in members]  # by these rows, which may be some of all
+    losses = np.stack([judge.losses(t * member.held_out) for member, (_, t) in zip(members, found, strict=True)])
+    heat = np.clip([t for _, t in found], LEAST_TEMPERATURE, 1.0)
+    start = prior_shares(losses, judge) * heat * [judge.beyond_chance(loss) for loss, _ in found]
+    start = np.concatenate([start, np.zeros(c)])
     positive = np.array([True] * m + [power == LEAST_POWER] * c)
-    each = power * np.array([[MEMBER_PENALTY] * m + [own] * c for own in (penalties if c else penalties[:1])])
+    near = np.maximum(MEMBER_PENALTY, TEMPERED_PENALTY / heat**2)
+    each = power * np.array([[*near, *[own] * c] for own in (penalties if c else penalties[:1])])
     return Stack.fit(scores, judge.tempered(power), each, start, positive, power * BIAS_PENALTY)
 
 
