@@ -185,7 +185,7 @@ def _choose(
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
-    parts = _subclass_member(sample, stats, judge, float(weight.sum())) if with_parts else None
+    parts = _subclass_member(members, sample, stats, judge, float(weight.sum())) if with_parts else None
     if parts is not None:
         members.append(parts)
     columns = most_telling(candidates, judge)
@@ -256,8 +256,8 @@ def _pool(
 
     Member weights start from `prior_shares`, times their temperatures as far as these are not chance, and stay near
     them, unless the rows say much else; near is meant in units of the tempered member, for one that is far too sure
-    would move freely otherwise. Where columns are many beside the rows no weight is negative: where a column says nothing, what it says of a row left out is the opposite
-    of that row's label, which a negative weight would read.
+    would move freely otherwise. Where columns are many beside the rows no weight is negative: where a column says
+    nothing, what it says of a row left out is the opposite of that row's label, which a negative weight would read.
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
@@ -397,8 +397,13 @@ def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Memb
     return Member("one-dependence", setting, loss, temperature, held_out, scorer)
 
 
-def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: float) -> Member | None:
-    """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers."""
+def _subclass_member(
+    gaussian: Sequence[Member], sample: Sample, stats: MemberStats, judge: Judge, total: float
+) -> Member | None:
+    """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers.
+
+    Missing cells are filled by what the `gaussian` member of all rows expects.
+    """
     columns = stats.columns
     numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
     if total < LEAST_ROWS or len(numbers) < 2 or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
@@ -407,8 +412,9 @@ def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: fl
     k = judge.offset.shape[1]
     filled = cells
     if np.isnan(cells).any():
-        whole = WishartMember(complete_tied(stats.gaussian[SCORES])).restricted(numbers)
-        filled = fill_blindly(cells, whole.stats)
+        scorers = (member.scorer for member in gaussian)
+        whole = next(own.member for own in scorers if isinstance(own, GaussianScorer) and own.version == SCORES)
+        filled = fill_blindly(cells, whole.restricted(numbers).stats)
     parts, strength, sphere, held_out = choose_split(
         filled, sample.codes, sample.weight, k, lambda scores: judge.temperature(scores)[0]
     )

@@ -49,8 +49,8 @@ class Judge:
     def beyond_chance(self, loss: float) -> float:
         """Return the share of a temperature found to lose `loss` that is not chance: max(0, 1 − 4 / χ²).
 
-        χ² = 2 Σ w (loss of the offsets alone − loss). A fitted coefficient is drawn to 0 by what is told from nothing as
-        by the positive part of James & Stein (1961); of many settings tried the best wins more than one would.
+        χ² = 2 Σ w (loss of the offsets alone − loss). A coefficient is drawn to 0 as by the positive part of James &
+        Stein (1961); the best of many settings wins more by chance than one would.
         """
         won = 2.0 * float(self.weight.sum()) * (self.loss(np.zeros_like(self.offset)) - loss)
         return max(0.0, 1.0 - CHANCE / won) if won > CHANCE else 0.0
