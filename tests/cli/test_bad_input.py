@@ -219,8 +219,10 @@ def test_failure_leaves_the_old_output(cli, write, tmp_path, model, monkeypatch)
 def test_bad_data_leaves_the_old_output(cli, write, model) -> None:
     out = write("answers.csv", "precious")
     assert cli("predict", model, write("bad.csv", "island\nDream\n"), "-o", out).status == 1
-    assert cli("fit", write("worse.csv", "x,y\n1,a\n"), "--target", "y", "-o", out).status == 1
     assert out.read_text() == "precious"
+    old = model.read_bytes()
+    assert cli("fit", write("worse.csv", "x,y\n1,a\n"), "--target", "y", "-o", model).status == 1
+    assert model.read_bytes() == old
 
 
 # --- usage -------------------------------------------------------------------------------------------------------

@@ -141,11 +141,12 @@ def test_scores_of_many_columns_are_not_held_at_once(rng):
 
     mixed = Rows()
     mixed.numbers = numbers
+    sample = Sample(mixed, codes, one, one, one, one)
     tracemalloc.start()
-    total = scorer.left_out(Sample(mixed, codes, one, one, one))
+    total = scorer.left_out(sample)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    np.testing.assert_array_equal(total, np.sum(list(scorer.left_out_columns(Sample(mixed, codes, one, one, one))), 0))
+    np.testing.assert_array_equal(total, np.sum(list(scorer.left_out_columns(sample)), 0))
     assert peak < 20 * total.nbytes  # of all 200 columns at once it would be 200 times
 
 

@@ -174,19 +174,34 @@ def _alone(rows: Rows, job: Job) -> Climb:
 
 
 def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
-    """Return the most likely of several short climbs, those that kept the most components first, gone to the end."""
-    best = most_likely(short_climbs(rows, m, job, rng, n_init))
-    best = _go_on(rows, best, job, SHORT, job.max_iter)
+    """Return the most likely of several short climbs, those that kept the most components first, gone to the end.
+
+    Where components collapse on the way there, the next one goes on.
+    """
+    ended = list[Climb]()
+    for short in sorted(short_climbs(rows, m, job, rng, n_init), key=_rank, reverse=True):
+        ended.append(_go_on(rows, short, job, SHORT, job.max_iter))
+        if len(ended[-1].stats.owner) == m:
+            break
+    best = most_likely(ended)
     best = _alone(rows, job) if best.stats.is_single else best
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
 def short_climbs(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> list[Climb]:
-    """Return `n_init` climbs of at most SHORT steps: the most likely after FIRST steps, of TRIES times as many."""
+    """Return climbs of at most SHORT steps: the `n_init` most likely after FIRST steps, of TRIES times as many.
+
+    Where these lose components, as those that lead to a spike of a few rows do after a likely beginning, the others
+    follow until one keeps all.
+    """
     owner, first = np.zeros(m, dtype=np.int64), min(FIRST, job.max_iter)
     looks = [climb(rows, owner, share, replace(job, max_iter=first)) for share in starts(rows, m, rng, TRIES * n_init)]
-    ranked = sorted(looks, key=_rank, reverse=True)[:n_init]
-    return [_go_on(rows, look, job, first, min(SHORT, job.max_iter)) for look in ranked]
+    climbs = list[Climb]()
+    for look in sorted(looks, key=_rank, reverse=True):
+        if len(climbs) >= n_init and len(most_likely(climbs).stats.owner) == m:
+            break
+        climbs.append(_go_on(rows, look, job, first, min(SHORT, job.max_iter)))
+    return climbs
 
 
 def most_likely(climbs: Sequence[Climb]) -> Climb:

@@ -147,6 +147,7 @@ class Reasons:
         return own_rank_pvalues(held, rows, codes, place, partial(_apart, owner, model, rows, encoded, codes))
 
     @property
+    @question
     def outlier_reference_(self) -> str:
         """What the p-values of new rows come from: an exact law, or the rows held out and how small p-values can be."""
         owner = cast(Any, self)._density_owner

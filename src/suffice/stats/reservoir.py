@@ -36,6 +36,7 @@ from .rows import (
     take_rows,
 )
 
+DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000
 RESERVED = 500  # shared out among the classes: so many rows stay even if all others have smaller hashes
 CHUNK_CELLS = 1 << 18
@@ -207,10 +208,27 @@ class Reservoir:
     # --- files -------------------------------------------------------------------------------------------------------
 
     def is_of(self, classes: Sequence[Level]) -> bool:
-        """Say whether the hashes are those of these rows in these classes, so that a file holds what was kept."""
-        own = level_keys(classes)[:-1][self.codes]
-        same = np.array_equal(self.priority, _priority(self.rows, own))
-        return same and np.array_equal(self.identity, _identity(self.rows, own))
+        """Say whether the hashes are those of these rows in these classes, so that a file holds what was kept.
+
+        Rows that came dense to others that are sparse are kept as those are, under the hashes they came with. What
+        decided which rows of a class stay is theirs only where all of them have: new names do not draw them again.
+        """
+        salts = level_keys(classes)[:-1][self.codes]
+        odd = self._with_other_hashes(np.arange(len(self.codes)), self.rows, salts)
+        if len(odd) and any(is_sparse(part) for part in self.rows):
+            for some in row_chunks(len(odd), DENSE_ROWS):
+                own = [take_rows(part, odd[some]) for part in self.rows]
+                dense = [part.toarray() if is_sparse(part) else part for part in own]
+                if len(self._with_other_hashes(odd[some], dense, salts[odd[some]])):
+                    return False
+            return True
+        return not len(odd)
+
+    def _with_other_hashes(self, index: Codes, rows: Sequence[Any], salts: Keys) -> Codes:
+        """Return the numbers of those among these rows whose hashes are not theirs."""
+        same = self.identity[index] == _identity(rows, salts)
+        same &= (self.priority[index] == _priority(rows, salts)) | (self.limit[self.codes[index]] != ALL)
+        return np.asarray(index[~same])
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""

@@ -314,10 +314,10 @@ class _OneClass:
             kept = np.maximum(1.0 - removal.h[mine][:, None] * length[mine], LEAST)
             fewer = np.where(others, n - lost, n)
             each = share / np.maximum(removed, 1e-300)
-            squares = squares + others * lost / n * (
+            squares = squares + others * lost / (n or 1.0) * (
                 (share * removal.stretch[mine]) @ (1.0 / kept) * ((shift * shift) @ (inner**2 * values[:, None]))
             )
-            away = (removal.stretch[mine] * removed / n) ** 2
+            away = (removal.stretch[mine] * removed / (n or 1.0)) ** 2
             squares = squares + others * lost * ((each * away) @ length[mine])
             log_dets = log_dets + others * lost * (each @ np.log(kept))
             weight = np.where(others, np.maximum(fewer, 0.5), weight)
