@@ -69,7 +69,7 @@ def judge_in_folds(
     return (penalties[best],), scores[best]
 
 
-def _judged_by(judge: Judge, member: Any, rows: Array) -> Any:
+def _judged_by(judge: Judge, member: Any, rows: Codes) -> Any:
     """Return a member with its loss and temperature on some of the rows."""
     held_out = member.held_out[rows]
     loss, temperature = judge.temperature(held_out)
