@@ -1,7 +1,8 @@
 """Save and load a model as one file: a zip of `model.json` and plain `.npy` arrays. No pickle, nothing executable.
 
 The file holds the statistics and the settings; the model is estimated from them again when it is loaded, so a loaded
-model can be updated and merged. Members are stored uncompressed: a file cannot ask for more memory than its own size.
+model can be updated and merged. Members are stored uncompressed: a file asks for a small multiple of its own size in
+memory.
 
 `model.json` lists the SHA-256 of every array, and `model.sha256` holds that of `model.json`, so that no byte of a file
 can change unnoticed. That finds damage and careless edits. It stops no forger, who can compute the sums again: what a
@@ -17,6 +18,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -102,7 +104,7 @@ def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> t
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "written_by": {name: version(name) for name in ("suffice", "numpy", "scipy", "scikit-learn")},
+        "written_by": dict(_versions()),
         **state,
         "schema": {
             "named": schema.named,
@@ -115,6 +117,12 @@ def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> t
         "statistics": blocks,
     }
     return document, arrays
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    """Return the versions of what writes the file; looking one up takes as long as reading a small model."""
+    return {name: version(name) for name in ("suffice", "numpy", "scipy", "scikit-learn")}
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -223,6 +223,11 @@ class GenerativeClassifier(FrozenChoice):
 
     # --- the choice --------------------------------------------------------------------------------------------------
 
+    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
+        super()._restore_chosen(chosen)
+        if chosen:
+            _ = self._automatic  # its members must bind to the statistics, or the file is refused
+
     @property
     def _automatic(self) -> Automatic:
         """The members and their stack, chosen when first asked for."""
@@ -360,7 +365,7 @@ class GenerativeClassifier(FrozenChoice):
 
     def _left_out_posterior(self, model: JointModel) -> Array:
         if self._holds_no_rows:
-            raise DataError("This model keeps no rows to judge itself by. Next: ask the model it was released from.")
+            raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
         check_judges(self.statistics_)
         automatic, sample = self._automatic, self.statistics_.sample
         assert sample is not None
