@@ -217,11 +217,13 @@ def answers(model: Any, setting: Setting, X: np.ndarray, y: np.ndarray, weight: 
 
 
 def sets(model: Any, fresh: np.ndarray, truth: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
-    """Return the coverage of sets of classes at each level."""
-    if isinstance(model, MixtureDiscriminant):
-        return {}
-    inside = {alpha: model.predict_set(fresh, alpha)[np.arange(len(truth)), truth] for alpha in ALPHAS}
-    return {f"cover{1 - alpha:.2f}": float(np.average(own, weights=weight)) for alpha, own in inside.items()}
+    """Return the coverage of sets of classes at each level, and whether every fresh row has the same set."""
+    line: dict[str, Any] = {}
+    for alpha in () if isinstance(model, MixtureDiscriminant) else ALPHAS:
+        found = model.predict_set(fresh, alpha)
+        line[f"cover{1 - alpha:.2f}"] = float(np.average(found[np.arange(len(truth)), truth], weights=weight))
+        line[f"alike{1 - alpha:.2f}"] = bool((found == found[0]).all())
+    return line
 
 
 def far_rows(model: Any, fresh: np.ndarray, weight: np.ndarray) -> dict[str, Any]:

@@ -36,6 +36,9 @@ def line(honest, kind="noise", n=300, table=0, **values):
         ({"test": 0.8}, "test − chance"),
         ({"cover0.90": 0.7}, "coverage at 0.90"),
         ({"cover0.95": 1.0}, None),
+        ({"cover0.80": 1.0}, "coverage at 0.80"),
+        ({"cover0.80": 1.0, "alike0.80": True}, None),  # who knows nothing of rows can only name all classes
+        ({"cover0.80": 0.6, "alike0.80": True}, "coverage at 0.80"),
         ({"p0.05": 0.3}, "P(p ≤ .05)"),
         ({"failed": "p-values took more than 40 s"}, "not answered: p-values took"),
         ({"kind": "signal", "reported": 0.3, "test": 0.5}, "reported − test"),

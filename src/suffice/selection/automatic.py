@@ -261,10 +261,9 @@ def _pool(
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
-    found = [judge.temperature(member.held_out) for member in members]  # by these rows, which may be some of all
-    losses = np.stack([judge.losses(t * member.held_out) for member, (_, t) in zip(members, found, strict=True)])
-    heat = np.clip([t for _, t in found], LEAST_TEMPERATURE, 1.0)
-    start = prior_shares(losses, judge) * heat * [judge.beyond_chance(loss) for loss, _ in found]
+    losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
+    heat = np.clip([member.temperature for member in members], LEAST_TEMPERATURE, 1.0)
+    start = prior_shares(losses, judge) * heat * [judge.beyond_chance(member.loss) for member in members]
     start = np.concatenate([start, np.zeros(c)])
     positive = np.array([True] * m + [power == LEAST_POWER] * c)
     near = np.maximum(MEMBER_PENALTY, TEMPERED_PENALTY / heat**2)
@@ -299,10 +298,13 @@ def _gaussian_members(sample: Sample, stats: MemberStats, judge: Judge) -> Itera
             settings = _best_settings(folds.path(), judge)
         else:
             settings = _settings_on_path(member, rows, sample, judge)
+        known: dict[tuple[float, float], tuple[Array, float, float]] = {}  # both may be the same
         for name, (strength, sphere) in settings.items():
             scorer = GaussianScorer.of(columns, kind, member, strength, sphere)
-            held_out = scorer.left_out(sample) if folds is None else folds.scores(strength, sphere)
-            loss, temperature = judge.temperature(held_out)
+            if (strength, sphere) not in known:
+                scores = scorer.left_out(sample) if folds is None else folds.scores(strength, sphere)
+                known[strength, sphere] = (scores, *judge.temperature(scores))
+            held_out, loss, temperature = known[strength, sphere]
             yield Member(
                 f"{name}, {kind}", {"strength": strength, "sphere": sphere}, loss, temperature, held_out, scorer
             )

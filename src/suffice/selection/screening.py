@@ -60,13 +60,20 @@ def judge_in_folds(
             continue
         inner = Judge(judge.codes[rest], judge.offset[rest], judge.weight[rest], judge.single[rest])
         old, new = _columns_without([one for one in additive if one is not None], sample[own], sample[rest], inner)
-        theirs = [replace(member, held_out=member.held_out[rest]) for member in members]
+        theirs = [_judged_by(inner, member, rest) for member in members]
         mine = [member.held_out[own] for member in members] + new
         for i, penalty in enumerate(penalties):
             scores[i, own] = pool(theirs, old, inner, (penalty,)).scores(mine, judge.offset[own])
     losses = [judge.loss(part - judge.offset) for part in scores]
     best = int(np.argmin(losses))
     return (penalties[best],), scores[best]
+
+
+def _judged_by(judge: Judge, member: Any, rows: Codes) -> Any:
+    """Return a member with its loss and temperature on some of the rows."""
+    held_out = member.held_out[rows]
+    loss, temperature = judge.temperature(held_out)
+    return replace(member, held_out=held_out, loss=loss, temperature=temperature)
 
 
 def _columns_without(

@@ -38,7 +38,9 @@ def fill_blindly(rows: Array, stats: GaussianStats) -> Array:
     sigma[np.diag_indices(len(sigma))] += 1e-8 * max(float(np.trace(sigma)) / len(sigma), 1e-300)
     out = rows.copy()
     for seen, index in pattern_groups(~np.isnan(rows)):
-        hidden = np.setdiff1d(np.arange(rows.shape[1]), seen)
+        missing = np.ones(rows.shape[1], dtype=bool)
+        missing[seen] = False
+        hidden = np.flatnonzero(missing)
         if len(hidden):
             slope = np.linalg.solve(sigma[np.ix_(seen, seen)], sigma[np.ix_(seen, hidden)])
             out[np.ix_(index, hidden)] = center[hidden] + (rows[np.ix_(index, seen)] - center[seen]) @ slope
