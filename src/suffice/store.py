@@ -1,7 +1,8 @@
 """Save and load a model as one file: a zip of `model.json` and plain `.npy` arrays. No pickle, nothing executable.
 
 The file holds the statistics and the settings; the model is estimated from them again when it is loaded, so a loaded
-model can be updated and merged. Members are stored uncompressed: a file cannot ask for more memory than its own size.
+model can be updated and merged. Members are stored uncompressed: a file asks for a small multiple of its own size in
+memory.
 
 `model.json` lists the SHA-256 of every array, and `model.sha256` holds that of `model.json`, so that no byte of a file
 can change unnoticed. That finds damage and careless edits. It stops no forger, who can compute the sums again: what a

@@ -84,3 +84,36 @@ def test_what_cannot_be_released_is_refused(cli, sites, case) -> None:
     assert (found.status, text in found.err) == (status, True), found.err
     assert not Path("r.suffice").exists()
     assert Path("m.suffice").read_bytes() == before
+
+
+def test_a_release_goes_where_other_models_may_go(cli, sites) -> None:
+    """Not over a table or under its name, unless told so."""
+    assert cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").status == 0
+    before = Path("b.csv").read_bytes()
+    for place in ("b.csv", "new.csv"):
+        refused = cli("release", "m.suffice", "-o", place)
+        assert refused.status == 2
+        assert "--force" in refused.err
+    assert Path("b.csv").read_bytes() == before
+    assert not Path("new.csv").exists()
+    assert cli("release", "m.suffice", "-o", "b.csv", "--force").status == 0
+    assert load("b.csv").rows_held_.least == 5
+    again = cli("release", "b.csv", "-o", "c.suffice")
+    assert again.status == 1
+    assert again.err.count("Next:") == 1, again.err
+
+
+def test_edits_say_what_the_file_holds_now(cli, sites) -> None:
+    assert cli("fit", "a.csv", "--target", "outcome", "--model", "nb", "-o", "m.suffice").status == 0
+    assert cli("release", "m.suffice", "-o", "r.suffice").status == 0
+    updated = cli("update", "r.suffice", "b.csv", "--target", "outcome", "-o", "u.suffice")
+    assert "It holds no rows as they were, but sums that may be of single rows." in updated.err
+    more = cli("update", "m.suffice", "b.csv", "--target", "outcome", "-o", "u.suffice", "--json")
+    assert json.loads(more.out)["rows_held"] == 120
+    renamed = cli("rename-class", "r.suffice", "ill=sick")
+    assert "It holds no rows, and no sums of fewer than 5 rows (released)." in renamed.err
+
+
+def test_a_missing_file_is_not_mistaken_for_a_lock(cli, sites) -> None:
+    Path(".given.suffice.lock").touch()
+    assert ".lock" not in cli("forget", "given.suffice", "a.csv", "--target", "outcome").err

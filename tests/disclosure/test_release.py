@@ -137,7 +137,7 @@ def test_released_models_refuse_what_needs_exact_sums(iris) -> None:
             released.leave_one_out(X, y)
         with pytest.raises(DataError, match="keeps no rows"):
             released.predict_set(X)
-        with pytest.raises(SettingError, match="already"):
+        with pytest.raises(DataError, match="already"):
             released.release()
         assert released.partial_fit(X[:4], y[:4]).rows_held_.least is None, "rows of the batch are in its sums now"
         assert released.rows_held_.kept == 0

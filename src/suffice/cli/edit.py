@@ -17,6 +17,7 @@ from ..errors import DataError, quoted
 from .answers import open_model
 from .output import Common, print_json, progress
 from .problems import UsageProblem, count, did_you_mean
+from .release import held
 from .saving import Force, check_model_output, save_model, sole_writer
 from .training import Missing, read_batch
 
@@ -267,7 +268,8 @@ def _report(common: Common, estimator: Any, path: Path, done: str) -> None:
     rows = estimator.statistics_.rows
     notes = [str(note) for note in estimator.notes_]
     if common.json:
-        print_json({"output": str(path), "classes": classes, "rows": rows, "notes": notes})
+        print_json({"output": str(path), "classes": classes, "rows": rows, **held(estimator), "notes": notes})
     for note in notes:
         common.remark(f"Note: {note}.")
     common.remark(f"Wrote {path}: {done}; it knows {count(len(classes), 'class')} from {count(rows, 'row')}.")
+    common.remark(f"It {estimator.rows_held_}.")

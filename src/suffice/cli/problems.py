@@ -27,7 +27,11 @@ class FileProblem(DataError):
         """Say that there is no such file, and which file of that folder is called nearly the same."""
         wanted = Path(str(path))
         if wanted.parent.is_dir():
-            known = [file.name for file in islice(wanted.parent.iterdir(), MOST_FILES) if file.is_file()]
+            known = [
+                file.name
+                for file in islice(wanted.parent.iterdir(), MOST_FILES)
+                if file.is_file() and not file.name.startswith(".")  # locks, for one
+            ]
             near = closest(wanted.name, known)
             if near:
                 found = str(wanted.with_name(near[0]))

@@ -9,9 +9,9 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .answers import open_model
-from .files import check_writable
 from .output import Common, print_json, progress
 from .problems import count
+from .saving import Force, check_model_output, save_model
 
 
 def release(
@@ -21,6 +21,7 @@ def release(
     output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
     least: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=2))] = 5,
     like: Annotated[Path | None, Parameter(metavar="MODEL")] = None,
+    force: Force = False,
     common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
 ) -> None:
     """Make a model file for others: no row is in it, and no number that sums over few rows.
@@ -40,17 +41,19 @@ def release(
         or leave it out (`suffice drop-class`) first.
     like
         A released model of another site, on whose knots columns are read; for automatic classifiers that will merge.
+    force
+        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
     $ suffice release penguins.suffice -o given.suffice
     """
-    check_writable(output, [(model, "model")] + ([(like, "model")] if like is not None else []))
+    check_model_output(output, force, [(model, "model")] + ([(like, "model")] if like is not None else []))
     estimator = open_model(model)[0]
     other = None if like is None else open_model(like)[0]
     with progress(common, f"Releasing {model.name}"):
         found = estimator.release(least=least, like=other)
-        found.save(output)
+        save_model(found, output, force)
     _report(common, found, output)
 
 

@@ -74,7 +74,9 @@ class Edits:
             check_label_kinds(self.statistics_.classes, batch.classes)
             learned = self.statistics_ if factor == 1.0 else self._decayed(factor)
             batch = learned.merge(batch)
+        released = None if self._released is None else self._released.with_rows()
         self._remember(schema.settle(table.schema, order), plan, batch, y)
+        self._released = released
         return self
 
     @edit
@@ -95,9 +97,7 @@ class Edits:
                 raise MergeError(
                     f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings."
                 )
-        released = None
-        if self._released is not None and other._released is not None:
-            released = self._released.merge(other._released)
+        released = Release.of_both(self._released, other._released)
         self._relearn(self.statistics_.merge(other.statistics_))
         self._released = released
         self._holds_unlabelled |= other._holds_unlabelled

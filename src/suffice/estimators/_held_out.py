@@ -33,9 +33,11 @@ def hold_out(estimator: Any) -> HeldOut:
             "ask the model it was made from, or rank rows by score_samples",
         )
     if sample is None:
-        raise DataError(
+        raise DataError.without_rows(
             f"This {type(estimator).__name__} keeps no rows, and without a law of its own an outlier p-value is a rank "
-            "among rows held out. Next: fit it again with keep_rows=2000, or rank rows by score_samples."
+            "among rows held out",
+            estimator._released is not None,
+            ", or rank rows by score_samples",
         )
     rows, weight = estimator._kept_rows(sample), sample.represented(statistics.weight)
     folds = []

@@ -34,7 +34,7 @@ from ._released import Release
 from ._releasing import Releasing
 from ._residence import take_in
 from ._saving import save_checked
-from ._states import Derived, States, edit, question, snapshot
+from ._states import Derived, States, begin_anew, edit, question, snapshot
 from ._tables import Tables
 from ._unlabelled import Batch, Joined, join_unlabelled, joined_notes, recoded
 from ._validation import LeaveOneOut
@@ -84,6 +84,7 @@ class GenerativeEstimator(
         self
         """
         self._validate_settings()
+        begin_anew(self)
         table = read_table(take_in(X, self._takes_devices))
         check_filled(table, type(self).__name__)
         plan = self._plan(table.schema)

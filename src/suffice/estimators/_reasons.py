@@ -222,7 +222,8 @@ class Reasons:
         if known is None or known[0] is not model:
             sample = cast(Any, self).statistics_.sample
             if sample is None:
-                raise DataError("This model keeps no rows to judge itself by. Next: fit it again with keep_rows=2000.")
+                released = cast(Any, self)._released is not None
+                raise DataError.without_rows("This model keeps no rows to judge itself by", released)
             found = leave_one_out(what_was_learned(self), sample.rows, sample.codes, sample.row_weight())
             self._left_out = known = (model, found)
         return known[1]  # type: ignore[no-any-return]

@@ -37,13 +37,14 @@ class Release:
     """Every number of a released model sums over at least `least` rows.
 
     `notes` are what was given up for that; `cost` what it does to held-out loss, None where `unknown` says why nobody
-    can know.
+    can know. Once rows have `joined` sums may be of fewer, and what was given up stays so.
     """
 
     least: int
     notes: tuple[Note, ...]
     cost: Cost | None = None
     unknown: str = ""
+    joined: bool = False
 
     def __str__(self) -> str:
         return (
@@ -56,7 +57,20 @@ class Release:
         for note in other.notes:
             if note not in notes:
                 notes.append(note)
-        return Release(min(self.least, other.least), tuple(notes), None, "it was merged of released models")
+        least, joined = min(self.least, other.least), self.joined or other.joined
+        return Release(least, tuple(notes), None, "it was merged of released models", joined)
+
+    @staticmethod
+    def of_both(mine: Release | None, theirs: Release | None) -> Release | None:
+        """Return what is to be said of a model merged of two, of which none, one or both were released."""
+        if mine is None or theirs is None:
+            one = mine or theirs
+            return None if one is None else one.with_rows()
+        return mine.merge(theirs)
+
+    def with_rows(self) -> Release:
+        """Return what is to be said once rows have joined that no one has released."""
+        return replace(self, cost=None, unknown="rows have joined since", joined=True)
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values."""
@@ -67,16 +81,17 @@ class Release:
         cost = None
         if self.cost is not None:
             cost = {name: getattr(self.cost, name) for name in ("before", "after", "error", "rows", "folds")}
-        return {"least": self.least, "given_up": notes, "cost": cost, "unknown": self.unknown}
+        return {"least": self.least, "given_up": notes, "cost": cost, "unknown": self.unknown, "joined": self.joined}
 
     @classmethod
     def of_plain(cls, plain: Any) -> Release:
         """Return what `plain` wrote; ValueError if it cannot be that."""
         least, cost = plain["least"], plain["cost"]
-        if type(least) is not int or least < FEWEST or not isinstance(plain["unknown"], str):
+        known = isinstance(plain["unknown"], str) and isinstance(plain["joined"], bool)
+        if type(least) is not int or least < FEWEST or not known:
             raise ValueError("what a released model says of itself")
         notes = tuple(_note(own) for own in plain["given_up"])
-        found = cls(least, notes, None, plain["unknown"])
+        found = cls(least, notes, None, plain["unknown"], plain["joined"])
         if cost is None:
             return found
         numbers = [cost[name] for name in ("before", "after", "error")]

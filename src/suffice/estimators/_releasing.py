@@ -50,15 +50,15 @@ class Releasing:
         check_is_fitted(self, "statistics_")
         kept = 0 if self.statistics_.sample is None else int(self.statistics_.sample.copies.sum())
         thin = [_thin_rows(stats) for stats in self.statistics_.blocks]
-        return RowsHeld(
-            max([kept, *thin, self._rows_of_members()]), None if self._released is None else self._released.least
-        )
+        own = self._released
+        least = None if own is None or own.joined else own.least
+        return RowsHeld(max([kept, *thin, self._rows_of_members()]), least)
 
     @property
     @question
     def released_(self) -> Release:
         """What was given up when the model was released, and what that costs; AttributeError for any other model."""
-        if self._released is None:
+        if self._released is None or self._released.joined:
             raise AttributeError("released_ exists in models that `release` returned.")
         return self._released
 
@@ -130,7 +130,10 @@ class Releasing:
             )
         found, notes = self._let_go(limit, like)
         cost, unknown = self._cost(limit, like)
-        found._released = Release(int(least), tuple(notes), cost, unknown)
+        now = Release(int(least), tuple(notes), cost, unknown)
+        if self._released is not None:  # rows have joined: what was given up before stays so
+            now = replace(now, notes=self._released.merge(now).notes)
+        found._released = now
         return found
 
     def _check_release(self, least: Any, like: Any) -> None:
@@ -138,13 +141,15 @@ class Releasing:
             raise SettingError(
                 f"least={least!r} must be a whole number of at least {FEWEST}: a sum of one row is that row. Next: 5."
             )
-        if like is not None and (type(like) is not type(self) or getattr(like, "_released", None) is None):
+        other = getattr(like, "_released", None)
+        if like is not None and (type(like) is not type(self) or other is None or other.joined):
             raise SettingError(
                 f"like must be a {type(self).__name__} that was released. Next: release the other model first."
             )
-        if self._released is not None and self._released.least >= least:
-            raise SettingError(f"This model was released with least={self._released.least} already. Next: pass it on.")
-        if self._released is not None:
+        own = self._released
+        if own is not None and not own.joined and own.least >= least:
+            raise DataError(f"This model was released with least={own.least} already. Next: pass it on as it is.")
+        if own is not None and not own.joined:
             raise DataError.released("be released again", "release the model it was made from")
 
     def _let_go(self, limit: Least, like: Any) -> tuple[Self, list[Note]]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product, Spherical
+from ..disclosure.gaussian import UNREMEMBERED
 from ..estimate import NormalInverseWishart
 from ..joint import JointModel
 from ..stats import GaussianStats, PatternStats
@@ -69,9 +70,12 @@ def exact_law(estimator: Any, model: JointModel) -> Law | None:
     """Return the exact law of distances within classes, if the model is one block of Gaussians that has one.
 
     That is so for estimates without any repair, and under a prior that says nothing, whose predictive density is the t
-    of new rows. Under any other the density is what is believed of new rows, which need not obey it.
+    of new rows. Under any other the density is what is believed of new rows, which need not obey it. Nor do the sums of
+    a released model whose cells were filled, or covariances taken from elsewhere.
     """
-    if len(model.density.blocks) != 1:
+    released = estimator._released
+    changed = () if released is None else [note for note in released.notes if not note.what.startswith(UNREMEMBERED)]
+    if len(model.density.blocks) != 1 or changed:
         return None
     density, stats = model.density.blocks[0], estimator.statistics_.blocks[0]
     if isinstance(density, MultivariateT):

@@ -84,6 +84,11 @@ def snapshot(estimator: E) -> E:
     return _copy(estimator, dict(state))
 
 
+def begin_anew(draft: Any) -> None:
+    """Forget, in an edit that keeps nothing learned, what was derived from the state before."""
+    vars(draft)["_derived"] = {}
+
+
 def _turn(estimator: Any) -> _Turn:
     found: _Turn = vars(estimator).setdefault("_turn", _Turn())
     return found

@@ -27,7 +27,7 @@ from ._checkpoint import Checkpoint
 from ._observed import check_observed
 from ._passes import Passes
 from ._pushdown import push_down
-from ._states import edit, question
+from ._states import begin_anew, edit, question
 from ._summary import Answers, Learned, Posteriors, Summary
 from ._two_passes import freeze_columns
 from ._unlabelled import Joined, joined_notes
@@ -137,6 +137,7 @@ class Tables:
         [[1.5], [8.5]]
         """
         self._validate_settings()
+        begin_anew(self)
         _check_choice("unlabelled", unlabelled, ("em", "skip", "error"))
         opened = _open(source, target=target, blank=tuple(missing_text), as_is=_unread(columns, target, weight))
         _check_classes(opened, target)

@@ -325,6 +325,11 @@ class MemberStats:
             raise ValueError("statistics of the members")
         return cls(columns, gaussian, hats, pairs, seen)
 
+    @property
+    def lacks_pairs(self) -> bool:
+        """Whether pairs of levels are not counted, though they could be: they count single rows."""
+        return not self.pairs and bool(pair_bins(self.columns, len(self.seen)))
+
 
 def _gaussian_stats(
     columns: FrozenColumns, kind: str, rows: MixedRows, codes: Codes, k: int, weight: Array | None
