@@ -7,6 +7,7 @@ import contextlib
 import math
 import os
 import threading
+import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
@@ -157,37 +158,51 @@ def pattern_groups(observed: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int
         yield np.flatnonzero(observed[start]), index
 
 
+class _User:
+    """One use of the limit, which counts as long as the call that made it lives."""
+
+
 class _BlasLimit:
     """A process-wide, re-entrant limit of one BLAS thread; the last user out restores what was there.
 
     Oversubscribed BLAS threads are the largest slowdown we know of, and the limit is global to the process:
-    two threads that each set and restored it could leave it on for good, hence the count.
+    two threads that each set and restored it could leave it on for good, hence the users. They are held by weak
+    references, and an old limit is lifted before a new one is set, so that an interrupt at any line leaves nothing that
+    the next use does not put right: a plain count would stay too high, and all of the process on one thread.
     """
 
     def __init__(self) -> None:
         self._lock = threading.RLock()  # a generator that is closed within may come here again
-        self._users = 0
+        self._users: weakref.WeakSet[_User] = weakref.WeakSet()
         self._controller: ThreadpoolController | None = None
         self._limiter: Any = None
 
     @contextlib.contextmanager
     def __call__(self) -> Iterator[None]:
-        with self._lock:
-            if self._users == 0:
-                if self._controller is None:
-                    self._controller = ThreadpoolController()
-                self._take_control()
-                self._limiter = self._controller.limit(limits=1, user_api="blas")
-            self._users += 1
+        me = _User()
         try:
+            with self._lock:
+                if not len(self._users):
+                    self._lift()
+                    if self._controller is None:
+                        self._controller = ThreadpoolController()
+                    self._take_control()
+                    self._limiter = self._controller.limit(limits=1, user_api="blas")
+                self._users.add(me)
             yield
         finally:
             with self._lock:
-                self._users -= 1
-                if self._users == 0:
-                    self._take_control()
-                    self._limiter.restore_original_limits()
-                    self._take_control()
+                self._users.discard(me)
+                if not len(self._users):
+                    self._lift()
+
+    def _lift(self) -> None:
+        """Restore what was there before the limit, if there is one."""
+        if self._limiter is not None:
+            self._take_control()
+            self._limiter.restore_original_limits()
+            self._limiter = None
+            self._take_control()
 
     def _take_control(self) -> None:
         """Let this thread set the limit: threadpoolctl obeys the first thread that ever set one, and no other."""

@@ -18,6 +18,7 @@ import math
 import os
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
@@ -103,7 +104,7 @@ def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> t
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
-        "written_by": {name: version(name) for name in ("suffice", "numpy", "scipy", "scikit-learn")},
+        "written_by": dict(_versions()),
         **state,
         "schema": {
             "named": schema.named,
@@ -116,6 +117,12 @@ def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> t
         "statistics": blocks,
     }
     return document, arrays
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    """Return the versions of what writes the file; looking one up takes as long as reading a small model."""
+    return {name: version(name) for name in ("suffice", "numpy", "scipy", "scikit-learn")}
 
 
 def fingerprint(path: str | os.PathLike[str]) -> str | None:

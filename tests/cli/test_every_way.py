@@ -9,22 +9,20 @@ import importlib.util
 import io
 import json
 import os
-import re
 import warnings
 import zipfile
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from csv_ways import ways_agree
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from suffice import NaiveBayes, load
-from suffice._dialect import Dialect
 from suffice.cli.files import read_file
-from suffice.cli.problems import FileProblem
 from suffice.engines import Reading, Remark, as_written, open_source
-from suffice.errors import SourceError, SufficeError
+from suffice.errors import SourceError
 
 spec = importlib.util.spec_from_file_location("hostile_bytes", Path(__file__).with_name("test_hostile_bytes.py"))
 assert spec is not None
@@ -128,49 +126,6 @@ def test_every_dialect_is_read_alike_by_every_way(tmp_path) -> None:
     run()
 
 
-def outcome(read):
-    """Return what comes of a reading: types and cells, or the complaint without the names of files."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Remark)
-            typed, text = read()
-    except SufficeError as error:
-        complaint = re.sub(r"'[^']*/[^']*'", "FILE", str(error))
-        assert "Next: " in complaint
-        return complaint
-    return typed.schema.types, [str(row) for row in typed.to_pylist()], text.to_pydict()  # NaN is no equal of NaN
-
-
-def ways_agree(data: bytes, folder) -> None:
-    """Read bytes by every way, as a table to learn from and as one to be answered for; all must say the same."""
-    (folder / "many").mkdir(exist_ok=True)
-    plain, zipped = folder / "many" / "t.csv", folder / "t.csv.gz"
-    plain.write_bytes(data)
-    zipped.write_bytes(gzip.compress(data, 1))
-    dialect = Dialect(",", {"x": ","}, {"x": "-"}, ("?",))
-    for reading in (Reading(target="y"), Reading(numbers=("x",), text=("a b",), learned=dialect)):
-
-        def whole(path, reading=reading):
-            found = read_file(path, reading)
-            return found.columns, found.written(found.columns.column_names)
-
-        def parts(source, reading=reading):
-            opened = open_source(source, reading)
-            names = opened.schema.names
-            fields = [*opened.schema, *(pa.field(as_written(name), pa.string()) for name in names)]
-            table = pa.Table.from_batches(list(opened.batches([f.name for f in fields])), pa.schema(fields))
-            if not table.num_rows:
-                raise FileProblem.no_rows(plain, len(names))
-            return table.select(names), table.select(list(map(as_written, names))).rename_columns(names)
-
-        expected = outcome(lambda: whole(plain))
-        found = [outcome(lambda: whole(zipped))] if data else []
-        found += [outcome(lambda source=source: parts(source)) for source in (plain, folder / "many")] if data else []
-        found += [outcome(lambda: parts(zipped))] if data else []
-        for other in found:
-            assert other == expected
-
-
 def test_odd_bytes_are_read_alike_by_every_way(tmp_path) -> None:
     @LOOSE
     @given(hostile_bytes.FILES)
@@ -178,6 +133,16 @@ def test_odd_bytes_are_read_alike_by_every_way(tmp_path) -> None:
         ways_agree(data, tmp_path)
 
     run()
+
+
+@pytest.mark.parametrize("cells", ["1.5,NaN,2", "nan,-nan,+NaN", "1,NaN,2"])
+def test_missing_numbers_are_one_thing_whatever_the_way(tmp_path, cells) -> None:
+    """NaN is a number to Arrow, and a null is none: a table would differ by how it was read."""
+    rows = "".join(f"{i}.25,{cell},{'ab'[i % 2]}\n" for i, cell in enumerate(cells.split(",")))
+    data = ("u,x,y\n" + rows).encode()
+    assert ways_agree(data, tmp_path, (Reading(target="y"), Reading(target="y", numbers=("x",))))
+    found = read_file(tmp_path / "many" / "t.csv", Reading(target="y", numbers=("x",))).columns["x"].to_pylist()
+    assert found == [None if "n" in cell.lower() else float(cell) for cell in cells.split(",")]
 
 
 def test_every_block_size_gives_the_same_cells(tmp_path, monkeypatch) -> None:

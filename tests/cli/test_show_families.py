@@ -1,11 +1,11 @@
-"""`suffice show` of models whose columns have other families than the command line fits."""
+"""`suffice show` of models that the command line does not fit: columns of other families, few rows left to judge by."""
 
 import json
 
 import numpy as np
 import pytest
 
-from suffice import NaiveBayes
+from suffice import GenerativeClassifier, NaiveBayes
 
 PRINTED = {
     "poisson": ["rate"],
@@ -30,3 +30,15 @@ def test_parameters_are_shown(cli, tmp_path, rng, family):
     assert column["family"] == family
     if family != "bernoulli":
         assert column["parameters"] == {name: values.tolist() for name, values in model.parameters_[1].items()}
+
+
+def test_a_classifier_with_too_few_rows_to_judge_itself_by(cli, tmp_path, rng):
+    """Most of the rows that it kept were forgotten: what it would say of its loss is not said."""
+    y = np.arange(600) % 2
+    X = rng.normal(size=(600, 3)) + y[:, None]
+    GenerativeClassifier(keep_rows=200).fit(X, y).forget(X[90:], y[90:]).save(tmp_path / "model.suffice")
+    done = cli("show", tmp_path / "model.suffice")
+    assert (done.status, done.err) == (0, "")
+    assert any(line.split()[-2:] == ["not", "known"] for line in done.out.splitlines() if "all, pooled" in line)
+    assert "still kept of the 90 learned" in done.out
+    assert json.loads(cli("show", tmp_path / "model.suffice", "--json").out)["loss"] is None

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import zipfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from fuzz_models import File
 from sklearn.datasets import load_iris
 
 from suffice import (
@@ -20,6 +22,7 @@ from suffice import (
 )
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, MergeError, ModelFileError, SettingError
+from suffice.estimators._persistence import plain, unplain
 
 
 @pytest.fixture(scope="module")
@@ -218,8 +221,23 @@ def test_the_automatic_classifier_answers_without_rows(penguins, tmp_path) -> No
     filled, _ = again.sample(5, random_state=0)
     assert len(again.impute(X[:5])) == len(filled) == 5
     assert np.isfinite(again.score_samples(X)).all()
-    with pytest.raises(DataError, match=r"keeps no rows.*ask the model it was released from"):
+    with pytest.raises(DataError, match=r"was released.*rank rows by score_samples"):
         again.outlier_pvalues(X[:2])
+
+
+def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -> None:
+    """No pairs of columns are counted, and a knot may have no rows on one side, so that two scores are equal."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 180)
+    X = pd.DataFrame({f"x{j}": rng.normal(size=180) + 1.5 * y for j in range(3)})
+    X.loc[rng.random(180) < 0.1, "x0"] = np.nan
+    X, y = X[::3], y[::3]
+    released = GenerativeClassifier().fit(X, y).release()
+    members = released.statistics_.blocks[-1]
+    assert members.pairs == {}
+    assert any((np.diff(z) == 0).any() for _, z in members.columns.scores)
+    released.save(tmp_path / "r.suffice")
+    np.testing.assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
 
 
 def test_automatic_classifiers_released_alike_merge_and_others_say_what_to_do(penguins) -> None:
@@ -280,3 +298,29 @@ def test_the_weight_of_the_heaviest_row_is_not_told(iris, tmp_path) -> None:
     for make in (lambda: NaiveBayes(), lambda: GenerativeClassifier()):
         released = make().fit(*iris, sample_weight=weight).release()
         assert released.statistics_.heaviest == 4.0
+
+
+GOLDEN = Path(__file__).parents[1] / "store" / "golden" / "v2" / "automatic_released.suffice"
+FORGED = [
+    lambda choice: choice["members"][0]["setting"].pop("strength"),
+    lambda choice: choice["members"][0]["setting"].update(strength=0.0),
+    lambda choice: choice["members"][0]["setting"].update(more=1.0),
+    lambda choice: choice["members"][0].update(name="gaussian, other"),
+    lambda choice: choice["members"][0].update(temperature=-1.0),
+    lambda choice: next(own for own in choice["members"] if own["name"] == "hats")["setting"].update(intervals=5),
+    lambda choice: choice.update(columns=(("hat", 99), *choice["columns"][1:])),
+    lambda choice: choice.update(joint=(-1.0, 0.5)),
+]
+
+
+@pytest.mark.parametrize("forge", FORGED, ids=range(len(FORGED)))
+def test_a_choice_that_cannot_be_used_is_refused_when_it_is_loaded(tmp_path, forge) -> None:
+    """Not by the first question, and not by a foreign error."""
+    file = File(GOLDEN.read_bytes())
+    choice = unplain(file.document["chosen"]["choice"])
+    forge(choice)
+    file.document["chosen"]["choice"] = plain(choice)
+    path = tmp_path / "forged.suffice"
+    path.write_bytes(file.packed())
+    with pytest.raises(ModelFileError, match="do not fit together"):
+        load(path)

@@ -73,7 +73,13 @@ def test_where_most_rows_are_forgotten_it_is_said_by_how_many_the_model_is_judge
     model.forget(X[90:], y[90:])
     kept = len(model.statistics_.sample.codes)
     assert kept < 50
-    assert any(f"the {kept} rows that are still kept of the 90 learned" in str(note) for note in model.notes_)
+    said = f"the {kept} rows that are still kept of the 90 learned"
+    assert any(said in str(note) for note in model.notes_)
+    for ask in (lambda: model.loss_, lambda: model.predict_set(X)):
+        with pytest.raises(DataError, match=f"{said}.*fit again"):
+            ask()
+    assert model.score(X, y) > 0.6  # 0.5 is chance, and it predicts as before
+    assert not np.isnan(model.leave_one_out(X[:90], y[:90])).any()
 
 
 def test_the_default_that_an_error_names_is_the_default():

@@ -3,6 +3,7 @@
 `SUFFICE_INTERRUPTS=1000` interrupts so many times in all, instead of a few per edit.
 """
 
+import contextlib
 import copy
 import inspect
 import os
@@ -10,6 +11,7 @@ import pickle
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, drop_in, load
+from suffice._arrays import _BlasLimit, single_blas_thread
 from suffice.estimators._persistence import describe
 
 INTERRUPTS = int(os.environ.get("SUFFICE_INTERRUPTS", "0"))
@@ -227,12 +230,13 @@ def test_an_interrupt_leaves_the_model_as_it_was(name):
     pick, late, times = np.random.default_rng(7), 0, 0
     for verb, edit in EDITS.items():
         twin = copy.deepcopy(model)
-        with Interrupter() as counter:
+        with single_blas_thread(), Interrupter() as counter:
             edit(twin, other)
         after = text(twin)
         for _ in range(max(2, INTERRUPTS // (len(EDITS) * len(MAKERS)) + 1) if INTERRUPTS else 3):
             subject = copy.deepcopy(model)
-            with pytest.raises(KeyboardInterrupt), Interrupter(int(pick.integers(1, counter.seen + 1))):
+            number = int(pick.integers(1, counter.seen + 1))  # in one limit of threads: to set one takes lines as well
+            with single_blas_thread(), pytest.raises(KeyboardInterrupt), Interrupter(number):
                 edit(subject, other)
             times += 1
             left = text(subject)
@@ -244,6 +248,50 @@ def test_an_interrupt_leaves_the_model_as_it_was(name):
         assert text(subject) == after, verb
     print(f"{times} interrupts, {late} after the edit was done")
     assert late <= 1 + times // 50
+
+
+class Threads:
+    """What threadpoolctl does, for a library of eight threads."""
+
+    lib_controllers = ()
+
+    def __init__(self):
+        self.now = 8
+
+    def limit(self, limits, user_api):
+        before, self.now = self.now, limits
+
+        def restore():
+            self.now = before
+
+        return SimpleNamespace(restore_original_limits=restore)
+
+
+def test_an_interrupt_does_not_leave_the_process_on_one_thread():
+    """At every line of setting and lifting the limit; the next use, at the latest, puts things right."""
+
+    def use(limit, seen):
+        with limit():
+            seen.append(limit._controller.now)
+            with limit():
+                pass
+
+    def fresh():
+        limit = _BlasLimit()
+        limit._controller = Threads()
+        return limit
+
+    limit = fresh()
+    with Interrupter() as counter:
+        use(limit, [])
+    assert counter.seen > 20
+    for number in range(1, counter.seen + 1):
+        limit = fresh()
+        with contextlib.suppress(KeyboardInterrupt), Interrupter(number):
+            use(limit, [])
+        seen = []
+        use(limit, seen)
+        assert (seen, limit._controller.now) == ([1], 8), number
 
 
 def test_a_table_whose_fit_is_interrupted_leaves_the_model_as_it_was(tmp_path):

@@ -1,7 +1,9 @@
 """CSV files of odd cells and changed bytes through every way in; each gives an answer or one line of complaint.
 
-The ways: plain, by the local engine, with a checkpoint, a folder of two, a pattern, and compressed. The same file read
-in two ways that both accept it must have the same classes.
+Every file is read by `csv_ways.ways_agree`, which wants the same cells or the same complaint whatever the way in. Some
+are given to the command line as well, by two ways: plain, by the local engine, with a checkpoint, compressed, or a
+folder or pattern of two. What it says must be fit for a terminal, and the models of one file must be of the same rows,
+classes and columns.
 """
 
 from __future__ import annotations
@@ -13,9 +15,13 @@ import io
 import random
 import shutil
 from pathlib import Path
+from typing import Any
+
+from csv_ways import GERMAN, ways_agree
 
 from suffice import load
 from suffice.__main__ import main
+from suffice.engines import Reading
 
 MARKS = [
     b"\xef\xbb\xbf", b"\xff\xfe", b'"', b'""', b"'", b"\\", b"#", b",", b";", b"\t", b"|", b"\r", b"\r\n", b"\n", b"\0",
@@ -30,6 +36,9 @@ CELLS = [
 NAMES = ["x", "y", "", "a b", "é", '"x\nz"', "a" * 300, "0", "NA", "label", "=1+1", "\x1b]0;t\x07"]
 LABELS = ["u", "v", "1", "01", "1.0", "NA", "None", "true", "5E1", "50", "\x1b[1mu", ""]
 WAYS = ("plain", "local", "checkpoint", "folder", "pattern", "gz", "bz2")
+TWICE = ("folder", "pattern")  # which hold the file two times
+READINGS = (Reading(target="target"), Reading(numbers=("c0",), text=("c1",), learned=GERMAN))
+FITTED = 0.04  # how often the command line, which takes ten times as long, is asked as well
 
 
 def grid(pick: random.Random) -> bytes:
@@ -54,7 +63,7 @@ def grid(pick: random.Random) -> bytes:
 
 
 class CsvFiles:
-    """Tries one file at a time, in two ways."""
+    """Tries one file at a time."""
 
     ending = ".csv"
 
@@ -64,7 +73,13 @@ class CsvFiles:
     def try_one(self, pick: random.Random) -> str:
         """Fit models to one file read in two ways; an AssertionError says what was not as it should be."""
         self.input = grid(pick)
-        said = {way: self._fit(way) for way in pick.sample(WAYS, 2)}
+        read = "read alike" if ways_agree(self.input, self.folder, READINGS) else "refused alike"
+        return f"{read}, fits {self._fits(pick)}" if pick.random() < FITTED else read
+
+    def _fits(self, pick: random.Random) -> str:
+        said, models = {}, {}
+        for way in pick.sample(WAYS, 2):
+            said[way], models[way] = self._fit(way)
         for way, (status, out, err) in said.items():
             lines = [line for line in err.splitlines() if line.strip()]
             assert "Traceback" not in err, f"{way}: {err[-300:]}"
@@ -74,10 +89,12 @@ class CsvFiles:
             )
             bad = [letter for letter in out + err if letter != "\n" and (letter < " " or "\x7f" <= letter < "\xa0")]
             assert not bad, f"{way}: control characters {bad} reach the terminal"
+        once = [(said[way][0], models[way]) for way in said if way not in TWICE]
+        assert all(own == once[0] for own in once), f"models differ: {dict(zip(said, once, strict=False))}"
         return " and ".join(sorted("read" if status == 0 else "refused" for status, _, _ in said.values()))
 
-    def _fit(self, way: str) -> tuple[int, str, str]:
-        """Return the status and what is said on stdout and stderr when a model is fitted to the input."""
+    def _fit(self, way: str) -> tuple[tuple[int, str, str], Any]:
+        """Return the status, what is said on stdout and stderr when a model is fitted to the input, and what it is."""
         shutil.rmtree(self.folder / "in", ignore_errors=True)
         (self.folder / "in").mkdir()
         path = self.folder / "in" / "a.csv"
@@ -95,11 +112,13 @@ class CsvFiles:
             source = path.with_suffix(f".csv.{way}")
             source.write_bytes((gzip if way == "gz" else bz2).compress(self.input))
         words = ["fit", str(source), "--target", "target", "--model", "nb", "-o", str(model), *more]
-        out, err = io.StringIO(), io.StringIO()
+        out, err, found = io.StringIO(), io.StringIO(), None
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = main(words)
             if status == 0:
-                assert load(model).classes_.tolist(), "a model without classes"
+                fitted = load(model)
+                assert fitted.classes_.tolist(), "a model without classes"
+                found = fitted.classes_.tolist(), fitted.statistics_.rows, repr(fitted._schema), repr(fitted._dialect)
                 status = main(["show", str(model)])
         model.unlink(missing_ok=True)
-        return status, "", err.getvalue()
+        return (status, "", err.getvalue()), found

@@ -11,6 +11,7 @@ that they would find their way no better, and their builds lag behind Python's.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 import json
@@ -31,6 +32,7 @@ from suffice import (
     NormalInverseWishart,
     load,
 )
+from suffice._dialect import Dialect
 from suffice.errors import ModelFileError, SufficeError
 
 
@@ -61,6 +63,25 @@ def wide() -> tuple[Any, Any]:
     return np.random.default_rng(5).normal(size=(8, 140)), np.arange(8) % 2
 
 
+class Released:
+    """Fits a model and returns what may be passed on of it."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit(self, X: Any, y: Any) -> Any:
+        return self.model.fit(X, y).release(least=3)
+
+
+class OfAFile:
+    """Fits a model as the command line does, which remembers how a CSV was written."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        model = NaiveBayes().fit(X, y)
+        model._dialect = Dialect(",", {"x0": ",", "x1": "."}, {"x2": "-"}, ("?",))
+        return model
+
+
 MODELS = {
     "full": (lambda: GaussianDiscriminant(), numbers),
     "shared": (lambda: GaussianDiscriminant(shared=True, shrinkage=0.1), numbers),
@@ -75,8 +96,12 @@ MODELS = {
     "dirichlet": (lambda: NaiveBayes(smoothing=Dirichlet(2.0)), mixed),
     "mixture": (lambda: MixtureDiscriminant(n_components=2), complete),
     "automatic": (lambda: GenerativeClassifier(), mixed),
+    "of a file": (lambda: OfAFile(), mixed),
+    "released": (lambda: Released(GaussianDiscriminant()), numbers),
+    "released mixed": (lambda: Released(NaiveBayes()), mixed),
+    "released automatic": (lambda: Released(GenerativeClassifier()), mixed),
 }
-SLOW = {"automatic": 0.02, "mixture": 0.5, "families": 0.5}  # how often, beside the others
+SLOW = {"automatic": 0.02, "released automatic": 0.2, "mixture": 0.5, "families": 0.5}  # how often, beside the others
 RARE = {"outlier_pvalues": 0.02, "to_sql": 0.05}  # questions that take long
 
 
@@ -168,11 +193,11 @@ def change_document(document: Any, pick: random.Random) -> str:
     elif kind == "near" and type(old) in (int, float):
         inner[path[-1]] = pick.choice([old + 1, old - 1, -old, old * 2, float(old), 1e6 * old])
     elif kind == "add" and isinstance(old, dict):
-        old[pick.choice(["x", "k", "own", "with"])] = pick.choice(VALUES)
+        old[pick.choice(["x", "k", "own", "with"])] = copy.deepcopy(pick.choice(VALUES))
     elif kind == "wrap":
         inner[path[-1]] = [old]
     else:
-        inner[path[-1]] = pick.choice(VALUES)
+        inner[path[-1]] = copy.deepcopy(pick.choice(VALUES))
     return f"{kind} {path}"
 
 

@@ -240,6 +240,19 @@ def test_no_memory_is_spent_on_a_bomb(gaussian):
         tracemalloc.stop()
 
 
+@pytest.mark.parametrize(("unit", "factor"), [("[],", 30), ("{},", 32), ("[[[[]]]],", 46), ("1e9,", 14)])
+def test_a_document_takes_a_small_multiple_of_its_size(gaussian, unit, factor):
+    """Empty lists in lists take most: 56 bytes and a place in another list, for two letters each."""
+    gaussian.pack(text='{"format": "suffice-model", "version": 2, "x": [' + unit * ((1 << 20) // len(unit)) + "0]}")
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError):
+            load(gaussian.path)
+        assert tracemalloc.get_traced_memory()[1] < factor * gaussian.path.stat().st_size
+    finally:
+        tracemalloc.stop()
+
+
 @pytest.mark.parametrize("sizes", [(20, 24), (20,), (24,)], ids=["both", "stored", "unpacked"])
 def test_a_part_cannot_claim_more_than_its_file(gaussian, sizes):
     """The directory says a gigabyte follows where there are a few bytes; none of it may be set aside."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import visible
+from ..errors import DataError, visible
 from .output import Common, align, page_width, print_json
 from .problems import count
 from .release import held
@@ -82,7 +82,11 @@ def _members(estimator: Any) -> dict[str, Any]:
 
     if not isinstance(estimator, GenerativeClassifier):
         return {}
-    return {"loss": estimator.loss_, "members": sorted(estimator.members_, key=lambda member: -member["weight"])}
+    try:
+        loss = estimator.loss_
+    except DataError:  # too few rows are left to judge by, as a note says
+        loss = None
+    return {"loss": loss, "members": sorted(estimator.members_, key=lambda member: -member["weight"])}
 
 
 def _meaning(kind: str, settings: dict[str, Any]) -> str:
@@ -212,7 +216,8 @@ def _member_table(summary: dict[str, Any]) -> list[str]:
         settings = ", ".join(f"{name} {value:g}" for name, value in member["setting"].items())
         scores = (f"{member[name]:.3f}" for name in ("weight", "loss", "temperature"))
         rows.append([member["name"], *scores, settings])
-    rows.append(["all, pooled", "", f"{summary['loss']:.3f}", "", ""])
+    loss = "not known" if summary["loss"] is None else f"{summary['loss']:.3f}"
+    rows.append(["all, pooled", "", loss, "", ""])
     return [*align(rows, left=(0, 4)), "Log-loss: by leave-one-out, in nats, each member after its temperature."]
 
 

@@ -82,7 +82,7 @@ class Seen:
             numbers = self._plain(values, True)
             if numbers is None:
                 self._look(values.drop_null(), blank)
-        return numbers
+        return None if numbers is None else _known(numbers)
 
     def _plain(self, values: Any, present: bool) -> Any:
         """Take in cells that are numbers as programs write them, the common case; None if some cell is not.
@@ -248,14 +248,14 @@ def convert(cells: Any, kind: Any, mark: str, blank: Any, odd: str | None = None
     if _is_number(kind) and mark != ",":
         found = _cast(cells, kind)
         if found is not None:
-            return found
+            return _known(found)
     cells = without(cells, blank)
     if pa.types.is_string(kind):
         return cells
     if _is_number(kind):
         found = None if mark == "," else _cast(cells, kind)
         if found is not None:
-            return found
+            return _known(found)
         found = _numbers(cells, mark or ".", kind)
         lost = cells.filter(pc.and_(pc.is_null(found), pc.is_valid(cells)))
         lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
@@ -275,7 +275,14 @@ def convert(cells: Any, kind: Any, mark: str, blank: Any, odd: str | None = None
     others = [text for text in (lost.unique().to_pylist() if len(lost) else []) if text != odd and text is not None]
     if others:
         raise UnexpectedCellError(others[0])
-    return found
+    return _known(found)
+
+
+def _known(values: Any) -> Any:
+    """Return values with null for NaN, so that a missing number is one thing however its file wrote it."""
+    if not pa.types.is_floating(values.type) or not pc.any(pc.is_nan(values)).as_py():
+        return values
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
 
 
 def _is_number(kind: Any) -> bool:

@@ -62,7 +62,7 @@ class ShrinkageByLeaveOneOut(GenerativeEstimator):
                 'shrinkage="loo" judges by rows that are kept, and these statistics hold none: they come from a model '
                 "with keep_rows=0. Next: fit again, or give the amounts: shrinkage=RDA(...)."
             )
-        judges = Judges(sample.rows[0], sample.codes, sample.weight, sample.represented(statistics.weight))
+        judges = Judges(sample.rows[0], sample.codes, sample.row_weight(), sample.represented(statistics.weight))
         stats = statistics.blocks[0]
         family = GaussianFamily(structure=Full, shared=stats.complete.form is PooledScatter)
         chosen = choose_rda(judges, stats, family, self._settings())
@@ -132,7 +132,7 @@ class PriorByLeaveOneOut(GenerativeEstimator):
             if isinstance(block.family, GaussianFamily)
         ]
         known = sample.represented(statistics.weight)
-        return choose_strength(self.prior, blocks, sample.codes, sample.weight, known, self._settings())
+        return choose_strength(self.prior, blocks, sample.codes, sample.row_weight(), known, self._settings())
 
     def _settings_for(self, statistics: ByClass) -> Settings:
         settings = super()._settings_for(statistics)

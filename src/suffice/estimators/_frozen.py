@@ -14,16 +14,18 @@ from ..estimate import Note
 from ..estimate.families import GaussianFamily
 from ..selection.automatic import Automatic, choose
 from ..selection.columns import FrozenColumns
+from ..selection.costs import check_columns, check_costs
 from ..selection.frozen import Choice
-from ..selection.joint import choose_joint
+from ..selection.joint import ShrunkGaussianFamily, choose_joint
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats, TableRows
 from ..selection.scorers import Sample
-from ..stats import ByClass, CategoricalStats
+from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.counts import CodedColumns
 from ._queries import GenerativeEstimator
 from ._unlabelled import Batch
 
+LEAST_ROWS = 50  # of which fewer do not judge
 SAMPLED = "learned the members from the rows kept, not from all"
 
 
@@ -114,7 +116,7 @@ class FrozenChoice(GenerativeEstimator):
         stats, exact = released_members(rows, levels, weight, least, given, columns)
         if like is None:
             automatic = choose_by_rows(statistics, exact, parts=False)
-            joint = choose_joint(exact, rows_of_sample(statistics)) if shift else None
+            joint = joint_by_rows(statistics, exact) if shift else None
             assert statistics.sample is not None
             unit = statistics.sample.rows_per_weight
             choice = Choice.of(automatic, statistics.classes, None if joint is None else joint[0], unit)
@@ -159,6 +161,15 @@ def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True)
     return choose(judged, pieces, counts, unit * statistics.weight, parts)
 
 
+def joint_by_rows(statistics: ByClass, pieces: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+    """Return the joint model's family and statistics, judged on the rows that are kept, one copy of each left out."""
+    sample = statistics.sample
+    assert sample is not None
+    unit = sample.rows_per_weight
+    pieces = pieces if unit == 1.0 else pieces.scale(unit)
+    return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight())
+
+
 def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
     """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
     counts = []
@@ -171,3 +182,33 @@ def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
                 own[:, here] = table[:, [position[known[i]] for i in here]]
                 counts.append(own)
     return counts
+
+
+def few_to_judge(statistics: ByClass) -> Note | None:
+    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
+    if statistics.sample is None:
+        return None
+    kept = round(float(statistics.sample.copies.sum()))
+    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
+        return None
+    what = f"judged members by the {kept} rows that are still kept of the {statistics.rows} learned"
+    return Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")
+
+
+def check_judges(statistics: ByClass) -> None:
+    """Raise DataError where too few rows are left to judge by."""
+    few = few_to_judge(statistics)
+    if few is not None:
+        raise DataError(
+            f"This model has {few.what}, and would say too small an error of itself: {few.why}. Next: fit again to "
+            "the rows that are left, for its loss and sets of classes; it predicts as before."
+        )
+
+
+def check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
+    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
+    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
+    if isinstance(block, MemberStats):
+        check_columns(block.columns, k, n)
+    else:  # what the columns come to is known when these rows freeze them
+        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)

@@ -27,6 +27,11 @@ def hold_out(estimator: Any) -> HeldOut:
     """
     statistics: ByClass = estimator.statistics_
     sample = statistics.sample
+    if sample is None and getattr(estimator, "_released", None) is not None:
+        raise DataError.released(
+            "rank a row among others for an outlier p-value",
+            "ask the model it was made from, or rank rows by score_samples",
+        )
     if sample is None:
         raise DataError.without_rows(
             f"This {type(estimator).__name__} keeps no rows, and without a law of its own an outlier p-value is a rank "

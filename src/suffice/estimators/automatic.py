@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -19,23 +19,30 @@ from ..joint import JointModel
 from ..schema import Kind, Schema
 from ..selection.automatic import Automatic, exchange_priors
 from ..selection.columns import FrozenColumns
-from ..selection.costs import check_columns, check_costs
-from ..selection.joint import choose_joint, joint_note
+from ..selection.joint import joint_note
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
 from ..selection.reasons import contributions
 from ..selection.scorers import Sample
 from ..stats import ByClass, Reservoir
 from ..stats.reservoir import rows_per_weight
-from ._frozen import FrozenChoice, choose_by_rows, level_counts, rows_of_sample
+from ._frozen import (
+    LEAST_ROWS,
+    FrozenChoice,
+    check_judges,
+    check_memory,
+    choose_by_rows,
+    few_to_judge,
+    joint_by_rows,
+    level_counts,
+    rows_of_sample,
+)
 from ._labels import read_weights
 from ._queries import GenerativeEstimator
 from ._reasons import _check_orders
 from ._states import Derived, edit, question, snapshot
 from ._unlabelled import Batch, recoded
 from ._validation import judged_by_weight
-
-LEAST_ROWS = 50
 
 
 class _Joint(GenerativeEstimator):
@@ -157,7 +164,7 @@ class GenerativeClassifier(FrozenChoice):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
-        _check_memory(statistics.blocks[-1], statistics)
+        check_memory(statistics.blocks[-1], statistics)
         settled = self._settle(statistics.blocks[-1])
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
@@ -174,13 +181,13 @@ class GenerativeClassifier(FrozenChoice):
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
         settled = self._settle(statistics.blocks[-1])
-        _check_memory(settled, statistics)
+        check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled
         known: tuple[MemberRows, MemberStats] | None = self._condensed
         if known is None or known[0] is not settled:
-            weight = settled.weight * rows_per_weight(settled.weight, settled.copies)
-            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, weight)
+            unit = rows_per_weight(settled.weight, settled.copies)
+            columns = FrozenColumns.freeze(settled.rows.numbers, settled.rows.coded, settled.weight * unit)
             known = self._condensed = (settled, settled.condensed(columns))
         return known[1]
 
@@ -216,6 +223,11 @@ class GenerativeClassifier(FrozenChoice):
 
     # --- the choice --------------------------------------------------------------------------------------------------
 
+    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
+        super()._restore_chosen(chosen)
+        if chosen:
+            _ = self._automatic  # its members must bind to the statistics, or the file is refused
+
     @property
     def _automatic(self) -> Automatic:
         """The members and their stack, chosen when first asked for."""
@@ -240,8 +252,8 @@ class GenerativeClassifier(FrozenChoice):
             found = None
             if isinstance(family, GaussianFamily):
                 pieces = self._pieces(statistics)
-                rows = None if statistics.sample is None else rows_of_sample(statistics)
-                found = self._frozen.joint_model(pieces) if rows is None else choose_joint(pieces, rows)
+                frozen = statistics.sample is None
+                found = self._frozen.joint_model(pieces) if frozen else joint_by_rows(statistics, pieces)
             if found is not None:
                 family, stats = found
                 notes.append(joint_note(found[0]))
@@ -354,6 +366,7 @@ class GenerativeClassifier(FrozenChoice):
     def _left_out_posterior(self, model: JointModel) -> Array:
         if self._holds_no_rows:
             raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
+        check_judges(self.statistics_)
         automatic, sample = self._automatic, self.statistics_.sample
         assert sample is not None
         log_prior = self._priors_without(sample.codes, sample.row_weight())
@@ -415,7 +428,11 @@ class GenerativeClassifier(FrozenChoice):
     @property
     @question
     def loss_(self) -> float:
-        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came."""
+        """The mean leave-one-out log-loss, in nats, of the pooled posteriors on the rows kept, as they came.
+
+        DataError where fewer than 50 of them are left, and the others were forgotten.
+        """
+        check_judges(self.statistics_)
         sample = self.statistics_.sample
         if self.priors is None or sample is None:
             return self._automatic.loss
@@ -427,24 +444,4 @@ class GenerativeClassifier(FrozenChoice):
     @question
     def notes_(self) -> list[Note]:
         """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
-        return [*super().notes_, *self._automatic.notes, *_few_to_judge(self.statistics_)]
-
-
-def _few_to_judge(statistics: ByClass) -> list[Note]:
-    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
-    if statistics.sample is None:
-        return []
-    kept = round(float(statistics.sample.copies.sum()))
-    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
-        return []
-    what = f"judged members and loss by the {kept} rows that are still kept of the {statistics.rows} learned"
-    return [Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")]
-
-
-def _check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
-    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
-    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
-    if isinstance(block, MemberStats):
-        check_columns(block.columns, k, n)
-    else:  # what the columns come to is known when these rows freeze them
-        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)
+        return [*super().notes_, *self._automatic.notes, *filter(None, [few_to_judge(self.statistics_)])]

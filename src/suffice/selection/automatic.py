@@ -32,8 +32,10 @@ from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows,
 from .stacking import Judge, Stack, centred, prior_shares, without_each
 
 MEMBER_PENALTY = 100.0
+TEMPERED_PENALTY = 30.0  # the least where a weight of 1 is that of the member after its temperature
 COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
 BIAS_PENALTY = 1.0
+LEAST_TEMPERATURE = 1e-6
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 PSEUDO = 0.5  # pseudo-count of each class
@@ -183,7 +185,7 @@ def _choose(
     pairs = _dependence_member(sample, stats, judge)
     if pairs is not None:
         members.append(pairs)
-    parts = _subclass_member(sample, stats, judge, float(weight.sum())) if with_parts else None
+    parts = _subclass_member(members, sample, stats, judge, float(weight.sum())) if with_parts else None
     if parts is not None:
         members.append(parts)
     columns = most_telling(candidates, judge)
@@ -252,17 +254,21 @@ def _pool(
 ) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence, rows counted to a `power` of likelihood.
 
-    Member weights start from `prior_shares` and stay near them, unless the rows say much else. Where columns are many
-    beside the rows no weight is negative: where a column says nothing, what it says of a row left out is the opposite
-    of that row's label, which a negative weight would read.
+    Member weights start from `prior_shares`, times their temperatures as far as these are not chance, and stay near
+    them, unless the rows say much else; near is meant in units of the tempered member, for one that is far too sure
+    would move freely otherwise. Where columns are many beside the rows no weight is negative: where a column says
+    nothing, what it says of a row left out is the opposite of that row's label, which a negative weight would read.
     """
     m, c = len(members), len(columns)
     scores = centred(np.stack([*(member.held_out for member in members), *columns]))
-    losses = np.stack([judge.losses(member.temperature * member.held_out) for member in members])
-    shares = prior_shares(losses, judge)
-    start = np.concatenate([shares * [min(member.temperature, 1.0) for member in members], np.zeros(c)])
+    found = [judge.temperature(member.held_out) for member in members]  # by these rows, which may be some of all
+    losses = np.stack([judge.losses(t * member.held_out) for member, (_, t) in zip(members, found, strict=True)])
+    heat = np.clip([t for _, t in found], LEAST_TEMPERATURE, 1.0)
+    start = prior_shares(losses, judge) * heat * [judge.beyond_chance(loss) for loss, _ in found]
+    start = np.concatenate([start, np.zeros(c)])
     positive = np.array([True] * m + [power == LEAST_POWER] * c)
-    each = power * np.array([[MEMBER_PENALTY] * m + [own] * c for own in (penalties if c else penalties[:1])])
+    near = np.maximum(MEMBER_PENALTY, TEMPERED_PENALTY / heat**2)
+    each = power * np.array([[*near, *[own] * c] for own in (penalties if c else penalties[:1])])
     return Stack.fit(scores, judge.tempered(power), each, start, positive, power * BIAS_PENALTY)
 
 
@@ -391,8 +397,13 @@ def _dependence_member(sample: Sample, stats: MemberStats, judge: Judge) -> Memb
     return Member("one-dependence", setting, loss, temperature, held_out, scorer)
 
 
-def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: float) -> Member | None:
-    """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers."""
+def _subclass_member(
+    gaussian: Sequence[Member], sample: Sample, stats: MemberStats, judge: Judge, total: float
+) -> Member | None:
+    """Return the member that splits classes into parts, of the rows of the sample; None for few rows or numbers.
+
+    Missing cells are filled by what the `gaussian` member of all rows expects.
+    """
     columns = stats.columns
     numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
     if total < LEAST_ROWS or len(numbers) < 2 or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
@@ -401,8 +412,9 @@ def _subclass_member(sample: Sample, stats: MemberStats, judge: Judge, total: fl
     k = judge.offset.shape[1]
     filled = cells
     if np.isnan(cells).any():
-        whole = WishartMember(complete_tied(stats.gaussian[SCORES])).restricted(numbers)
-        filled = fill_blindly(cells, whole.stats)
+        scorers = (member.scorer for member in gaussian)
+        whole = next(own.member for own in scorers if isinstance(own, GaussianScorer) and own.version == SCORES)
+        filled = fill_blindly(cells, whole.restricted(numbers).stats)
     parts, strength, sphere, held_out = choose_split(
         filled, sample.codes, sample.weight, k, lambda scores: judge.temperature(scores)[0]
     )

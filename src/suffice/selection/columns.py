@@ -203,7 +203,7 @@ class FrozenColumns:
         p = len(self.scores) + sum(len(own) for own in self.indicators)
         for knots, z in self.scores:
             _ascending(knots, 1)
-            _ascending(floats(z, len(knots)), 1, level=True)  # of a released model: no rows between two knots
+            _ascending(floats(z, len(knots)), 1, flat=True)  # released counts may leave nothing between two knots
         for knots in (own for hats in self.hats.values() for own in hats.knots):
             _ascending(knots, 1)
         for bounds in (own for cuts in self.cuts.values() for own in cuts):
@@ -300,11 +300,11 @@ class FrozenColumns:
         return out
 
 
-def _ascending(values: Array, least: int, level: bool = False) -> None:
-    """Raise ValueError unless there are so many numbers or more, each above the one before (if `level`, not below)."""
+def _ascending(values: Array, least: int, flat: bool = False) -> None:
+    """Raise ValueError unless there are so many numbers at least, each above the one before, or not below it."""
     in_range(floats(values, None), np.ones(len(values)))
     steps = np.diff(values)
-    if len(values) < least or (steps < 0).any() or not (level or steps.all()):
+    if len(values) < least or (steps < 0).any() or (not flat and (steps == 0).any()):
         raise ValueError("knots of frozen columns")
 
 

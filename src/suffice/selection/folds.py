@@ -99,9 +99,13 @@ def _without(stats: PatternStats, out: PatternStats) -> PatternStats:
 
 
 def _directions(rows: Array) -> Array | None:
-    """Return orthonormal directions (p, r) that rows (m, p) span, or None if these are all there are."""
+    """Return orthonormal directions (p, r) in which rows (m, p) differ, or None if these are all there are.
+
+    They are those of the rows about their own mean. The mean itself is no direction: where cells are counted from the
+    mean of more rows, it is what the others of these sum up to, and would be seen by the row that is left out.
+    """
     if len(rows) > 2 * rows.shape[1]:
         return None
-    _, sizes, directions = np.linalg.svd(rows, full_matrices=False)
+    _, sizes, directions = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
     rank = int((sizes > SPANNED * sizes.max(initial=1e-300)).sum())
     return None if rank == rows.shape[1] else np.ascontiguousarray(directions[: max(rank, 1)].T)

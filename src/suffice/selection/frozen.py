@@ -14,7 +14,7 @@ from .._arrays import Array, np
 from ..schema import Level
 from ..stats import PatternStats
 from .automatic import FLOOR, Automatic, Member
-from .columns import RAW
+from .columns import INTERVALS, RAW
 from .joint import ShrunkGaussianFamily, joint_statistics
 from .members.completion import complete_tied
 from .members.hats import HatMember
@@ -24,7 +24,13 @@ from .pieces import MemberStats
 from .scorers import GaussianScorer, HatScorer, LevelScorer, Scorer
 from .stacking import Stack
 
-KINDS = ("gaussian", "tied gaussian", "hats", "categories")
+SETTINGS = {  # of the members that sums serve
+    "gaussian": ("strength", "sphere"),
+    "tied gaussian": ("strength", "sphere"),
+    "hats": ("intervals", "strength"),
+    "categories": ("strength",),
+}
+LOSSES = ("loss", "temperature")
 
 
 @dataclass(frozen=True)
@@ -80,11 +86,21 @@ class Choice:
             )
             for own in self.members
         )
+        self._check_columns(stats, categories)
         bias = np.array([self.bias.get(label, 0.0) for label in classes])
         stack = Stack(np.array(self.weight), bias, 0.0, np.zeros((0, len(classes))))
         floor = FLOOR / (float(weight.sum()) + FLOOR)
         none = np.zeros((0, len(classes)))
         return Automatic(stats.columns, weight, members, self.columns, stack, floor, none, none, self.loss, None)
+
+    def _check_columns(self, stats: MemberStats, categories: Sequence[Array]) -> None:
+        """Raise ValueError for columns with weights of their own that are none; hats come before categories."""
+        there = {own["name"] for own in self.members}
+        sizes = {"hat": len(stats.columns.scores) if "hats" in there else 0}
+        sizes["cat"] = len(categories) if "categories" in there else 0
+        kinds = [kind for kind, _ in self.columns]
+        if kinds != sorted(kinds, key=list(sizes).index) or not all(0 <= j < sizes[kind] for kind, j in self.columns):
+            raise ValueError("columns with a weight of their own")
 
     def joint_model(self, stats: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
         """Return the family of the joint model of the numbers, and its statistics; None without one."""
@@ -113,7 +129,10 @@ class Choice:
         members: tuple[dict[str, Any], ...] = tuple(
             {
                 "name": str(own["name"]),
-                "setting": {str(name): _number(value) for name, value in own["setting"].items()},
+                "setting": {
+                    str(name): int(value) if name == "intervals" else float(value)
+                    for name, value in own["setting"].items()
+                },
                 "loss": float(own["loss"]),
                 "temperature": float(own["temperature"]),
             }
@@ -123,21 +142,26 @@ class Choice:
         weight = tuple(float(w) for w in plain["weight"])
         bias = {label: float(b) for label, b in plain["bias"].items()}
         joint = None if plain["joint"] is None else (float(plain["joint"][0]), float(plain["joint"][1]))
-        right = len(weight) == len(members) + len(columns) and all(kind in ("hat", "cat") for kind, _ in columns)
-        right &= all(own["name"].split(", ")[0] in KINDS for own in members)
-        if not right or not np.isfinite([*weight, *bias.values()]).all():
+        found = [*weight, *bias.values(), float(plain["loss"]), *(own[what] for own in members for what in LOSSES)]
+        right = len(weight) == len(members) + len(columns) and len(set(columns)) == len(columns)
+        if not right or not np.isfinite(found).all() or not all(map(_usable, members)):
             raise ValueError("the choice of members")
+        if joint is not None and not (joint[0] > 0.0 and 0.0 <= joint[1] <= 1.0):
+            raise ValueError("the joint model of the numbers")
         unit = float(plain["unit"])
         if not 0.0 < unit < np.inf:
             raise ValueError("the unit of weights")
         return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit)
 
 
-def _number(value: Any) -> Any:
-    """Return a setting as it is, a whole number of intervals or a strength; ValueError for anything else."""
-    if type(value) not in (int, float):
-        raise ValueError("a setting of a member")
-    return value
+def _usable(member: dict[str, Any]) -> bool:
+    """Return whether a member's settings, read from a file, are those of its kind, and in their ranges."""
+    kind, setting = member["name"].split(", ")[0], member["setting"]
+    right = set(setting) == set(SETTINGS.get(kind, ("none",))) and member["temperature"] >= 0.0
+    right = right and setting["strength"] > 0.0 and ("gaussian" in kind or setting["strength"] < np.inf)
+    return bool(
+        right and setting.get("intervals", INTERVALS[0]) in INTERVALS and 0.0 <= setting.get("sphere", 0) <= 1.0
+    )
 
 
 def _scorer(name: str, setting: dict[str, Any], stats: MemberStats, categories: Sequence[Array]) -> Scorer:

@@ -18,7 +18,7 @@ from .members.wishart import LeftOut, WishartMember
 from .pieces import MemberRows, MemberStats
 
 MOST_ROWS = 1000  # that judge
-FOLDS = 4  # of them, where cells are missing
+FOLDS, JUDGING = 4, 2  # of them, where cells are missing, and how many of these judge, as each is completed anew
 MOST_HOLED, LEAST_ROWS = 300, 80  # that do then, as each takes factors of its own
 MOST_WORK = 10_000_000  # their number × d³
 
@@ -92,10 +92,13 @@ def _complete_by_class(
     return complete_under(stats, first, base, setting[0], most_steps=STEPS)
 
 
-def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+def choose_joint(
+    pieces: MemberStats, rows: MemberRows, removed: Array
+) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
     """Return the setting of largest held-out log density of the numbers, and their statistics in their own units.
 
-    The `rows` are judged under their own class, by the cells they have, each left out. Where cells are missing, they
+    The `rows` are judged under their own class, by the cells they have, each left out with the weight `removed` (n,)
+    of one copy of it in the statistics. Where cells are missing, they
     are judged by folds instead, for a row that has completed statistics is not taken out of them again; and classes
     are completed for themselves with the setting found. None where no number varies, or where columns are so many that
     the members see principal directions only.
@@ -113,7 +116,7 @@ def choose_joint(pieces: MemberStats, rows: MemberRows) -> tuple[ShrunkGaussianF
     first = complete_tied(stats)
     whole = WishartMember(first)
     with single_blas_thread():
-        best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, bool(stats.incomplete))
+        best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))
     done = first
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
@@ -132,19 +135,21 @@ def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Code
     return PatternStats(GaussianStats(stats.weight, means, FullScatter(scatter), FullScatter), {})
 
 
-def _choose(member: WishartMember, cells: Array, codes: Codes, weight: Array, holed: bool) -> tuple[float, float]:
+def _choose(
+    member: WishartMember, cells: Array, codes: Codes, weight: Array, removed: Array, holed: bool
+) -> tuple[float, float]:
     """Return the (strength, sphere) under which rows are most likely, each without itself; NaN where cells miss."""
     some = np.flatnonzero(weight > 0)
     some = some[:: max(1, -(-len(some) // MOST_ROWS))]
-    cells, codes, weight = cells[some], codes[some], weight[some]
+    cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
     total: dict[tuple[float, float], float] = {}
     if not holed:
-        left, every = LeftOut(cells, codes, np.minimum(weight, 1.0), weight), np.arange(len(codes))
+        left, every = LeftOut(cells, codes, removed, weight), np.arange(len(codes))
         for sphere, strength, scores in member.path(left, balanced=False):
             total[sphere, strength] = float(weight @ scores[every, codes])
     else:
         fold, k = np.arange(len(codes)) % FOLDS, len(member.stats.weight)
-        for f in range(FOLDS):
+        for f in range(JUDGING):
             own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
             stats = PatternStats.summarize(cells[others], codes[others], k, weight[others])
             if len(own) and stats.column_weight().any(axis=0).all():

@@ -320,7 +320,7 @@ class MemberStats:
         right &= all(own.shape == (k, columns.hats[m].starts[-1]) for m, own in hats.items())
         right &= all(own.shape == (k, *(columns.bin_starts(b)[-1],) * 2) for b, own in pairs.items())
         right &= tuple(hats) == (INTERVALS if columns.scores else ())
-        right &= tuple(pairs) in (pair_bins(columns, k), ())  # none where the model was released
+        right &= tuple(pairs) == tuple(b for b in pair_bins(columns, k) if b in pairs)  # edits and releases drop some
         if not right or any(len(amounts(own, *own.shape)) != k for own in counts):
             raise ValueError("statistics of the members")
         return cls(columns, gaussian, hats, pairs, seen)

@@ -50,7 +50,8 @@ ERRORS = 1.5  # standard errors: what one or two rows decide is not decided
 class Judges:
     """Rows (n, d) that settings are judged by, NaN where missing, with class numbers `codes` (n,).
 
-    `weight` (n,) leaves with a row; `counts_for` (n,) is the weight of its loss among those of the others.
+    `weight` (n,) leaves with a row, that of one copy where several are equal; `counts_for` (n,) is the weight of its
+    loss among those of the others.
     """
 
     rows: Array
@@ -184,10 +185,10 @@ class _Problem:
         count = stats.weight[known]
         values = stats.scatter.values[..., used, :][..., used]
         scatter = values[None] if shared else values[known]
-        rows_of = np.bincount(codes, minlength=len(count))
-        weight = judges.weight[mine]
-        total = np.bincount(codes, weights=weight, minlength=len(count))
-        typical = np.where(rows_of > 0, total / np.where(rows_of > 0, rows_of, 1), weight.mean())
+        weight, judged = judges.weight[mine], judges.counts_for[mine]
+        rows_of = np.bincount(codes, weights=judged / weight, minlength=len(count))
+        total = np.bincount(codes, weights=judged, minlength=len(count))
+        typical = np.where(rows_of > 0, total / np.where(rows_of > 0, rows_of, 1.0), weight.mean())
         rows, mean = judges.rows[mine][:, used], stats.mean[known][:, used]
         squares = np.diagonal(scatter, axis1=1, axis2=2)
         units = np.sqrt(total_variance(mean, np.repeat(count[:, None], len(used), axis=1), squares))
@@ -196,7 +197,7 @@ class _Problem:
         overall = total_variance(mean, np.repeat(count[:, None], len(used), axis=1), squares)
         within = np.diagonal(pooled) / count.sum()
         least = FLOOR * np.where(within > FLOOR**2 * overall, within, overall)
-        log_unit, judged = float(np.log(units).sum()), judges.counts_for[mine]
+        log_unit = float(np.log(units).sum())
         return cls(rows, codes, weight, judged, count, mean, scatter, pooled, typical, least, log_unit, rule, shared)
 
     def losses(self, share: float, amount: float) -> Array:
@@ -255,7 +256,7 @@ class _Problem:
         others = ~mine
         if not mine.any():
             return
-        own, pull, logs = (float(np.average(values[mine], weights=self.weight[mine])) for values in judged)
+        own, pull, logs = (float(np.average(values[mine], weights=self.counts_for[mine])) for values in judged)
         spread = scatter / self.count[k]
         along = ((1.0 - drawn) * np.einsum("nd,nd->n", y @ spread, y)) + drawn * (y * y) @ np.diagonal(spread)
         ratio = self.typical[k] / max(self.count[k] - self.typical[k], 0.5 * self.typical[k])

@@ -17,6 +17,7 @@ from .._arrays import Array, Codes, NDArray, log_softmax, np, row_chunks
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
 LEFT_OUT_CELLS = 1 << 20
+CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
 MOST_BIASES = (
     256  # classes; of more, none has a bias: a step would take k³ operations, and each has few rows to tell it
 )
@@ -44,6 +45,15 @@ class Judge:
     def tempered(self, power: float) -> Judge:
         """Return a judge to whom each row says less: its likelihood is raised to a power."""
         return Judge(self.codes, self.offset, power * self.weight, power * self.single)
+
+    def beyond_chance(self, loss: float) -> float:
+        """Return the share of a temperature found to lose `loss` that is not chance: max(0, 1 − 4 / χ²).
+
+        χ² = 2 Σ w (loss of the offsets alone − loss). A coefficient is drawn to 0 as by the positive part of James &
+        Stein (1961); the best of many settings wins more by chance than one would.
+        """
+        won = 2.0 * float(self.weight.sum()) * (self.loss(np.zeros_like(self.offset)) - loss)
+        return max(0.0, 1.0 - CHANCE / won) if won > CHANCE else 0.0
 
     def losses(self, scores: Array) -> Array:
         """Return the log-loss (n,) of each row under softmax(offset + scores)."""
