@@ -81,19 +81,18 @@ class Release:
         cost = None
         if self.cost is not None:
             cost = {name: getattr(self.cost, name) for name in ("before", "after", "error", "rows", "folds")}
-        return {"least": self.least, "given_up": notes, "cost": cost, "unknown": self.unknown} | (
-            {"joined": True} if self.joined else {}
-        )
+        told = {"cost": cost, "unknown": self.unknown, "joined": self.joined}
+        return {"least": self.least, "given_up": notes, **told}
 
     @classmethod
     def of_plain(cls, plain: Any) -> Release:
         """Return what `plain` wrote; ValueError if it cannot be that."""
         least, cost = plain["least"], plain["cost"]
-        known = isinstance(plain["unknown"], str) and plain.get("joined", True) is True
+        known = isinstance(plain["unknown"], str) and isinstance(plain["joined"], bool)
         if type(least) is not int or least < FEWEST or not known:
             raise ValueError("what a released model says of itself")
         notes = tuple(_note(own) for own in plain["given_up"])
-        found = cls(least, notes, None, plain["unknown"], "joined" in plain)
+        found = cls(least, notes, None, plain["unknown"], plain["joined"])
         if cost is None:
             return found
         numbers = [cost[name] for name in ("before", "after", "error")]
