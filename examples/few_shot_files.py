@@ -104,6 +104,7 @@ def main() -> dict[str, float]:
     for kind in (*ADDED, *STRANGE):
         found[f"strange {kind}"] = strange(test[kind])
         print(f"  {kind:14}{found[f'strange {kind}']:7.1%}")
+    print("A p-value is a rank among the files learned: what lies no farther out than some is not strange.")
 
     # --- two kinds are added, from five files each, without any other file --------------------------------------------
     begun = perf_counter()

@@ -55,7 +55,7 @@ def test_filled_cells_have_no_law_and_whole_rows_keep_theirs() -> None:
     """Hotelling's T² counts rows that were observed; of whole rows a release keeps every sum of the covariance."""
     whole = GaussianDiscriminant().fit(X[:50], Y[:50])
     np.testing.assert_allclose(whole.release().outlier_pvalues(X[50:60]), whole.outlier_pvalues(X[50:60]), rtol=1e-9)
-    with pytest.raises(DataError, match="ask the model it was released from"):
+    with pytest.raises(DataError, match="ask the model it was made from"):
         GaussianDiscriminant().fit(HOLED[:50], Y[:50]).release().outlier_pvalues(X[50:60])
 
 
@@ -63,7 +63,7 @@ def test_who_is_given_a_released_model_is_not_told_to_fit_it_again() -> None:
     for model in (NaiveBayes("laplace"), GenerativeClassifier()):
         released = model.fit(X, Y).release()
         for ask in (released.predict_set, released.outlier_pvalues):
-            with pytest.raises(DataError, match="ask the model it was released from"):
+            with pytest.raises(DataError, match="ask the model it was made from"):
                 ask(X[:3])
 
 

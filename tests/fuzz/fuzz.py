@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 FOUND = Path(__file__).with_name("found")
-TOLD = 5000  # cases between two lines that say how far it is
+TOLD = 1000  # cases between two lines that say how far it is
 TARGETS = ("models", "csv", "arrow")
 
 

@@ -60,14 +60,15 @@ def test_what_once_went_wrong(path, tmp_path):
     copy = tmp_path / path.name
     copy.write_bytes(path.read_bytes())
     X, y = MODELS[path.stem.partition("-")[0].replace("_", " ")][1]()
-    for verb in sorted(VERBS):
+    for verbs in [(verb,) for verb in sorted(VERBS)] + [("partial_fit", "leave_one_out")]:
         try:
             model = load(copy)
         except ModelFileError:
             return
-        with contextlib.suppress(SufficeError):
-            if hasattr(model, verb):
-                VERBS[verb](model, X, y, tmp_path / "again.suffice" if verb == "save" else copy)
+        for verb in verbs:
+            with contextlib.suppress(SufficeError):
+                if hasattr(model, verb):
+                    VERBS[verb](model, X, y, tmp_path / "again.suffice" if verb == "save" else copy)
 
 
 def test_no_changed_file_takes_much_memory(tmp_path):

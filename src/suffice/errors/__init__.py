@@ -47,3 +47,7 @@ from .wording import brief as brief
 from .wording import quoted as quoted
 from .wording import shown as shown
 from .wording import visible as visible
+
+for _kind in (kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, SufficeError)):
+    _kind.__module__ = __name__  # where users import it from, in tracebacks too
+del _kind

@@ -122,7 +122,7 @@ class DataError(SufficeError):
     @classmethod
     def without_rows(cls, what: str, released: bool, otherwise: str = "") -> DataError:
         """Refuse what takes rows of a model that keeps none; a released one is of a model that may."""
-        step = "ask the model it was released from" if released else "fit it again with keep_rows=2000"
+        step = "ask the model it was made from" if released else "fit it again with keep_rows=2000"
         return cls(f"{what}. Next: {step}{otherwise}.")
 
     @classmethod

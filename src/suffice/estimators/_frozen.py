@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from .._arrays import Array, np
 from ..disclosure import Given, Least
@@ -55,6 +55,7 @@ class FrozenChoice(GenerativeEstimator):
             raise ValueError("the choice of members")
         if self._holds_no_rows:
             self._frozen_choice = Choice.of_plain(chosen["choice"])
+            _ = cast(Any, self)._automatic  # whose members must bind to the statistics
 
     def _check_alike(self, other: Any) -> None:
         """Raise MergeError for two models of which one holds no rows, and whose columns were frozen apart."""

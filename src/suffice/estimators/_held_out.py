@@ -36,8 +36,8 @@ def hold_out(estimator: Any) -> HeldOut:
         raise DataError.without_rows(
             f"This {type(estimator).__name__} keeps no rows, and without a law of its own an outlier p-value is a rank "
             "among rows held out",
-            estimator._released is not None,
-            ", or rank rows by score_samples",
+            released=False,
+            otherwise=", or rank rows by score_samples",
         )
     rows, weight = estimator._kept_rows(sample), sample.represented(statistics.weight)
     folds = []

@@ -81,17 +81,19 @@ class Release:
         cost = None
         if self.cost is not None:
             cost = {name: getattr(self.cost, name) for name in ("before", "after", "error", "rows", "folds")}
-        return {"least": self.least, "given_up": notes, "cost": cost, "unknown": self.unknown, "joined": self.joined}
+        return {"least": self.least, "given_up": notes, "cost": cost, "unknown": self.unknown} | (
+            {"joined": True} if self.joined else {}
+        )
 
     @classmethod
     def of_plain(cls, plain: Any) -> Release:
         """Return what `plain` wrote; ValueError if it cannot be that."""
         least, cost = plain["least"], plain["cost"]
-        known = isinstance(plain["unknown"], str) and isinstance(plain["joined"], bool)
+        known = isinstance(plain["unknown"], str) and plain.get("joined", True) is True
         if type(least) is not int or least < FEWEST or not known:
             raise ValueError("what a released model says of itself")
         notes = tuple(_note(own) for own in plain["given_up"])
-        found = cls(least, notes, None, plain["unknown"], plain["joined"])
+        found = cls(least, notes, None, plain["unknown"], "joined" in plain)
         if cost is None:
             return found
         numbers = [cost[name] for name in ("before", "after", "error")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -222,11 +222,6 @@ class GenerativeClassifier(FrozenChoice):
         return self
 
     # --- the choice --------------------------------------------------------------------------------------------------
-
-    def _restore_chosen(self, chosen: Mapping[str, Any]) -> None:
-        super()._restore_chosen(chosen)
-        if chosen:
-            _ = self._automatic  # its members must bind to the statistics, or the file is refused
 
     @property
     def _automatic(self) -> Automatic:

@@ -51,7 +51,7 @@ def choose_strength(
     It is the strongest of the settings less than half a standard error worse than the best.
 
     `codes` (n,), `weight` (n,) and `counts_for` (n,) are those of the rows kept, as in `rda.Judges`. None where too
-    little can be told: fewer than 20 rows judge, or a table is wider than long.
+    little can be told: fewer than 20 rows judge, a table is wider than long, or a class has next to no weight.
 
     With full covariances of their own 9 strengths × 8 shares are tried, as if the mean were flat; complete rows judge.
     With one covariance for all the share is chosen, and the strength is infinite: both say how far that one is drawn to
@@ -68,6 +68,9 @@ def choose_strength(
     if found is None:
         return None
     losses, own = found
+    losses = {setting: lost for setting, lost in losses.items() if np.isfinite(lost).all()}
+    if not losses:  # classes so light that nothing can be left out of them
+        return None
     rows = np.stack(list(losses.values()))
     mean = rows @ (own / own.sum())
     alike = zip(losses, mean, undecided(rows, own, ERRORS), strict=True)
