@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice import RDA, GaussianDiscriminant, GenerativeClassifier, NormalInverseWishart
+from suffice import RDA, GaussianDiscriminant, GenerativeClassifier
 from suffice.selection.folds import FoldedGaussians, _directions
 from suffice.selection.scorers import Sample
 from suffice.selection.stacking import CHANCE, Judge
@@ -121,16 +121,3 @@ def test_of_a_row_given_three_times_one_copy_judges_the_shrinkage(seed):
     assert loss(chosen) < loss(once)
     heavy = GaussianDiscriminant(shrinkage="loo").fit(X[::3], y[::3], sample_weight=np.full(40, 3.0)).shrinkage_
     assert_allclose([heavy.shared, heavy.amount], [once.shared, once.amount], rtol=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_of_a_row_given_three_times_one_copy_judges_a_prior(seed):
-    X, y = repeated(seed, 3)
-
-    def loss(prior: NormalInverseWishart) -> float:
-        left_out = GaussianDiscriminant(prior=prior).fit(X, y).leave_one_out(X, y)
-        return float(-left_out[np.arange(len(y)), y].mean())
-
-    chosen = GaussianDiscriminant(prior=NormalInverseWishart(strength="loo")).fit(X, y).prior_
-    once = GaussianDiscriminant(prior=NormalInverseWishart(strength="loo")).fit(X[::3], y[::3]).prior_
-    assert loss(chosen) < loss(once)
