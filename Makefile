@@ -148,11 +148,13 @@ $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(V
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
 	@touch $@
 
-# One version of PyTorch comes in several builds. All of them need requirements/arrays.txt, which lists the hashes of the
-# package index's builds and of the one for the CPU; the index's own for Linux needs NVIDIA's libraries as well.
-$(VENV)/.arrays: requirements/arrays.txt requirements/arrays-cuda.txt $(VENV)/.test
+# One version of PyTorch comes in several builds, whose hashes are in requirements/torch.txt: one for the CPU is taken if
+# it lies at hand (pip's setting find-links), else the package index's, which for Linux needs NVIDIA's libraries as well.
+$(VENV)/.arrays: requirements/arrays.txt requirements/torch.txt requirements/arrays-cuda.txt $(VENV)/.test
 	@echo "Installing requirements/arrays.txt (a minute or so)"
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/arrays.txt
+	@$(PIP) install --quiet --no-deps --require-hashes --no-index -r requirements/torch.txt 2>/dev/null \
+		|| $(PIP) install --quiet --no-deps --require-hashes -r requirements/torch.txt
 	@$(PY) -c 'import torch' 2>/dev/null || $(PIP) install --quiet --no-deps --require-hashes -r requirements/arrays-cuda.txt
 	@$(PY) -c 'import torch'
 	@touch $@

@@ -97,7 +97,7 @@ def contents() -> list[str]:
     wrong = [f"{name} is not in the wheel" for name in ("suffice/py.typed",) if name not in names]
     wrong += [f"{name} is in the wheel" for name in names if name.startswith(("tests", "docs", "benchmarks"))]
     core = {line.split(">")[0].split(";")[0].strip() for line in requires("suffice") or [] if "extra ==" not in line}
-    if core != {"numpy", "scipy", "scikit-learn", "narwhals", "threadpoolctl"}:
+    if core != {"filelock", "numpy", "scipy", "scikit-learn", "narwhals", "threadpoolctl"}:
         wrong.append(f"core dependencies are {sorted(core)}")
     return wrong
 

@@ -1,7 +1,7 @@
-"""Split the pinned requirements of PyTorch, read from stdin, into requirements/arrays.txt and arrays-cuda.txt.
+"""Split the pinned requirements of PyTorch, read from stdin, into requirements/arrays.txt, torch.txt and arrays-cuda.txt.
 
-The first holds what every build needs, the second the libraries of NVIDIA's that the build of the package index for
-Linux needs beside it. A build for the CPU has the same version and another hash, so its hashes are added.
+The first holds what every build needs, the second PyTorch, the third the libraries of NVIDIA's that the build of the
+package index for Linux needs beside it. A build for the CPU has the same version and another hash, which is added.
 """
 
 from __future__ import annotations
@@ -17,13 +17,18 @@ CPU_BUILDS = ("6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"
 
 
 def main() -> None:
-    """Write both files."""
+    """Write the files."""
     pins = re.findall(r"^\S.*(?:\n +\S.*)*\n", sys.stdin.read(), re.MULTILINE)
     more = "".join(f" \\\n    --hash=sha256:{digest}" for digest in CPU_BUILDS)
     pins = [pin.rstrip("\n") + more + "\n" if pin.startswith("torch==") else pin for pin in pins]
-    for name, wanted in (("arrays.txt", False), ("arrays-cuda.txt", True)):
-        kept = [pin for pin in pins if bool(CUDA.match(pin)) is wanted]
+    for name, wanted in (("arrays.txt", "other"), ("torch.txt", "torch"), ("arrays-cuda.txt", "cuda")):
+        kept = [pin for pin in pins if kind(pin) == wanted]
         (REQUIREMENTS / name).write_text("".join(kept), encoding="utf-8")
+
+
+def kind(pin: str) -> str:
+    """Return which of the files a requirement goes to."""
+    return "cuda" if CUDA.match(pin) else "torch" if pin.startswith("torch==") else "other"
 
 
 if __name__ == "__main__":
