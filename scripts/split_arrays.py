@@ -1,4 +1,4 @@
-"""Split the pinned requirements of PyTorch, read from stdin, into requirements/arrays.txt, torch.txt and arrays-cuda.txt.
+"""Split the pinned requirements of PyTorch, from stdin, into requirements/arrays.txt, torch.txt and arrays-cuda.txt.
 
 The first holds what every build needs, the second PyTorch, the third the libraries of NVIDIA's that the build of the
 package index for Linux needs beside it. A build for the CPU has the same version and another hash, which is added.
