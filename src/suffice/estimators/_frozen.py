@@ -37,7 +37,7 @@ class FrozenChoice(GenerativeEstimator):
     @property
     def _holds_no_rows(self) -> bool:
         """Whether there are no rows to choose by, so that an earlier choice stands."""
-        return self.statistics_.sample is None
+        return "statistics_" in vars(self) and self.statistics_.sample is None
 
     @property
     def _frozen(self) -> Choice:

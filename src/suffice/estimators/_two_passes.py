@@ -23,7 +23,9 @@ from ..stats.rows import concat_rows, take_rows
 class Smallest:
     """The distinct rows with the smallest hashes, at most `bound`, in the order of these; `beyond` if there are more.
 
-    `keys` (n,) are hashes of the contents, `labels` (n,) numbers of classes in the list `classes`, `weight` (n,).
+    `keys` (n,) are hashes of the contents, `labels` (n,) numbers of classes in the list `classes`, `weight` (n,);
+    `total`
+    is the weight of all rows, `squares` the sum of its squares, row by row: together they say how many rows these are.
     """
 
     bound: int
@@ -35,6 +37,8 @@ class Smallest:
     weight: Array
     beyond: bool
     rows: int
+    total: float
+    squares: float
 
     @classmethod
     def of(cls, part: MemberRows, classes: Sequence[Level], rows: int, bound: int) -> Smallest:
@@ -42,7 +46,9 @@ class Smallest:
         some, weight, beyond = smallest_distinct(hashes_of(part.rows), part.codes, part.weight, bound)
         kept = part.rows[some]
         keys = hashes_of(kept)
-        return cls(bound, kept.numbers, kept.coded, keys, part.codes[some], tuple(classes), weight, beyond, rows)
+        total, squares = float(part.weight.sum()), float((part.weight**2 / part.copies).sum())
+        own = part.codes[some]
+        return cls(bound, kept.numbers, kept.coded, keys, own, tuple(classes), weight, beyond, rows, total, squares)
 
     def merge(self, other: Smallest) -> Smallest:
         """Return the smallest of both."""
@@ -59,6 +65,8 @@ class Smallest:
             np.concatenate([self.weight, other.weight]),
             self.beyond or other.beyond,
             self.rows + other.rows,
+            self.total + other.total,
+            self.squares + other.squares,
         )
         return both._reduced()
 
@@ -77,7 +85,7 @@ class Smallest:
 
     def frozen(self) -> FrozenColumns:
         """Return the columns that these rows freeze."""
-        return FrozenColumns.freeze(self.numbers, self.coded, self.weight)
+        return FrozenColumns.freeze(self.numbers, self.coded, self.weight * (self.total / self.squares))
 
 
 @dataclass(frozen=True)
