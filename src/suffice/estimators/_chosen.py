@@ -132,7 +132,7 @@ class PriorByLeaveOneOut(GenerativeEstimator):
             if isinstance(block.family, GaussianFamily)
         ]
         known = sample.represented(statistics.weight)
-        return choose_strength(self.prior, blocks, sample.codes, sample.weight, known, self._settings())
+        return choose_strength(self.prior, blocks, sample.codes, sample.row_weight(), known, self._settings())
 
     def _settings_for(self, statistics: ByClass) -> Settings:
         settings = super()._settings_for(statistics)
