@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._arrays import Array, np
 from ..errors import SettingError
-from ..estimate import Dirichlet, Note
-from ..estimators import NaiveBayes
-from ..estimators._states import question, snapshot
-from ..joint import JointModel
+from ..estimate import Dirichlet
+from ..fitted import Fitted
 
-Estimated = tuple[JointModel, list[Note]]
+
+@dataclass(frozen=True, eq=False)
+class DropInFitted(Fitted):
+    """A model with scikit-learn's rules for priors."""
+
+    strict: bool = False  # whether priors that do not sum to one are refused
+
+    def class_priors(self, priors: Any) -> Any:
+        """Return priors as one number per class, divided by their sum with a warning, or refused."""
+        found = super().class_priors(priors)
+        if found is None or isinstance(found, str | Dirichlet):
+            return found
+        values, k = np.asarray(found, dtype=np.float64), len(self.statistics.classes)
+        if values.shape != (k,):
+            raise SettingError(f"Number of priors must match number of classes: {values.size} and {k}.")
+        if (values < 0).any():
+            raise SettingError(f"{'Priors' if self.strict else 'priors'} must be non-negative, not {values.tolist()}.")
+        if abs(values.sum() - 1.0) > 1e-5:
+            if self.strict:
+                raise SettingError(f"The sum of the priors should be 1, not {values.sum():g}. Next: divide them by it.")
+            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
+        return values / values.sum()
 
 
 def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool] = lambda model: True) -> property:
@@ -22,7 +42,7 @@ def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool
     def get(model: Any) -> Any:
         if not exists(model):
             raise AttributeError(f"With these settings of {type(model).__name__} there is none of this: {doc}")
-        return read(snapshot(model))
+        return read(model._still())
 
     return property(get, doc=doc)
 
@@ -31,7 +51,7 @@ class DropIn:
     """What all share: settings of the parent that have no parameter here, and scikit-learn's rules for priors."""
 
     covariance, divisor, missing, prior, smoothing, keep_rows = "full", "mle", "em", None, 1.0, 0
-    _strict = False  # whether priors that do not sum to one are refused
+    _kind: type[Fitted] = DropInFitted
     _closed_form = True  # whether a row can be taken out of the sums
     if TYPE_CHECKING:  # constructor arguments are stored by their names
 
@@ -40,22 +60,6 @@ class DropIn:
     def _store(self, arguments: dict[str, Any]) -> None:
         vars(self).update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
-    def _class_priors(self, priors: Any, classes: Sequence[Any]) -> Any:
-        found = NaiveBayes._class_priors(priors, classes)
-        if found is None or isinstance(found, str | Dirichlet):
-            return found
-        values = np.asarray(found, dtype=np.float64)
-        if values.shape != (len(classes),):
-            raise SettingError(f"Number of priors must match number of classes: {values.size} and {len(classes)}.")
-        if (values < 0).any():
-            raise SettingError(f"{'Priors' if self._strict else 'priors'} must be non-negative, not {values.tolist()}.")
-        if abs(values.sum() - 1.0) > 1e-5:
-            if self._strict:
-                raise SettingError(f"The sum of the priors should be 1, not {values.sum():g}. Next: divide them by it.")
-            warnings.warn("The priors do not sum to 1. Renormalizing", UserWarning, stacklevel=2)
-        return values / values.sum()
-
-    @question
     def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
         """Return exact leave-one-out log posteriors (n, k); SettingError where the settings leave no closed form."""
         if not self._closed_form:

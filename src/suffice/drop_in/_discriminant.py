@@ -3,19 +3,115 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from .._arrays import Array, log_softmax, np
-from ..densities import Full, Product
+from ..densities import Full, Gaussian, Product
 from ..errors import DataError, SettingError
-from ..estimate import RDA, Block, Settings, Shrinkage
+from ..estimate import RDA, Note, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
-from ..estimators._states import question
+from ..fitted import Fitted
 from ..joint import JointModel
+from ..questions.linear import gaussian_of, is_shared, linear_scores
 from ..schema import Schema
 from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
-from ._common import DropIn, Estimated, attribute
+from ..stats.batch import Batch
+from ._common import DropIn, DropInFitted, attribute
+
+
+@dataclass(frozen=True, eq=False)
+class DiscriminantFitted(DropInFitted):
+    """LDA or QDA: `covariance_estimator` is an object of the user's, or None."""
+
+    covariance_estimator: Any = None
+
+    def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
+        """Return the statistics of rows, their scatters made of the covariances of the user's object where there is one."""
+        statistics = super().summarize(batch, keep_rows)
+        if self.covariance_estimator is None:
+            return statistics
+        rows = batch.rows[0]
+        if batch.weight is not None or np.isnan(rows).any():
+            raise DataError("covariance_estimator takes neither weights nor holes. Next: use shrinkage='auto'.")
+        scatter = np.empty((len(batch.classes), *rows.shape[1:] * 2))
+        for c, weight in enumerate(statistics.weight):
+            self.covariance_estimator.fit(rows[batch.codes == c])
+            if not hasattr(self.covariance_estimator, "covariance_"):
+                name = type(self.covariance_estimator).__name__
+                raise SettingError(f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance.")
+            scatter[c] = weight * self.covariance_estimator.covariance_
+        gaussian = GaussianStats(statistics.weight, statistics.blocks[0].complete.mean, FullScatter(scatter))
+        return replace(statistics, blocks=(PatternStats(gaussian, {}),))
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        stats: Any = self.statistics.blocks[0]
+        if isinstance(self.settings.shrinkage.setting, RDA):  # a table wider than long: matrices, as there
+            dense = replace(self.statistics, blocks=(replace(stats, complete=stats.complete.dense()),))
+            return super(DiscriminantFitted, replace(self, statistics=dense))._estimate()
+        return super()._estimate()
+
+    def _joint_of(self, density: Product) -> JointModel:
+        model, gaussian = super()._joint_of(density), cast(Gaussian, density.blocks[0])
+        changed = self._changed(gaussian, np.exp(model.log_prior)) if gaussian.used else None
+        if changed is None:
+            return model
+        return replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed)),)))
+
+    def _changed(self, gaussian: Gaussian, priors: Array) -> Array | None:
+        """Return covariances (g, d, d) that are not as estimated; None where they are."""
+        return None
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFitted(DiscriminantFitted):
+    """LDA: the class covariances are weighed by priors given before `fit`, as theirs are, but for solver "svd"."""
+
+    n_components: int | None = None
+
+    takes_devices = False
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        k = len(self.statistics.classes)
+        most = min(k - 1, len(self.schema))
+        if self.statistics.rows == k:
+            raise DataError("The number of samples must be more than the number of classes, not 1 sample for each.")
+        if self.n_components is not None and self.n_components > most:
+            raise SettingError(f"n_components cannot be larger than min(n_features, n_classes - 1), here {most}.")
+        return super()._estimate()
+
+    def _changed(self, gaussian: Gaussian, priors: Array) -> Array | None:
+        if is_shared(self):
+            return None
+        return np.asarray(np.einsum("k,kij->ij", priors, gaussian.covariance.dense())[None])
+
+    @property
+    def mean(self) -> Array:
+        """The overall mean (d,)."""
+        return np.asarray(np.exp(self.joint.log_prior) @ gaussian_of(self).means)
+
+    def log_posterior(self, rows: Sequence[Any], priors: Any = None) -> Array:
+        """Return log posteriors (n, k) from linear scores, as they do there."""
+        if priors is not None:
+            return super().log_posterior(rows, priors)
+        return log_softmax(linear_scores(self, rows[0], self.mean))
+
+    def posterior_and_density(self, rows: Sequence[Any], priors: Any = None) -> tuple[Array, Array]:
+        """Return log posteriors (n, k) and log p(x) (n,)."""
+        return self.log_posterior(rows, priors), self.log_density(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticFitted(DiscriminantFitted):
+    """QDA: `reg_param` draws the covariances towards the identity."""
+
+    reg_param: float = 0.0
+
+    def _changed(self, gaussian: Gaussian, priors: Array) -> Array | None:
+        if not self.reg_param:
+            return None
+        covariances = gaussian.covariance.dense()
+        return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])  # type: ignore[no-any-return]
 
 
 class _Discriminant(DropIn, GaussianDiscriminant):
@@ -37,48 +133,13 @@ class _Discriminant(DropIn, GaussianDiscriminant):
             raise SettingError.choice("shrinkage", self.shrinkage, (None, "auto", "a number from 0 to 1"))
         super()._validate_settings()
 
-    def _settings(self) -> Settings:
+    def _settings(self, schema: Schema | None = None) -> Settings:
         own = self.shrinkage
         rule = "ledoit-wolf" if own == "auto" else RDA(amount=own, target="identity") if own else None
-        return Settings(shrinkage=Shrinkage(rule))
+        return Settings(shrinkage=Shrinkage(rule), keep_rows=int(self.keep_rows))
 
-    def _summarize(self, batch: Any, plan: Sequence[Block], keep_rows: int | None = None) -> ByClass:
-        statistics = super()._summarize(batch, plan, keep_rows)
-        if self.covariance_estimator is None:
-            return statistics
-        rows = batch.rows[0]
-        if batch.weight is not None or np.isnan(rows).any():
-            raise DataError("covariance_estimator takes neither weights nor holes. Next: use shrinkage='auto'.")
-        scatter = np.empty((len(batch.classes), *rows.shape[1:] * 2))
-        for c, weight in enumerate(statistics.weight):
-            self.covariance_estimator.fit(rows[batch.codes == c])
-            if not hasattr(self.covariance_estimator, "covariance_"):
-                name = type(self.covariance_estimator).__name__
-                raise SettingError(f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance.")
-            scatter[c] = weight * self.covariance_estimator.covariance_
-        gaussian = GaussianStats(statistics.weight, statistics.blocks[0].complete.mean, FullScatter(scatter))
-        return replace(statistics, blocks=(PatternStats(gaussian, {}),))
-
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
-        stats: Any = statistics.blocks[0]
-        if isinstance(self._settings().shrinkage.setting, RDA):  # a table wider than long: matrices, as there
-            statistics = replace(statistics, blocks=(replace(stats, complete=stats.complete.dense()),))
-        model, notes = super()._estimate(statistics, plan, schema, **told)
-        gaussian: Any = model.density.blocks[0]
-        if self._changes(plan) and gaussian.used:
-            changed = self._changed(gaussian.covariance.dense(), np.exp(model.log_prior))
-            model = replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed)),)))
-        return model, notes
-
-    def _changes(self, plan: Sequence[Block]) -> bool:
-        """Return whether covariances are not as estimated."""
-        return bool(self._is_changed)
-
-    def _under_priors(self, model: JointModel) -> JointModel:
-        if not self._changes(self._blocks):
-            return super()._under_priors(model)
-        model, self._notes = self._estimate(self.statistics_, self._blocks, self._schema)
-        return model
+    def _particulars(self) -> dict[str, Any]:
+        return {"covariance_estimator": self.covariance_estimator}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -106,11 +167,11 @@ class LinearDiscriminantAnalysis(_Discriminant):
         self._store(locals())
     # fmt: on
 
-    # The class covariances are weighed by priors given before `fit`, as theirs are, but for solver "svd".
-    _is_changed = property(lambda self: self._changes(self._blocks) if hasattr(self, "_blocks") else not self.shared)
+    _kind = LinearFitted
+    _is_changed = property(lambda self: not self.shared if self._learned is None else not is_shared(self._learned))
 
-    def _changes(self, plan: Sequence[Block]) -> bool:
-        return not plan[0].family.shared  # type: ignore[attr-defined]
+    def _particulars(self) -> dict[str, Any]:
+        return super()._particulars() | {"n_components": self.n_components}
 
     shared = property(
         lambda self: (
@@ -119,30 +180,17 @@ class LinearDiscriminantAnalysis(_Discriminant):
         )
     )
 
-    def _changed(self, covariances: Array, priors: Array) -> Array:
-        return np.asarray(np.einsum("k,kij->ij", priors, covariances)[None])
-
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
-        k, most = len(statistics.classes), min(len(statistics.classes) - 1, len(schema))
-        if statistics.rows == k:
-            raise DataError("The number of samples must be more than the number of classes, not 1 sample for each.")
-        if self.n_components is not None and self.n_components > most:
-            raise SettingError(f"n_components cannot be larger than min(n_features, n_classes - 1), here {most}.")
-        return super()._estimate(statistics, plan, schema, **told)
-
     covariance_ = attribute(
         "the covariance of all classes (d, d)",
         lambda model: model.covariances_,
         lambda model: bool(model.store_covariance) or model.solver != "svd",
     )
 
-    def _mean(self) -> Array:
-        return np.asarray(self.priors_ @ self.means_)
+    def _origin_of(self, fitted: Fitted) -> Array:
+        assert isinstance(fitted, LinearFitted)
+        return np.asarray(fitted.mean * (self.solver == "svd"))
 
-    def _origin(self) -> Array:
-        return np.asarray(self._mean() * (self.solver == "svd"))
-
-    xbar_ = attribute("the overall mean (d,)", lambda model: model._mean(), lambda model: model.solver == "svd")
+    xbar_ = attribute("the overall mean (d,)", lambda model: model._fitted.mean, lambda model: model.solver == "svd")
     _has_axes = staticmethod(lambda model: model.solver != "lsqr")
     scalings_ = attribute("the discriminant axes (d, m)", lambda model: model._axes()[0], _has_axes)
     explained_variance_ratio_ = attribute(
@@ -154,7 +202,8 @@ class LinearDiscriminantAnalysis(_Discriminant):
 
     def _axes(self) -> tuple[Array, Array]:
         """Return axes (d, m) along which the classes have variance 1, and shares of the variance between classes."""
-        gaussian, prior = self._gaussian, self.priors_
+        fitted = self._fitted
+        gaussian, prior = gaussian_of(fitted), np.exp(fitted.joint.log_prior)
         used, covariance = list(gaussian.used), gaussian.covariance
         if self.solver == "svd":
             shift = np.sqrt(prior)[:, None] * (gaussian.means - prior @ gaussian.means)[:, used]
@@ -162,9 +211,10 @@ class LinearDiscriminantAnalysis(_Discriminant):
             kept, squares = s > self.tol * s.max(initial=0.0), s**2
             inner = covariance.solve(shift).T @ (u[:, kept] / s[kept])
         else:
-            one = self.statistics_.regroup(dict.fromkeys(self.statistics_.classes, self.statistics_.classes[0]))
-            whole = LinearDiscriminantAnalysis("lsqr", self.shrinkage)
-            total: Any = _Discriminant._estimate(whole, one, self._blocks, self._schema)[0].density.blocks[0]
+            classes = fitted.statistics.classes
+            one = fitted.statistics.regroup(dict.fromkeys(classes, classes[0]))
+            whole = replace(fitted, statistics=one, priors=None, n_components=None)
+            total: Any = whole.joint.density.blocks[0]
             white = covariance.whiten(np.eye(len(used)))
             squares, axes = np.linalg.eigh(white.T @ (total.covariance.dense()[0] - covariance.dense()[0]) @ white)
             squares, inner = squares[::-1], white @ axes[:, ::-1]
@@ -172,22 +222,19 @@ class LinearDiscriminantAnalysis(_Discriminant):
         outer[used] = inner
         return outer, squares / squares.sum()
 
-    @question
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, n_components): centred by solver "svd", not by "eigen", as there."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
-        return (self._rows(X)[0] - self._origin()) @ self.scalings_[:, : self._n_features_out]
+        fitted = self._fitted
+        return (fitted.rows(X)[0] - self._origin_of(fitted)) @ self.scalings_[:, : self._n_features_out]
 
-    def _log_posterior(self, X: Any, priors: Any) -> Array:
-        if priors is not None:
-            return super()._log_posterior(X, priors)
-        return log_softmax(self._linear_scores(X, self._mean()))
-
-    @question
     def decision_function(self, X: Any) -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
-        scores = self._linear_scores(X, self._mean() if len(self.priors_) == 2 else self._origin())
+        fitted = self._fitted
+        assert isinstance(fitted, LinearFitted)
+        origin = fitted.mean if len(fitted.labels) == 2 else self._origin_of(fitted)
+        scores = linear_scores(fitted, fitted.rows(X)[0], origin)
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
 
 
@@ -212,8 +259,10 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
 
     _is_changed = property(lambda self: self.solver == "svd" and self.reg_param > 0)
 
-    def _changed(self, covariances: Array, priors: Array) -> Array:
-        return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])  # type: ignore[no-any-return]
+    _kind = QuadraticFitted
+
+    def _particulars(self) -> dict[str, Any]:
+        return super()._particulars() | {"reg_param": self.reg_param if self.solver == "svd" else 0.0}
 
     covariance_ = attribute(
         "class covariances, k of (d, d)", lambda m: list(m.covariances_), lambda m: bool(m.store_covariance)
@@ -225,12 +274,12 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         "principal axes, k of (d, d)", lambda m: [np.linalg.eigh(c)[1][:, ::-1] for c in m.covariances_]
     )
 
-    @question
     def decision_function(self, X: Any) -> Array:
         """Return log p(x, k) + ½ d log 2π (n, k), d the observed cells; for two classes their log odds (n,)."""
-        rows = self._rows(X)
-        scores = self.model_.log_joint(rows)
+        fitted = self._fitted
+        rows = fitted.rows(X)
+        scores = fitted.joint.log_joint(rows)
         if scores.shape[1] == 2:
             return np.asarray(scores[:, 1] - scores[:, 0])
-        observed = (~np.isnan(rows[0][:, list(self._gaussian.used)])).sum(axis=1, keepdims=True)
+        observed = (~np.isnan(rows[0][:, list(gaussian_of(fitted).used)])).sum(axis=1, keepdims=True)
         return np.asarray(scores + 0.5 * np.log(2.0 * np.pi) * observed)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from .._arrays import Array, np
 from ..densities import Diagonal, Gaussian, Product
@@ -14,16 +13,36 @@ from ..errors import SettingError
 from ..estimate import Block, Note, Settings, Shrinkage
 from ..estimate.families import BernoulliFamily, CategoricalFamily
 from ..estimators import NaiveBayes
-from ..joint import JointModel
 from ..schema import Schema
-from ..stats import ByClass
-from ._common import DropIn, Estimated, attribute
+from ..stats import GaussianStats, SumStats
+from ._common import DropIn, DropInFitted, attribute
 
 RAISED = "raised every variance"
 
 
 class _NaiveBayes(DropIn, NaiveBayes):
     class_count_ = attribute("the weight of each class (k,)", lambda model: model.statistics_.weight.copy())
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianFitted(DropInFitted):
+    """Gaussian columns whose variances are raised by `var_smoothing` × the largest variance of a column."""
+
+    var_smoothing: float = 0.0
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        product, notes = super()._estimate()
+        gaussian, stats = cast(Gaussian, product.blocks[0]), cast(GaussianStats, self.statistics.blocks[0])
+        whole = stats.regroup(np.zeros(len(self.statistics.classes), dtype=np.int64), 1)
+        overall = whole.scatter.values / np.where(whole.weight > 0, whole.weight, 1.0)
+        epsilon = self.var_smoothing * float(overall.max())
+        if epsilon == 0:
+            return product, notes
+        seen = stats.weight > 0
+        variance = np.where(seen, stats.scatter.values / np.where(seen, stats.weight, 1.0), overall) + epsilon
+        smooth = Gaussian(gaussian.means, Diagonal(variance), tuple(range(len(self.schema))))
+        note = Note(RAISED, "var_smoothing × the largest variance of a column", amount=epsilon)
+        return Product((smooth,)), (note,)
 
 
 class GaussianNB(_NaiveBayes):
@@ -34,26 +53,16 @@ class GaussianNB(_NaiveBayes):
     [[4.5], [0.5]]
     """
 
-    families, _strict = "gaussian", True
+    families = "gaussian"
     _closed_form = property(lambda self: not self.var_smoothing)  # without a row, epsilon_ is another
 
     def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
         self._store(locals())
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
-        model, notes = super()._estimate(statistics, plan, schema, **told)
-        gaussian: Any = model.density.blocks[0]
-        stats = statistics.blocks[0]
-        whole = stats.regroup(np.zeros(len(statistics.classes), dtype=np.int64), 1)
-        overall = whole.scatter.values / np.where(whole.weight > 0, whole.weight, 1.0)
-        epsilon = self.var_smoothing * float(overall.max())
-        if epsilon == 0:
-            return model, notes
-        seen = stats.weight > 0
-        variance = np.where(seen, stats.scatter.values / np.where(seen, stats.weight, 1.0), overall) + epsilon
-        smooth = Gaussian(gaussian.means, Diagonal(variance), tuple(range(len(schema))))
-        note = Note(RAISED, "var_smoothing × the largest variance of a column", amount=epsilon)
-        return replace(model, density=Product((smooth,))), [note]
+    _kind = GaussianFitted
+
+    def _particulars(self) -> dict[str, Any]:
+        return {"strict": True, "var_smoothing": self.var_smoothing}
 
     theta_ = attribute("class means (k, d)", lambda model: model.means_)
     var_ = attribute("class variances (k, d)", lambda model: model.model_.density.blocks[0].covariance.variance)
@@ -89,9 +98,9 @@ class _DiscreteNB(_NaiveBayes):
             alpha = self._check_alpha()
         return alpha if isinstance(alpha, float) else dict(zip(schema.names, alpha.tolist(), strict=True))
 
-    def _settings(self) -> Settings:
-        smoothing = self._smoothing(self._schema) if hasattr(self, "_schema") else 1.0
-        return Settings(shrinkage=Shrinkage(None), smoothing=smoothing)
+    def _settings(self, schema: Schema | None = None) -> Settings:
+        smoothing = 1.0 if schema is None else self._smoothing(schema)
+        return Settings(shrinkage=Shrinkage(None), smoothing=smoothing, keep_rows=int(self.keep_rows))
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         if np.shape(self.alpha) not in ((), (len(schema),)):
@@ -101,9 +110,6 @@ class _DiscreteNB(_NaiveBayes):
 
     def _family(self, family: Any, columns: int) -> Any:
         return family
-
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
-        return super()._estimate(statistics, plan, schema, **{"smoothing": self._smoothing(schema), **told})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,6 +210,31 @@ class _Weights(CountDensity):
         return Linear(np.ascontiguousarray(self.weights.T))
 
 
+@dataclass(frozen=True, eq=False)
+class ComplementFitted(DropInFitted):
+    """Weights of the counts of all other classes."""
+
+    norm: bool = False
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        _, notes = super()._estimate()
+        alpha, counts = self.settings.smoothing, cast(SumStats, self.statistics.blocks[0]).total
+        others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
+        weights = -_log(others / others.sum(axis=1, keepdims=True))
+        weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
+        return Product((_Weights(weights),)), notes
+
+    def log_prior_of(self, priors: Any) -> Array:
+        """Return zeros (k,): where there are several classes priors play no part."""
+        k = len(self.statistics.classes)
+        return super().log_prior_of(priors) if k == 1 else np.zeros(k)
+
+    @property
+    def log_class_prior(self) -> Array:
+        """log π (k,)."""
+        return super().log_prior_of(self.priors)
+
+
 class ComplementNB(_DiscreteNB):
     """`sklearn.naive_bayes.ComplementNB`: its weights are no density, so that what asks for one is not there.
 
@@ -222,24 +253,13 @@ class ComplementNB(_DiscreteNB):
         self._store(locals())
     # fmt: on
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
-        model, notes = super()._estimate(statistics, plan, schema, **told)
-        alpha, counts = self._smoothing(schema), statistics.blocks[0].total
-        others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
-        weights = -_log(others / others.sum(axis=1, keepdims=True))
-        weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
-        return JointModel(model.classes, model.log_prior, Product((_Weights(weights),))), notes
+    _kind = ComplementFitted
 
-    def _log_prior(self, statistics: ByClass) -> Array:
-        if len(statistics.classes) == 1:
-            return super()._log_prior(statistics)
-        return np.zeros(len(statistics.classes))  # they play no part where there are several
+    def _particulars(self) -> dict[str, Any]:
+        return {"norm": self.norm}
 
-    def _log_class_priors(self) -> Array:
-        return super()._log_prior(self.statistics_)
-
-    class_log_prior_ = attribute("log class priors (k,)", lambda model: model._log_class_priors())
-    priors_ = attribute("class priors (k,)", lambda model: np.exp(model._log_class_priors()))
+    class_log_prior_ = attribute("log class priors (k,)", lambda model: model._fitted.log_class_prior)
+    priors_ = attribute("class priors (k,)", lambda model: np.exp(model._fitted.log_class_prior))
     feature_all_ = attribute("sums (d,)", lambda model: model.feature_count_.sum(axis=0))
     feature_log_prob_ = attribute("weights (k, d)", lambda model: model.model_.density.blocks[0].weights)
 

@@ -1,9 +1,11 @@
 """The scikit-learn faces: the only place that joins the reading of tables to an estimate."""
 
-from ._loading import load, register
+from ..files.loading import load, register
 from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
 from .mixture import MixtureDiscriminant
 from .naive_bayes import NaiveBayes
+
+register(GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes)
 
 __all__ = ["GaussianDiscriminant", "GenerativeClassifier", "MixtureDiscriminant", "NaiveBayes", "load", "register"]

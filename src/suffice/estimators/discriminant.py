@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,17 +9,16 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 
 from .._arrays import Array, np
-from .._arrays_api import is_device_array, missing_columns, project
-from ..densities import STRUCTURES, Gaussian, MultivariateT, StudentT
-from ..errors import DataError, SchemaError, SettingError, quoted
-from ..estimate import RDA, Block, Settings, Shrinkage
-from ..estimate.bayes import matrices, plug_in
+from .._arrays_api import is_device_array, project
+from ..densities import STRUCTURES
+from ..errors import SchemaError, SettingError
+from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior
+from ..fitted import Fitted, prior_of
+from ..questions.linear import covariances, gaussian_of, linear, middle
 from ..schema import Schema
-from ._chosen import PriorByLeaveOneOut, ShrinkageByLeaveOneOut
-from ._queries import GenerativeEstimator
-from ._states import question
+from .base import GenerativeEstimator
 
 
 def _is_shared(estimator: Any) -> bool:
@@ -32,9 +30,7 @@ def _is_shared(estimator: Any) -> bool:
     return True
 
 
-class GaussianDiscriminant(
-    ClassNamePrefixFeaturesOutMixin, TransformerMixin, ShrinkageByLeaveOneOut, PriorByLeaveOneOut, GenerativeEstimator
-):
+class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
     """Classify by one Gaussian per class: p(x, y = k) = π_k N(x; μ_k, Σ_k).
 
     Parameters
@@ -140,9 +136,9 @@ class GaussianDiscriminant(
             raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
         if self.missing not in ("em", "error"):
             raise SettingError.choice("missing", self.missing, ("em", "error"))
-        if self._by_loo:
-            self._check_loo()
         setting = self._settings().shrinkage
+        if self._settings().by_loo:
+            self._check_loo()
         check_prior(self.prior)
         if self.prior is not None and self.shrinkage is not None:
             raise SettingError(
@@ -155,9 +151,28 @@ class GaussianDiscriminant(
                 "RDA(shared=1.0) is the fully shared case."
             )
 
-    def _settings(self) -> Settings:
-        rule = Shrinkage(RDA() if self._by_loo else self.shrinkage)
-        return Settings(divisor=self.divisor, shrinkage=rule, prior=self.prior)
+    def _check_loo(self) -> None:
+        if self.covariance != "full":
+            raise SettingError(
+                f'shrinkage="loo" chooses how far correlations shrink, and covariance={self.covariance!r} has none. '
+                'Next: use covariance="full", or leave shrinkage=None.'
+            )
+        if not self.keep_rows:
+            raise SettingError(
+                'shrinkage="loo" judges by rows that are kept, and keep_rows=0 keeps none. '
+                "Next: leave keep_rows=2000, or give the amounts: shrinkage=RDA(...)."
+            )
+
+    def _settings(self, schema: Schema | None = None) -> Settings:
+        by_loo = isinstance(self.shrinkage, str) and self.shrinkage == "loo"
+        return replace(
+            super()._settings(schema),
+            divisor=self.divisor,
+            shrinkage=Shrinkage(RDA() if by_loo else self.shrinkage),
+            prior=self.prior,
+            by_loo=by_loo,
+            missing=self.missing,
+        )
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         labels = [column.name for column in schema.columns if column.kind.is_label]
@@ -167,98 +182,57 @@ class GaussianDiscriminant(
         family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared), fourth=fourth)
         return (Block(family, tuple(range(len(schema)))),)
 
-    def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
-        if self.missing != "error":
-            return
-        empty = np.flatnonzero(missing_columns(rows[0]))
-        if len(empty):
-            names = [self._column_name(int(j)) for j in empty]
-            raise DataError(
-                f'Input X contains NaN: cells are missing in {quoted(names)}, and missing="error" forbids that. '
-                'Next: fill them in, or use missing="em".'
-            )
-
     @property
     def _fitted_shared(self) -> bool:
         """Whether the covariance is shared: as fitted, or as set where nothing is fitted yet."""
-        family = self._blocks[0].family if "_blocks" in vars(self) else None
+        family = None if self._learned is None else self._learned.blocks[0].family
         return family.shared if isinstance(family, GaussianFamily) else bool(self.shared)
-
-    def _column_name(self, position: int) -> Any:
-        return self._schema.names[position] if hasattr(self, "_schema") else position
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
     @property
-    def _gaussian(self) -> Gaussian:
-        """The class densities; under a prior, those of the posterior means of μ and Σ."""
-        density = self.model_.density.blocks[0]
-        if isinstance(density, Gaussian):
-            return density
-        assert isinstance(density, MultivariateT | StudentT)
-        return plug_in(density, self.statistics_.blocks[0].column_weight(), self.prior)
+    def shrinkage_(self) -> RDA:
+        """The amounts chosen by leave-one-out; AttributeError unless fitted with shrinkage="loo"."""
+        chosen = None if self._learned is None else self._learned.choices.shrinkage
+        if chosen is None:
+            raise AttributeError('shrinkage_ exists once a model is fitted with shrinkage="loo".')
+        return chosen
 
     @property
-    @question
+    def prior_(self) -> NormalInverseWishart:
+        """The prior as used, its strength chosen by leave-one-out if it was left open; AttributeError without one."""
+        return prior_of(self._learned)
+
+    @property
     def means_(self) -> Array:
         """Class means (k, d); under a prior, their posterior means."""
-        return self._gaussian.means
+        return gaussian_of(self._fitted).means
 
     @property
-    @question
     def covariances_(self) -> Array:
         """Class covariances (k, d, d), or the shared one (d, d), as used: after any shrinkage.
 
         Under a prior these are posterior means, E[Σ_k] = A_k / (ν_k − 2), infinite where ν_k is 2 or less.
         """
-        gaussian = self._gaussian
-        k, d = gaussian.means.shape
-        inner = matrices(gaussian.covariance)
-        outer = np.zeros((1 if self._fitted_shared else k, d, d))
-        outer[np.ix_(range(len(outer)), gaussian.used, gaussian.used)] = inner[: len(outer)]
-        return outer[0] if self._fitted_shared else outer
+        return covariances(self._fitted, self._fitted_shared)
 
-    def _origin(self) -> Array:
-        """Return where linear scores are zero (d,), but for the prior: the mean of the class means."""
-        return np.asarray(self._gaussian.means.mean(axis=0))
-
-    def _linear(self, origin: Array | None = None) -> tuple[Array, Array]:
-        """Return w (k, d) and b (k,) of log p(x, k) − log N(x; origin, Σ) = x·w_k + b_k.
-
-        Their softmax is the posterior. About a point amid the classes the scores are small, and lose no digits.
-        """
+    def _linear(self) -> tuple[Array, Array]:
+        """Return w (k, d) and b (k,) of the linear scores; AttributeError where there are none."""
         _is_shared(self)
-        if self.prior is not None:
-            raise AttributeError(
-                "Under a prior the densities are Student t, whose log odds are not linear in x, so that there is no "
-                "coef_ or intercept_. Next: fit with prior=None for linear discriminant analysis."
-            )
-        gaussian, start = self._gaussian, self._origin() if origin is None else origin
-        used = list(gaussian.used)
-        shift, coefficients = (gaussian.means - start)[:, used], np.zeros_like(gaussian.means)
-        inner = coefficients[:, used] = gaussian.covariance.solve(shift)
-        return coefficients, self.model_.log_prior - np.einsum("kd,kd->k", inner, start[used] + shift / 2.0)
+        fitted = self._fitted
+        return linear(fitted, self._origin_of(fitted))
 
-    def _linear_scores(self, X: Any, origin: Array) -> Array:
-        """Return x·w_k + b_k (n, k) about a point; a row's missing cells are integrated out of both densities."""
-        rows, (coefficients, intercepts) = self._rows(X)[0], self._linear(origin)
-        scores = np.asarray(rows @ coefficients.T)
-        scores += intercepts
-        holes = np.flatnonzero(np.isnan(scores).any(axis=1))
-        if len(holes):
-            common = replace(self._gaussian, means=origin[None]).log_density(rows[holes])
-            scores[holes] = self.model_.log_joint((rows[holes],)) - common
-        return scores
+    def _origin_of(self, fitted: Fitted) -> Array:
+        """Return where linear scores are zero (d,), but for the prior."""
+        return middle(fitted)
 
     @property
-    @question
     def coef_(self) -> Array:
         """Linear coefficients (k, d), or (1, d) for two classes, where they are Σ⁻¹(μ₁ − μ₀)."""
         coefficients, _ = self._linear()
         return coefficients[1:] - coefficients[:1] if len(coefficients) == 2 else coefficients
 
     @property
-    @question
     def intercept_(self) -> Array:
         """Linear intercepts (k,), or (1,) for two classes."""
         _, intercepts = self._linear()
@@ -266,7 +240,6 @@ class GaussianDiscriminant(
 
     # --- discriminant coordinates ------------------------------------------------------------------------------------
 
-    @question
     def transform(self, X: Any) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).
 
@@ -275,7 +248,8 @@ class GaussianDiscriminant(
         with variance 1; the axes are ordered by the variance between classes (Fisher's criterion). Each axis points
         to the side of the class mean farthest from the centre. A row with a missing cell gets NaN.
         """
-        gaussian, prior = self._gaussian, self.priors_
+        fitted = self._fitted
+        gaussian, prior = gaussian_of(fitted), np.exp(fitted.joint.log_prior)
         used = list(gaussian.used)
         center = (prior @ gaussian.means)[used]
         white = gaussian.covariance.whiten(gaussian.means[:, used] - center)
@@ -283,7 +257,7 @@ class GaussianDiscriminant(
         axes = axes[: self._n_features_out]
         reach = white @ axes.T
         side = np.sign(reach[np.abs(reach).argmax(axis=0), np.arange(len(axes))])
-        (rows,) = self._rows(X, resident=True)
+        (rows,) = fitted.rows(X, resident=True)
         if is_device_array(rows):
             factor = gaussian.covariance.whiten(np.eye(len(used))) @ (axes * side[:, None]).T
             return project(rows, used, center, factor)
@@ -291,7 +265,7 @@ class GaussianDiscriminant(
 
     @property
     def _n_features_out(self) -> int:
-        return min(len(self.statistics_.classes) - 1, len(self._gaussian.used))
+        return min(len(self.statistics_.classes) - 1, len(gaussian_of(self._fitted).used))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
-
-from sklearn.utils import check_random_state
+from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
-from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
-from ..estimate import Block, Settings, Shrinkage, class_log_prior
+from ..errors import MergeError, SchemaError, SettingError
+from ..estimate import Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
-from ..estimate.mixture_passes import apart, fit_by_passes, join_by_passes
-from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
-from ..schema import Level, Schema
-from ..stats import ByClass, MixtureStats
-from ._passes import Passes, class_samples
-from ._queries import GenerativeEstimator
-from ._states import edit, question
-from ._summary import Learned
-from ._unlabelled import Batch, Joined
+from ..learning.mixture import BIC, Components, MixtureFitted
+from ..schema import Schema
+from .base import GenerativeEstimator
 
 SHARED = (False, "class", True)
 
@@ -47,7 +39,6 @@ class _IfMergeable:
         return self.method.__get__(instance, owner)
 
 
-HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
 PRIOR_ROWS = 0.5  # for each column and two more, the prior degrees of freedom of Fraley & Raftery
 
 
@@ -129,6 +120,8 @@ class MixtureDiscriminant(GenerativeEstimator):
     ['ends', 'middle', 'ends']
     """
 
+    _kind = MixtureFitted
+
     def __init__(
         self,
         n_components: Any = BIC,
@@ -198,8 +191,9 @@ class MixtureDiscriminant(GenerativeEstimator):
                 "Next: leave shared=False."
             )
 
-    def _settings(self) -> Settings:
-        return Settings(divisor=self.divisor, shrinkage=Shrinkage(self.shrinkage))
+    def _settings(self, schema: Schema | None = None) -> Settings:
+        given = {"divisor": self.divisor, "missing": self.missing}
+        return replace(super()._settings(schema), shrinkage=Shrinkage(self.shrinkage), **given)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         labels = [column.name for column in schema.columns if column.kind.is_label]
@@ -212,120 +206,16 @@ class MixtureDiscriminant(GenerativeEstimator):
         family = MixtureFamily(inner=inner, within=self.shared == "class", prior=prior)
         return (Block(family, tuple(range(len(schema)))),)
 
-    def _check_missing(self, rows: Sequence[Any], plan: Sequence[Block]) -> None:
-        empty = np.flatnonzero(np.isnan(rows[0]).any(axis=0)).tolist() if self.missing == "error" else []
-        if empty:
-            raise DataError(
-                f"Input X contains NaN: cells are missing in the columns numbered {quoted(empty)}, "
-                'and missing="error" forbids that. Next: fill them in, or use missing="em".'
-            )
-
-    # --- learning ----------------------------------------------------------------------------------------------------
-
-    def _summarize_block(
-        self, block: Block, rows: Any, codes: Codes, classes: Sequence[Level], weight: Array | None
-    ) -> MixtureStats:
-        assert isinstance(block.family, MixtureFamily)
-        settings = replace(self._settings(), classes=tuple(classes), columns=tuple(range(rows.shape[1])))
-        search = self._search(classes)
-        return fit_mixtures(rows, codes, len(classes), weight, block.family, settings, search)
-
-    def _search(self, classes: Sequence[Level]) -> Search:
-        """Return how to look for components, for these classes."""
-        wanted = self.n_components
-        if isinstance(wanted, Mapping):
-            unnamed = [label for label in classes if label not in wanted]
-            if unnamed:
-                raise SettingError(f"n_components says nothing of {quoted(unnamed)}. Next: name every class.")
-            each = [wanted[label] for label in classes]
-        else:
-            each = [wanted] * len(classes)
-        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(classes)).tolist()
+    def _particulars(self) -> dict[str, Any]:
         counts = (int(self.max_components), int(self.n_init), int(self.max_iter))
-        return Search([n if n == BIC else int(n) for n in each], seeds, *counts, float(self.tol))
-
-    def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
-        stats, family = labelled.blocks[0], plan[0].family
-        assert isinstance(family, MixtureFamily)
-        if stats.is_single:
-            joined = super()._join_unlabelled(labelled, batch, plan, schema)
-            counted = replace(joined.statistics.blocks[0], steps=np.full(stats.k, joined.steps))
-            return joined._replace(statistics=replace(joined.statistics, blocks=(counted,)))
-        classes = labelled.classes
-        settings = replace(self._settings(), classes=classes, columns=schema.names)
-        priors = self._class_priors(self.priors, classes)
-        log_prior = None if priors is None else class_log_prior(labelled.weight, priors)
-        found = join_rows(
-            batch.rows[0], batch.codes, batch.weight, stats, family, settings, self._search(classes), log_prior
-        )
-        weight = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
-        statistics = ByClass(classes, weight, (found,), len(batch.codes), heaviest=batch.heaviest)
-        return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
-
-    def _set_steps(self, joined: Joined | None) -> None:
-        """The statistics count the steps."""
-
-    def _held_out_copy(self) -> Any:
-        """Return a copy with as many components as were found, from one start with a fixed seed, nearly climbed."""
-        twin = super()._held_out_copy()
-        found = dict(zip(self.statistics_.classes, self.n_components_.tolist(), strict=True))
-        twin.n_components, twin.n_init, twin.random_state = (1 if self._mergeable else found), 1, 0
-        twin.max_iter, twin.tol = min(self.max_iter, HELD_OUT_STEPS), max(self.tol, HELD_OUT_TOLERANCE)
-        return twin
+        return {"components": Components(self.n_components, self.random_state, *counts, float(self.tol))}
 
     @property
     def _mergeable(self) -> bool:
-        wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
-        return all(number == 1 for number in wanted)
-
-    # --- tables in parts ---------------------------------------------------------------------------------------------
-
-    @property
-    def _is_climbing(self) -> bool:
-        return not self._mergeable
-
-    def _first_plan(self, plan: Sequence[Block]) -> tuple[Block, ...]:
-        if not self._is_climbing:
-            return tuple(plan)
-        return tuple(replace(block, family=apart(block.family)) for block in plan)  # type: ignore[arg-type]
-
-    def _climb(self, statistics: ByClass, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
-        classes, single = statistics.classes, statistics.blocks[0]
-        family = passes.plan[0].family
-        assert isinstance(family, MixtureFamily)
-        settings = replace(self._settings(), classes=classes, columns=tuple(passes.summary.schema.names))
-        run, search = passes.mixtures(classes), self._search(classes)
-        stats = single
-        if learned.samples is not None:
-            stats = fit_by_passes(run, single, class_samples(learned.samples, classes), family, settings, search)
-        weight = learned.unlabelled_weight
-        if not weight:
-            return replace(statistics, blocks=(stats,)), None
-        if stats.is_single:
-            both, joined = super()._climb(statistics, learned, passes)
-            assert joined is not None
-            counted = replace(both.blocks[0], steps=np.full(stats.k, joined.steps))
-            return replace(both, blocks=(counted,)), joined
-        priors = self._class_priors(self.priors, classes)
-        own_prior = None if priors is None else class_log_prior(statistics.weight, priors)
-        total = statistics.total + weight
-        found = join_by_passes(run, single, stats, total, family, settings, search, own_prior)
-        by_class = np.bincount(found.owner, weights=found.weight, minlength=found.k).astype(np.float64)
-        rows = statistics.rows + learned.unlabelled
-        heaviest = statistics.heaviest if passes.summary.weight is None else None
-        both = replace(statistics, weight=by_class, blocks=(found,), rows=rows, heaviest=heaviest)
-        joined = Joined(both, int(found.steps.max()), True)
-        return joined.statistics, joined._replace(finished=not found.unfinished.any())
+        return Components(self.n_components).are_single
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")
-
-    @edit
-    def merge(self, other: Self) -> Self:
-        """Add everything another model has learned; MergeError unless both have `n_components=1`."""
-        if not all(getattr(model, "_mergeable", True) for model in (self, other)):
-            raise MergeError.mixture()
-        return super().merge(other)
 
     # --- parameters --------------------------------------------------------------------------------------------------
 
@@ -343,32 +233,28 @@ class MixtureDiscriminant(GenerativeEstimator):
         return list(np.split(values[order], bounds))
 
     @property
-    @question
     def n_components_(self) -> Codes:
         """The number of components of each class (k,)."""
         return np.bincount(self._mixture.owner)
 
     @property
-    @question
     def weights_(self) -> list[Array]:
         """The weights of the components, one array (m,) per class, each summing to one."""
         return self._by_class(np.exp(self._mixture.log_weight))
 
     @property
-    @question
     def means_(self) -> list[Array]:
         """The means of the components, one array (m, d) per class."""
         return self._by_class(self._mixture.components.means)
 
     @property
-    @question
     def covariances_(self) -> Any:
         """The covariances as used: a list of (m, d, d), of (d, d) for shared="class", or (d, d) for shared=True."""
         gaussian = self._mixture.components
         inner, d = gaussian.covariance.dense(), gaussian.means.shape[1]
         outer = np.zeros((len(inner), d, d))
         outer[np.ix_(range(len(inner)), gaussian.used, gaussian.used)] = inner
-        family = self._blocks[0].family
+        family = self._fitted.blocks[0].family
         assert isinstance(family, MixtureFamily)
         if family.inner.shared:
             return outer[0]
@@ -376,12 +262,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         return [own[0] for own in each] if family.within else each
 
     @property
-    @question
-    def n_iter_(self) -> int:  # type: ignore[override]
+    def n_iter_(self) -> int:
         """The most EM steps that any class took."""
-        if "statistics_" not in vars(self):
-            raise AttributeError("n_iter_")
-        return int(self.statistics_.blocks[0].steps.max())
+        return int(self._known("n_iter_").statistics.blocks[0].steps.max())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

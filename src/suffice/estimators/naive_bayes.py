@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
-
-from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
-from ..estimate import FAMILIES, Block, Family, Settings, Shrinkage
+from ..estimate import FAMILIES, Block, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import check_prior, check_smoothing
+from ..fitted import prior_of
 from ..schema import Kind, Level, Name, Schema
-from ._chosen import PriorByLeaveOneOut
-from ._queries import GenerativeEstimator
-from ._states import question
+from .base import GenerativeEstimator
 
 AUTOMATIC = {
     Kind.NUMERIC: "gaussian",
@@ -27,7 +25,7 @@ AUTOMATIC = {
 }
 
 
-class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
+class NaiveBayes(GenerativeEstimator):
     """Classify by columns that are independent given the class: p(x, y = k) = π_k Π_j p(x_j | k).
 
     Missing cells are used column by column at fit, and contribute nothing at prediction; both are exact for this model.
@@ -130,8 +128,9 @@ class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
         check_smoothing(self.smoothing)
         check_prior(self.prior)
 
-    def _settings(self) -> Settings:
-        return Settings(divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=self.smoothing, prior=self.prior)
+    def _settings(self, schema: Schema | None = None) -> Settings:
+        given = {"divisor": self.divisor, "smoothing": self.smoothing, "prior": self.prior}
+        return replace(super()._settings(schema), shrinkage=Shrinkage(None), **given)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return one block per family for the single columns, and one per tuple of columns."""
@@ -154,19 +153,22 @@ class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
     # --- parameters --------------------------------------------------------------------------------------------------
 
     @property
-    @question
+    def prior_(self) -> NormalInverseWishart:
+        """The prior as used, its strength chosen by leave-one-out if it was left open; AttributeError without one."""
+        return prior_of(self._learned)
+
+    @property
     def means_(self) -> Array:
         """Class means (k, d), posterior means under a prior; NaN for columns that are not Gaussian."""
-        check_is_fitted(self, "statistics_")
-        means = np.full((len(self.statistics_.classes), len(self._schema)), np.nan)
-        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+        fitted = self._fitted
+        means = np.full((len(fitted.statistics.classes), len(fitted.schema)), np.nan)
+        for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
             gaussian = self._gaussian(block, density)
             if gaussian is not None:
                 means[:, list(block.positions)] = gaussian.means
         return means
 
     @property
-    @question
     def covariances_(self) -> Array:
         """Class covariances (k, d, d): zero between blocks, NaN for columns that are not Gaussian.
 
@@ -174,14 +176,14 @@ class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
 
         AttributeError where no column is: tables of counts may have very many columns.
         """
-        check_is_fitted(self, "statistics_")
-        k, d = len(self.statistics_.classes), len(self._schema)
-        gaussian = [p for b in self._blocks if isinstance(b.family, GaussianFamily) for p in b.positions]
+        fitted = self._fitted
+        k, d = len(fitted.statistics.classes), len(fitted.schema)
+        gaussian = [p for b in fitted.blocks if isinstance(b.family, GaussianFamily) for p in b.positions]
         if not gaussian:
             raise AttributeError("covariances_: no column of this model is Gaussian. Next: see parameters_.")
         covariances = np.full((k, d, d), np.nan)
         covariances[np.ix_(range(k), gaussian, gaussian)] = 0.0
-        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+        for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
             inner = self._gaussian(block, density)
             if inner is not None:
                 cells = [block.positions[j] for j in inner.used]
@@ -192,17 +194,17 @@ class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
         """Return the Gaussian of a block of Gaussian columns; under a prior, that of the posterior means."""
         if isinstance(density, Gaussian) or not isinstance(block.family, GaussianFamily):
             return density if isinstance(density, Gaussian) else None
-        stats = self.statistics_.blocks[self._blocks.index(block)]
-        return plug_in(density, stats.column_weight(), self.prior)
+        fitted = self._fitted
+        stats = fitted.statistics.blocks[fitted.blocks.index(block)]
+        return plug_in(density, stats.column_weight(), fitted.told.prior)
 
     @property
-    @question
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:
         """p(level | class) of each categorical column: {column: {level: (k,)}}."""
-        check_is_fitted(self, "statistics_")
+        fitted = self._fitted
         tables: dict[Name, dict[Level, Array]] = {}
-        names = self._schema.names
-        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+        names = fitted.schema.names
+        for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
             if isinstance(density, Categorical):
                 for position, levels, log_p in zip(block.positions, density.levels, density.log_p, strict=True):
                     tables[names[position]] = dict(zip(levels, np.exp(log_p).T[:-1], strict=True))
@@ -212,13 +214,12 @@ class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
         return tables
 
     @property
-    @question
     def parameters_(self) -> dict[Name, dict[str, Array]]:
         """Parameters by class of the columns that are neither Gaussian nor categorical: {column: {name: (k,)}}."""
-        check_is_fitted(self, "statistics_")
+        fitted = self._fitted
         tables: dict[Name, dict[str, Array]] = {}
-        names = self._schema.names
-        for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
+        names = fitted.schema.names
+        for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
             if hasattr(density, "parameters"):
                 tables |= {names[p]: density.parameters(j) for j, p in enumerate(block.positions)}
         return tables

@@ -7,7 +7,7 @@ from typing import Any
 from .._arrays import np
 from ..densities import MultivariateT
 from ..errors import ExportError
-from ..estimate import class_log_prior
+from ..fitted import Fitted
 from ..selection.automatic import Automatic
 from ..selection.columns import MISSING, RAW, FrozenColumns
 from ..selection.members.hats import HatMember
@@ -17,13 +17,13 @@ from .program import Bin, Hats, Indicator, Interpolated, Mixture, Pairs, Project
 from .terms import Lowering, normal
 
 
-def lower_stack(job: Lowering, model: Any) -> Stack:
+def lower_stack(job: Lowering, fitted: Fitted) -> Stack:
     """Enter the members' terms, each with its weight in the pool, and return the pool.
 
     Columns that have a weight of their own beside that of their member get the sum of both: centring is linear.
     """
-    automatic: Automatic = model._automatic
-    members = _Members(job, automatic.frozen, model._blocks[-1])
+    automatic: Automatic = fitted.pool
+    members = _Members(job, automatic.frozen, fitted.blocks[-1])
     alone = automatic.stack.weight[len(automatic.members) :]
     own = {pair: float(weight) for pair, weight in zip(automatic.columns, alone, strict=True)}
     terms: list[tuple[int, float]] = []
@@ -31,9 +31,8 @@ def lower_stack(job: Lowering, model: Any) -> Stack:
         terms += members.member(member.scorer, float(weight), own)
     terms = [(number, weight) for number, weight in terms if weight]
     prior, shares = automatic.log_prior, automatic.class_weight / automatic.class_weight.sum()
-    if model.priors is not None:
-        classes = model.statistics_.classes
-        prior = class_log_prior(model.statistics_.weight, model._class_priors(model.priors, classes))
+    if fitted.priors is not None:
+        prior = fitted.log_prior
         shares = np.exp(prior)
     return Stack(
         terms=tuple(number for number, _ in terms),

@@ -51,6 +51,17 @@ def marginal_log_density(model: JointModel, rows: Sequence[Any]) -> Array:
     return device_logsumexp(scores) if is_device_array(scores) else np.asarray(logsumexp(scores, axis=1))
 
 
+def posterior_and_density(model: JointModel, rows: Sequence[Any], log_prior: Array | None) -> tuple[Array, Array]:
+    """Return what `log_posterior` (n, k) and `marginal_log_density` (n,) do, of rows that are scored once.
+
+    `log_prior` is for the posteriors.
+    """
+    scores = model.density.log_density(rows)
+    own, prior = model.log_prior, model.log_prior if log_prior is None else log_prior
+    density = np.asarray(logsumexp(scores + own, axis=1))
+    return normalize(scores + prior, prior, lambda chosen: model.limit_log_joint(rows, chosen, prior)), density
+
+
 def decide(log_posteriors: Any, costs: Array | None = None, reject: float | None = None) -> Any:
     """Return the class number (n,) with the largest posterior, or with the smallest expected cost.
 

@@ -24,6 +24,14 @@ class Settings:
     prior: NormalInverseWishart | None = None
     classes: tuple[Level, ...] = ()
     columns: tuple[Name, ...] = ()
+    by_loo: bool = False  # whether leave-one-out over the rows kept chooses the amounts of shrinkage
+    missing: str = "em"  # or "error": cells may not be missing
+    keep_rows: int = 2000  # how many rows the statistics hold as they came
+
+    def told(self) -> tuple[Any, ...]:
+        """Return what users gave, as values that can be written down."""
+        given = (self.divisor, self.shrinkage.setting, self.smoothing, self.prior, self.by_loo, self.missing)
+        return (*given, self.keep_rows)
 
 
 class Family(Protocol):

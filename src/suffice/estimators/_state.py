@@ -1,0 +1,197 @@
+"""The state of an estimator: its settings, and one value of what it has learned, replaced as a whole."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any, Self
+
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from .._arrays import Array, np
+from ..errors import SettingError
+from ..estimate import Block, Note, Settings
+from ..fitted import NOTHING, Fitted, Past
+from ..joint import JointModel
+from ..schema import Schema
+from ..stats import ByClass
+from ..table import Table, read_table
+from ..table.labels import check_filled
+from ..table.residence import take_in
+
+
+class _Turn:
+    """A lock for the edits of one estimator, which one thread may take again; a copy or a pickle has its own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()  # entered as it is: an interrupt within a method of ours could leave it held
+
+    def __reduce__(self) -> tuple[type[_Turn], tuple[()]]:
+        return _Turn, ()
+
+
+class State(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Holds a `Fitted`. A question reads it once; an edit makes another and puts it in its place by one assignment.
+
+    So an error or an interrupt changes nothing, and a question sees one state from end to end. Edits of one estimator
+    wait for each other. A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
+    """
+
+    priors: Any
+    keep_rows: int
+    _kind: type[Fitted] = Fitted
+    _learned: Fitted | None = None
+
+    # --- what a subclass says ----------------------------------------------------------------------------------------
+
+    def _plan(self, schema: Schema) -> tuple[Block, ...]:
+        """Return the blocks of a table's columns."""
+        raise NotImplementedError
+
+    def _settings(self, schema: Schema | None = None) -> Settings:
+        """Return what estimates are told; `schema` where columns are known."""
+        return Settings(keep_rows=int(self.keep_rows))
+
+    def _particulars(self) -> dict[str, Any]:
+        """Return what the value of this kind of estimator has beside that of others."""
+        return {}
+
+    def _validate_settings(self) -> None:
+        """Raise SettingError for constructor arguments that cannot work."""
+        rows: object = self.keep_rows
+        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
+            raise SettingError(
+                f"keep_rows={rows!r} must be a whole number, at least 0. Next: 2000 is usual, 0 is none."
+            )
+
+    # --- the value ---------------------------------------------------------------------------------------------------
+
+    @property
+    def _fitted(self) -> Fitted:
+        """What was learned, under `priors` as they are set now; NotFittedError where nothing was."""
+        learned = self._learned
+        if learned is None:
+            check_is_fitted(self)
+        assert learned is not None
+        return learned.under(self.priors)
+
+    def _begin(self, schema: Schema) -> Fitted:
+        """Return the value that has learned nothing of a table's columns yet."""
+        return self._value(schema, self._plan(schema))
+
+    def _value(self, schema: Schema, blocks: tuple[Block, ...]) -> Fitted:
+        settings, who = self._settings(schema), type(self).__name__
+        return self._kind(who, schema, blocks, NOTHING, settings, copy(self.priors), **self._particulars())
+
+    def _restored(
+        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, Any]
+    ) -> Self:
+        """Return the estimator with what it had learned when it was saved; ValueError where that cannot be."""
+        self._validate_settings()
+        value = self._value(schema, blocks).with_statistics(statistics, past=past)
+        self._learned = value.with_choices(chosen)
+        return self
+
+    def _learn(self, edit: Callable[[Fitted | None], Fitted]) -> Self:
+        """Put what an edit makes of the value in its place."""
+        turn: _Turn = vars(self).setdefault("_turn", _Turn())
+        with turn.lock:
+            self._learned = edit(self._learned)
+        return self
+
+    def _edit(self, edit: Callable[[Fitted], Fitted]) -> Self:
+        """Edit what was learned, with settings as they are now; NotFittedError where nothing was."""
+        check_is_fitted(self)
+        return self._learn(lambda old: edit(self._refreshed(old)))
+
+    def _refreshed(self, old: Fitted | None) -> Fitted:
+        assert old is not None
+        return old.told_anew(self._settings(old.schema), self.priors, **self._particulars())
+
+    def _still(self) -> Self:
+        """Return a copy that later edits do not reach."""
+        copied = object.__new__(type(self))
+        vars(copied).update({name: value for name, value in vars(self).items() if name != "_turn"})
+        return copied
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        state.pop("_turn", None)
+        return state
+
+    # --- tables ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _takes_devices(self) -> bool:
+        """Whether rows may stay on another device: all columns are Gaussian."""
+        return bool(self.__sklearn_tags__().array_api_support)
+
+    def _table(self, X: object) -> Table:
+        """Return a table to learn from."""
+        table = read_table(take_in(X, self._takes_devices))
+        check_filled(table, type(self).__name__)
+        return table
+
+    # --- what was learned --------------------------------------------------------------------------------------------
+
+    def _known(self, name: str) -> Fitted:
+        """Return what was learned; AttributeError, in the name of an attribute, where nothing was."""
+        if self._learned is None:
+            raise AttributeError(name)
+        return self._learned
+
+    @property
+    def statistics_(self) -> ByClass:
+        """The sufficient statistics, from which everything else is estimated."""
+        return self._known("statistics_").statistics
+
+    @property
+    def model_(self) -> JointModel:
+        """The joint model p(x, y), made from `statistics_` when first asked for, under `priors` as they are set now."""
+        return self._fitted.joint
+
+    @property
+    def notes_(self) -> list[Note]:
+        """What was shrunk, floored or left out, by how much and why; each prints as one sentence."""
+        return list(self._fitted.notes)
+
+    @property
+    def classes_(self) -> Any:
+        """The class labels in the order of every result's columns (k,)."""
+        return self._known("classes_").labels
+
+    @property
+    def priors_(self) -> Array:
+        """The class priors π (k,)."""
+        return np.exp(self._fitted.joint.log_prior)
+
+    @property
+    def n_features_in_(self) -> int:
+        """The number of columns learned from."""
+        return len(self._known("n_features_in_").schema)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the columns, an array of objects (d,); AttributeError where they have none."""
+        schema = self._known("feature_names_in_").schema
+        if not schema.named:
+            raise AttributeError("feature_names_in_")
+        return np.asarray(schema.names, dtype=object)
+
+    @property
+    def n_iter_(self) -> int:
+        """The number of EM steps by which rows without a label joined; AttributeError where there were none."""
+        steps = self._known("n_iter_").past.steps
+        if steps is None:
+            raise AttributeError("n_iter_")
+        return steps
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learned is not None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,119 @@
+"""Turn the settings and blocks of an estimator into the plain values of a model file, and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+from .._arrays import np
+from ..densities import STRUCTURES
+from ..errors import SettingError
+from ..estimate import FAMILIES, RDA, Dirichlet, Family, NormalInverseWishart
+from ..estimate.families import GaussianFamily
+from ..estimate.mixture import MixtureFamily
+from ..fitted import Fitted
+from ..selection.member_family import MemberFamily
+from ..selection.pieces import MemberRows, MemberStats
+from ..store import describe_model
+
+PIECES = {"MemberRows": MemberRows, "MemberStats": MemberStats}
+SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
+
+
+def state_of(fitted: Fitted, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a model file says of a model beside its schema and statistics; `params` are its estimator's."""
+    past = fitted.past
+    return {
+        "estimator": fitted.who,
+        "settings": {name: plain(value) for name, value in params.items()},
+        "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in fitted.blocks],
+        "object_labels": past.object_labels,
+        "holds_unlabelled": past.joined,
+        "released": None if past.released is None else past.released.plain(),
+        "chosen": {name: plain(value) for name, value in fitted.saved_choices().items()},
+        "dialect": None if past.dialect is None else past.dialect.plain(),
+    }
+
+
+def describe(fitted: Fitted, params: Mapping[str, Any]) -> str:
+    """Return the text of a model's `model.json`: equal for equal models, whose arrays it has digests of."""
+    document = describe_model(state_of(fitted, params), fitted.schema, fitted.statistics)[0]
+    return json.dumps(document, sort_keys=True)
+
+
+def plain(value: Any) -> Any:
+    """Return a setting as JSON values; dicts, tuples, arrays and families carry a tag."""
+    if isinstance(value, GaussianFamily | MemberFamily | MixtureFamily):
+        return _plain_family(value)
+    if isinstance(value, np.random.RandomState):
+        return None  # a generator has no value to write down; the fitted model does not need it
+    for tag, kind in SETTINGS.items():
+        if type(value) is kind:
+            return {tag: [plain(getattr(value, f.name)) for f in fields(value)]}
+    if isinstance(value, np.ndarray | list):
+        return {"list": [plain(item) for item in np.asarray(value).tolist()]}
+    if isinstance(value, tuple):
+        return {"tuple": [plain(item) for item in value]}
+    if isinstance(value, dict):
+        return {"dict": [[plain(key), plain(item)] for key, item in value.items()]}
+    if isinstance(value, np.generic):
+        return value.item()
+    if value is None or isinstance(value, str | int | float | bool):
+        return {"number": "inf"} if value == np.inf else value  # JSON has no word for it
+    known: Any = FAMILIES.get(str(getattr(value, "name", None)))
+    if known is not None and type(known) is type(value):
+        changed = {
+            f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(known, f.name)
+        }
+        return {"family": known.name} | ({"with": plain(changed)} if changed else {})
+    raise SettingError(f"{value!r} cannot be written to a model file. Next: use a family that suffice ships.")
+
+
+def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict[str, Any]:
+    if isinstance(family, MemberFamily):
+        return {"members": family.numbers}
+    if isinstance(family, MixtureFamily):
+        return {"mixture": [plain(family.inner), family.within, family.prior]}
+    structure = next(name for name, kind in STRUCTURES.items() if kind is family.structure)
+    return {"gaussian": [structure, family.shared, family.fourth]}
+
+
+def unplain(plain: Any) -> Any:
+    """Return the setting that `plain` wrote."""
+    if not isinstance(plain, dict):
+        return plain
+    if "family" in plain:
+        return _family(plain["family"], plain.get("with"))
+    ((tag, content),) = plain.items()
+    if tag == "gaussian":
+        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
+    if tag == "members":
+        return MemberFamily(int(content))
+    if tag == "mixture":
+        prior = float(content[2]) if len(content) > 2 else 0.0  # which the first files did not hold
+        return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]), prior=prior)
+    if tag in SETTINGS:
+        return SETTINGS[tag](*(unplain(item) for item in content))
+    if tag == "number":
+        return float(content)
+    if tag == "list":
+        return [unplain(item) for item in content]
+    if tag == "tuple":
+        return tuple(unplain(item) for item in content)
+    if tag == "dict":
+        return {unplain(key): unplain(item) for key, item in content}
+    raise ValueError(f"unknown tag {tag!r}")
+
+
+def _family(name: str, changed: Any) -> Family:
+    """Return a family that suffice ships, with the fields that differ from its defaults."""
+    known: Any = FAMILIES[name]
+    if changed is None:
+        return known  # type: ignore[no-any-return]
+    own = unplain(changed)
+    plain_fields = {f.name for f in fields(known)} - {"name", "structure"}
+    if not isinstance(own, dict) or not set(own) <= plain_fields:
+        raise ValueError(f"fields of the family {name!r}")
+    return replace(known, **own)  # type: ignore[no-any-return]

@@ -1,0 +1,182 @@
+"""Edit what a model has learned, as one edits a database: add, merge, forget and decay rows; drop and rename classes.
+
+Every edit makes a new value of what was learned, and leaves the old one as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from .._arrays import np
+from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, quoted
+from ..fitted import Fitted
+from ..released import Release
+from ..schema import Kind, Level, Schema, check_text, sort_levels
+from ..stats import ByClass
+from ..stats._fading import FAINT
+from ..table import Table, read_table
+from ..table.labels import check_filled, check_label_kinds, read_labels
+from ..table.residence import take_in
+
+F = TypeVar("F", bound=Fitted)
+
+
+def add(
+    fitted: F, table: Table, y: object, classes: Sequence[object] | None, sample_weight: object, decay: float | None
+) -> F:
+    """Return what is learned once rows join; what was learned before counts for `decay` of it."""
+    factor = 1.0 if decay is None else _check_decay(decay)
+    order = fitted.align(table)
+    batch = fitted.summarize(fitted.batch(table, order, y, sample_weight))
+    if classes is not None:
+        known = read_labels(classes, len(classes), fitted.who)[0]
+        unknown = [label for label in batch.classes if label not in known]
+        if unknown:
+            raise DataError.unseen_labels(unknown)
+        batch = batch.with_classes(sort_levels([*batch.classes, *known]))
+    if fitted.statistics.blocks:
+        check_label_kinds(fitted.statistics.classes, batch.classes)
+        batch = (fitted.statistics if factor == 1.0 else _decayed(fitted, factor)).merge(batch)
+    released = fitted.past.released
+    past = replace(
+        fitted.past,
+        object_labels=isinstance(y, np.ndarray) and y.dtype == object,
+        released=None if released is None else released.with_rows(),
+    )
+    return fitted.with_statistics(batch, schema=fitted.schema.settle(table.schema, order), past=past)
+
+
+def merge(fitted: F, other: F) -> F:
+    """Return what both have learned; MergeError where columns, kinds or families differ."""
+    if type(other) is not type(fitted) or other.who != fitted.who:
+        raise MergeError(f"A {fitted.who} cannot take in a {other.who}. Next: fit both alike.")
+    _check_same_columns(fitted.schema, other.schema)
+    for mine, theirs in zip(fitted.blocks, other.blocks, strict=False):
+        if mine != theirs:
+            columns = [fitted.schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
+            raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
+    fitted, other = fitted.merging(other)
+    past = replace(
+        fitted.past,
+        released=Release.of_both(fitted.past.released, other.past.released),
+        joined=fitted.past.joined or other.past.joined,
+        dialect=fitted.past.dialect or other.past.dialect,
+    )
+    return _changed(fitted, fitted.statistics.merge(other.statistics), past=past)
+
+
+def forget(fitted: F, X: object, y: object, sample_weight: object) -> F:
+    """Return what is left without rows that were learned; NotLearnedError where they cannot have been."""
+    if fitted.past.released is not None:
+        raise DataError.released("forget rows", "merge the released models that shall stay anew")
+    table = read_table(take_in(X, False))
+    check_filled(table, fitted.who)
+    rows = fitted.batch(table, fitted.align(table), y, sample_weight, missing="forget")
+    batch = fitted.summarize(rows, 0 if fitted.statistics.sample is None else len(rows.codes))
+    try:
+        statistics = fitted.statistics.subtract(batch)
+        _check_possible(fitted, statistics)
+    except NotLearnedError as error:
+        names = [fitted.schema.names[fitted.blocks[error.block].positions[j]] for j in error.columns]
+        raise error.named(names) from None
+    return _changed(fitted, statistics, "These are all the rows that the model has learned")
+
+
+def drop_class(fitted: F, label: object) -> F:
+    """Return what is left without a class."""
+    found = _known_class(fitted, label)
+    names = {own: None if own == found else own for own in fitted.statistics.classes}
+    return _changed(fitted, fitted.statistics.regroup(names), f"Class {found!r} is the only one")
+
+
+def rename_classes(fitted: F, names: Mapping[object, object]) -> F:
+    """Return the same rows with other labels, {old: new}; classes given one label become one class."""
+    if not isinstance(names, Mapping):
+        raise SettingError(f"names={names!r} is no dict. Next: give {{old label: new label}}.")
+    given = {_known_class(fitted, old): _plain_label(new) for old, new in names.items()}
+    renamed: dict[Level, Level | None] = {own: given.get(own, own) for own in fitted.statistics.classes}
+    labels = [label for label in renamed.values() if label is not None]
+    check_label_kinds((), labels)
+    check_text(labels, "y")
+    return _changed(fitted, fitted.statistics.regroup(renamed))
+
+
+def decay(fitted: F, factor: float) -> F:
+    """Return the same rows, each with its weight multiplied by the factor."""
+    return _changed(fitted, _decayed(fitted, _check_decay(factor)))
+
+
+def _changed(fitted: F, statistics: ByClass, otherwise: str = "No row would be left", **changed: object) -> F:
+    """Return the value of other statistics, or refuse where there is nothing left."""
+    if not statistics.weight.any():
+        raise DataError(f"{otherwise}, so nothing would be left of it. Next: fit another model instead.")
+    found = fitted.with_statistics(statistics, **changed)
+    if statistics.classes != fitted.statistics.classes:
+        _ = found.log_prior  # given by label, they may not fit these classes
+    return found
+
+
+def _decayed(fitted: Fitted, factor: float) -> ByClass:
+    """Return the statistics with their weights multiplied; DataError where that leaves next to nothing."""
+    statistics = fitted.statistics
+    if statistics.total * factor < FAINT:
+        raise DataError(
+            f"decay={factor!r} would leave all rows learned so far a weight of {statistics.total * factor:g} "
+            f"together, and less than {FAINT:g} is as good as none. Next: let new rows come, or fit another model."
+        )
+    return statistics.scale(factor)
+
+
+def _known_class(fitted: Fitted, label: object) -> Level:
+    """Return the class of this label; DataError if there is none."""
+    for own in fitted.statistics.classes:
+        if isinstance(own, str) == isinstance(label, str) and own == label:
+            return own
+    raise DataError(
+        f"There is no class {label!r}; the classes are {quoted(fitted.statistics.classes)}. Next: name one of these."
+    )
+
+
+def _check_possible(fitted: Fitted, statistics: ByClass) -> None:
+    """Raise NotLearnedError where a family knows that no rows have such statistics."""
+    for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
+        check = getattr(block.family, "check_possible", None)
+        try:
+            if check is not None:
+                check(stats)
+        except NotLearnedError as error:
+            label = None if error.code is None else statistics.classes[error.code]
+            raise error.placed(label, number) from None
+
+
+def _check_decay(factor: object) -> float:
+    number = isinstance(factor, int | float | np.integer | np.floating) and not isinstance(factor, bool)
+    if not number or not 0.0 < float(factor) <= 1.0:
+        raise SettingError(f"decay={factor!r} must be a number above 0 and at most 1. Next: 0.99, say; 1 is no decay.")
+    return float(factor)
+
+
+def _plain_label(label: object) -> Level:
+    """Return a label as a plain value; DataError for what cannot be one."""
+    plain = label.item() if isinstance(label, np.generic) else label
+    if type(plain) not in (str, int, bool):
+        raise DataError(f"{label!r} cannot be the label of a class. Next: give text, an integer or a truth value.")
+    return plain  # type: ignore[no-any-return]
+
+
+def _check_same_columns(mine: Schema, theirs: Schema) -> None:
+    if mine.names == theirs.names and mine.named == theirs.named:
+        for a, b in zip(mine.columns, theirs.columns, strict=True):
+            if Kind.EMPTY not in (a.kind, b.kind) and a.kind.is_number != b.kind.is_number:
+                raise MergeError(str(SchemaError.kind_differs(a.name, a.kind.value, b.kind.value)))
+        return
+    own, other = set(mine.names), set(theirs.names)
+    missing = [name for name in mine.names if name not in other]
+    extra = [name for name in theirs.names if name not in own]
+    if missing or extra:
+        raise MergeError(str(SchemaError.columns_differ(missing, extra, "the first model")))
+    raise MergeError(
+        "The two models have the same columns in different orders. Next: fit both on equally ordered tables."
+    )

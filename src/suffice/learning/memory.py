@@ -1,0 +1,51 @@
+"""Learn from a table in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from .._arrays import np
+from ..errors import DataError, quoted
+from ..estimate import Block
+from ..fitted import Fitted
+from ..schema import Name, Schema
+from ..stats import ByClass
+from ..table import Table
+from .unlabelled import join_unlabelled, joined_notes
+
+F = TypeVar("F", bound=Fitted)
+
+
+def fit(begun: F, table: Table, y: object, sample_weight: object) -> F:
+    """Return what is learned from all rows of a table; `begun` has its schema and blocks, and no statistics."""
+    batch = begun.batch(table, range(len(table.schema)), y, sample_weight, missing="em")
+    labelled = batch if batch.is_labelled else batch.split()[0]
+    statistics = begun.summarize(labelled)
+    check_observed(statistics, begun.blocks, begun.schema)
+    past = replace(begun.past, object_labels=isinstance(y, np.ndarray) and y.dtype == object)
+    fitted = begun.with_statistics(statistics, past=past)
+    if not batch.is_labelled:
+        joined = fitted.join(batch) or join_unlabelled(fitted, batch)
+        absent = int((batch.codes < 0).sum())
+        statistics = replace(joined.statistics, sample=statistics.sample)
+        fitted = fitted.with_statistics(statistics, chosen=fitted.choices).with_past(
+            joined=True, steps=joined.steps, unlabelled=absent, notes=tuple(joined_notes(joined, absent))
+        )
+    _ = fitted.joint  # what cannot be estimated is said here
+    return fitted
+
+
+def check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
+    """Raise DataError naming columns without any value."""
+    empty: list[Name] = []
+    names = schema.names
+    for block, stats in zip(plan, statistics.blocks, strict=True):
+        observed = stats.column_weight().sum(axis=0)
+        empty += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
+    if empty:
+        raise DataError(
+            f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "
+            f"value in any of the {statistics.rows} rows. Next: drop {'it' if len(empty) == 1 else 'them'}."
+        )

@@ -1,0 +1,165 @@
+"""Mixtures of several components: which row is of which component depends on all rows, and EM finds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from sklearn.utils import check_random_state
+
+from .._arrays import Array, np
+from ..errors import MergeError, SettingError, quoted
+from ..estimate import Block, Settings, class_log_prior
+from ..estimate.mixture import MixtureFamily
+from ..estimate.mixture_passes import apart, fit_by_passes, join_by_passes
+from ..estimate.mixture_starts import Search, fit_mixtures, join_rows
+from ..fitted import NOTHING, Fitted
+from ..schema import Level
+from ..stats import ByClass, MixtureStats
+from ..stats.batch import Batch, Joined
+from .kernels import Learned
+from .passes import Passes, class_samples
+from .unlabelled import join_unlabelled
+
+BIC = "bic"
+HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
+
+
+@dataclass(frozen=True, slots=True)
+class Components:
+    """How components are looked for: a number, "bic", or one of these by label; see `MixtureDiscriminant`."""
+
+    wanted: Any
+    random_state: Any = None
+    most: int = 5
+    starts: int = 3
+    steps: int = 500
+    tolerance: float = 1e-5
+
+    @property
+    def are_single(self) -> bool:
+        """Whether every class is one component."""
+        each = self.wanted.values() if isinstance(self.wanted, Mapping) else [self.wanted]
+        return all(number == 1 for number in each)
+
+    def search(self, classes: Sequence[Level]) -> Search:
+        """Return how to look for components, for these classes."""
+        wanted = self.wanted
+        if isinstance(wanted, Mapping):
+            unnamed = [label for label in classes if label not in wanted]
+            if unnamed:
+                raise SettingError(f"n_components says nothing of {quoted(unnamed)}. Next: name every class.")
+            each = [wanted[label] for label in classes]
+        else:
+            each = [wanted] * len(classes)
+        seeds = check_random_state(self.random_state).randint(2**31 - 1, size=len(classes)).tolist()
+        numbers = [n if n == BIC else int(n) for n in each]
+        return Search(numbers, seeds, self.most, self.starts, self.steps, self.tolerance)
+
+
+@dataclass(frozen=True, eq=False)
+class MixtureFitted(Fitted):
+    """What was learned as mixtures; with one component in every class it is edited and asked as any other value."""
+
+    components: Components = Components(1)
+
+    def _told_of(self, classes: Sequence[Level]) -> Settings:
+        return replace(self.settings, classes=tuple(classes), columns=self.schema.names)
+
+    @property
+    def _family(self) -> MixtureFamily:
+        family = self.blocks[0].family
+        assert isinstance(family, MixtureFamily)
+        return family
+
+    def summarize_block(self, block: Block, rows: Any, batch: Batch) -> MixtureStats:
+        """Return the statistics of the components, found by EM."""
+        search, told = self.components.search(batch.classes), self._told_of(batch.classes)
+        return fit_mixtures(rows, batch.codes, len(batch.classes), batch.weight, self._family, told, search)
+
+    def _log_prior_given(self) -> Array | None:
+        """Return log π (k,), None where classes have their shares of the weight."""
+        priors = self.class_priors(self.priors)
+        return None if priors is None else class_log_prior(self.statistics.weight, priors)
+
+    def join(self, batch: Batch) -> Joined | None:
+        """Return the statistics of all rows, those without a label in every component by their posterior."""
+        stats, classes = self.statistics.blocks[0], self.statistics.classes
+        if stats.is_single:
+            return self.counted_steps(join_unlabelled(self, batch))
+        search, told = self.components.search(classes), self._told_of(classes)
+        prior = self._log_prior_given()
+        found = join_rows(batch.rows[0], batch.codes, batch.weight, stats, self._family, told, search, prior)
+        statistics = ByClass(classes, _weight(found), (found,), len(batch.codes), heaviest=batch.heaviest)
+        return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
+
+    def counted_steps(self, joined: Joined) -> Joined:
+        """Return what joined, with its steps in the statistics."""
+        stats = joined.statistics.blocks[0]
+        counted = replace(stats, steps=np.full(stats.k, joined.steps))
+        return joined._replace(statistics=replace(joined.statistics, blocks=(counted,)))
+
+    def for_fold(self) -> Self:
+        """Return the value with as many components as were found, from one start with a fixed seed, nearly climbed."""
+        wanted: Any = 1
+        if not self.components.are_single:
+            number = np.bincount(self.statistics.blocks[0].owner, minlength=len(self.statistics.classes))
+            wanted = dict(zip(self.statistics.classes, number.tolist(), strict=True))
+        own = self.components
+        steps, tolerance = min(own.steps, HELD_OUT_STEPS), max(own.tolerance, HELD_OUT_TOLERANCE)
+        few = replace(own, wanted=wanted, starts=1, random_state=0, steps=steps, tolerance=tolerance)
+        return replace(self, statistics=NOTHING, priors=None, chosen=None, components=few)
+
+    def merging(self, other: Self) -> tuple[Self, Self]:
+        """Return both; MergeError unless every class of both is one component."""
+        if not (self.components.are_single and other.components.are_single):
+            raise MergeError.mixture()
+        return self, other
+
+    def _leaving(self) -> tuple[tuple[Block, ...], tuple[Any, ...]]:
+        if not self.components.are_single:
+            raise SettingError(
+                "A mixture of several components has no closed form for leave-one-out: EM would run again for "
+                "every row. Next: use sklearn.model_selection.cross_val_predict(model, X, y, "
+                "method='predict_log_proba'), or n_components=1."
+            )
+        block = Block(self._family.inner, self.blocks[0].positions)
+        return (block,), (self.statistics.blocks[0].inner,)
+
+    # --- tables in parts ---------------------------------------------------------------------------------------------
+
+    @property
+    def is_climbing(self) -> bool:  # type: ignore[override]
+        """Whether passes are needed even where every row has a label and every cell is there."""
+        return not self.components.are_single
+
+    def counted(self) -> Self:
+        """Return the value by which the first pass counts: each class alone."""
+        if not self.is_climbing:
+            return self
+        return replace(self, blocks=(Block(apart(self._family), self.blocks[0].positions),))
+
+    def climb(self, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
+        """Return the statistics of all rows after the passes that EM makes."""
+        statistics = self.statistics
+        classes, single = statistics.classes, statistics.blocks[0]
+        told, search, run = self._told_of(classes), self.components.search(classes), passes.mixtures(classes)
+        stats = single
+        if learned.samples is not None:
+            samples = class_samples(learned.samples, classes)
+            stats = fit_by_passes(run, single, samples, self._family, told, search)
+        weight = learned.unlabelled_weight
+        if not weight or stats.is_single:
+            return replace(statistics, blocks=(stats,)), None
+        prior, total = self._log_prior_given(), statistics.total + weight
+        found = join_by_passes(run, single, stats, total, self._family, told, search, prior)
+        rows = statistics.rows + learned.unlabelled
+        heaviest = statistics.heaviest if passes.summary.weight is None else None
+        both = replace(statistics, weight=_weight(found), blocks=(found,), rows=rows, heaviest=heaviest)
+        return both, Joined(both, int(found.steps.max()), not found.unfinished.any())
+
+
+def _weight(stats: MixtureStats) -> Array:
+    """Return the weight of each class (k,)."""
+    return np.bincount(stats.owner, weights=stats.weight, minlength=stats.k).astype(np.float64)

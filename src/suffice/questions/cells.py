@@ -1,0 +1,63 @@
+"""Values of cells, and which cells a model can fill."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import NDArray, np
+from ..densities.product import missing_cells
+from ..errors import DataError, SettingError, quoted
+from ..estimate import Block
+from ..fitted import Fitted
+from ..joint import JointModel
+from ..schema import Kind, Level, Name
+
+
+def read_count(value: object, name: str) -> int:
+    """Return a whole number of at least 1; SettingError otherwise."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or int(value) < 1:
+        raise SettingError(f"{name}={value!r} must be a whole number of at least 1. Next: give one.")
+    return int(value)
+
+
+def check_fillable(fitted: Fitted, rows: Sequence[Any], model: JointModel, verb: str) -> None:
+    """Raise DataError naming columns with holes that no density could fill."""
+    names = fitted.schema.names
+    parts = zip(fitted.blocks, rows, model.density.blocks, fitted.statistics.blocks, strict=True)
+    for block, part, density, stats in parts:
+        mask = missing_cells(part)
+        if mask is None or not mask.any():
+            continue
+        holes = np.asarray(mask.any(axis=0))
+        if not hasattr(density, verb):
+            own = [names[p] for p, hole in zip(block.positions, holes, strict=True) if hole]
+            raise DataError(
+                f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "
+                "Next: leave these columns complete, or give them another family."
+            )
+        _refuse_unlearned(block, stats, names, holes)
+
+
+def _refuse_unlearned(block: Block, stats: Any, names: Sequence[Name], holes: NDArray[np.bool_]) -> None:
+    """Raise DataError naming columns to fill of which no value was ever seen."""
+    never = holes & (stats.column_weight().sum(axis=0) == 0)
+    if never.any():
+        own = [names[p] for p, flag in zip(block.positions, never, strict=True) if flag]
+        raise DataError(
+            f"No row learned so far has a value in {quoted(own)}, so nothing is known of what belongs there. "
+            "Next: add rows that have one (partial_fit), or leave the column out."
+        )
+
+
+
+def values_of(cells: Any, kind: Kind, levels: Sequence[Level] | None) -> Any:
+    """Return the values of cells: truth values in a column of those, levels for codes (None for −1), or numbers."""
+    if levels is None:
+        return cells > 0.5 if kind is Kind.BOOLEAN else np.asarray(cells, dtype=np.float64)
+    found = [levels[int(code)] if code >= 0 else None for code in cells]
+    if None not in found and not kind.is_label and not any(isinstance(level, str) for level in levels):
+        return np.array(found, dtype=bool if kind is Kind.BOOLEAN else None)
+    values = np.empty(len(found), dtype=object)
+    values[:] = found
+    return values

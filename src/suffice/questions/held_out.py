@@ -1,0 +1,107 @@
+"""Models of all rows but those of a fold, from statistics that lose them: what outlier p-values compare rows with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from .._arrays import Codes, np
+from ..densities.product import has_holes
+from ..errors import DataError, SufficeError
+from ..fitted import Fitted
+from ..stats import ByClass, Reservoir
+from ..stats.batch import Batch
+from ..tasks.held_out import Fold, HeldOut
+from .leave_one_out import taken
+
+FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
+ROWS = 4000  # rows times folds that cost little
+WHOLE = 1e-9  # by how much, relatively, weights of all rows and of those kept may differ by rounding
+
+
+def hold_out(fitted: Fitted) -> HeldOut:
+    """Return the rows an estimator keeps, in folds, with the models of all other rows; always the same ones.
+
+    Without its rows a model keeps everything else it has learned, also what of it is known as sums alone. Where no
+    rows can leave (mixtures, cells completed by passes), the models learn from the other rows that are kept.
+    """
+    statistics = fitted.statistics
+    sample = statistics.sample
+    if sample is None and fitted.past.released is not None:
+        raise DataError.released(
+            "rank a row among others for an outlier p-value",
+            "ask the model it was made from, or rank rows by score_samples",
+        )
+    if sample is None:
+        raise DataError.without_rows(
+            f"This {fitted.who} keeps no rows, and without a law of its own an outlier p-value is a rank "
+            "among rows held out",
+            released=False,
+            otherwise=", or rank rows by score_samples",
+        )
+    rows, weight = fitted.kept_rows(), sample.represented(statistics.weight)
+    folds = []
+    for number, index in enumerate(_parted(fitted, sample, rows)):
+        others = np.setdiff1d(np.arange(len(sample.codes)), index)
+        if not len(others):
+            raise DataError(
+                "This model has learned a single row, and there is no other to compare rows with. "
+                "Next: give at least two rows."
+            )
+        left = _without(fitted, sample, rows, index, others)
+        folds.append(_fold(fitted, left, sample, rows, index, np.random.RandomState(number)))
+    return HeldOut.make(sample.codes, weight, sample.copies, folds)
+
+
+def _parted(fitted: Fitted, sample: Reservoir, rows: Sequence[Any]) -> list[Codes]:
+    """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out."""
+    asked = fitted.joint_value
+    read = asked.recoded(rows)
+    density = asked.joint.density.log_density(read)
+    own = density[np.arange(len(sample.codes)), sample.codes]
+    order = np.lexsort((sample.priority, own, sample.codes))  # by what depends neither on units nor on order
+    holed = any(has_holes(part) for part in read)  # EM for the cells takes long
+    folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
+    return [np.sort(order[number::folds]) for number in range(folds)]
+
+
+def _without(fitted: Fitted, sample: Reservoir, rows: Sequence[Any], index: Codes, others: Codes) -> ByClass:
+    """Return the statistics of all rows but some, with the sample of the others."""
+    statistics = fitted.statistics
+    held = np.bincount(sample.codes, weights=sample.weight, minlength=len(statistics.classes))
+    if not np.allclose(held, statistics.weight, rtol=WHOLE, atol=0.0):
+        own = Batch(statistics.classes, sample.codes[index], taken(rows, index), sample.weight[index])
+        try:
+            less = statistics.subtract(fitted.summarize(own, 0))
+            return replace(less, sample=_present(sample.part(others), statistics.classes, less.classes))
+        except SufficeError:  # statistics that lose no rows, or would lose their digits
+            pass
+    codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]
+    present, place = np.unique(codes, return_inverse=True)
+    classes = tuple(statistics.classes[int(c)] for c in present)
+    batch = Batch(classes, place.astype(np.int64), taken(rows, others), weight)
+    left: ByClass = fitted.for_fold().summarize(batch, 0)
+    return replace(left, sample=_present(sample.part(others), statistics.classes, classes))
+
+
+def _present(sample: Reservoir, classes: Sequence[Any], left: Sequence[Any]) -> Reservoir:
+    """Return a sample whose classes are those that are left."""
+    if tuple(classes) == tuple(left):
+        return sample
+    place = {label: i for i, label in enumerate(left)}
+    return sample.regroup(np.array([place.get(label, -1) for label in classes], dtype=np.int64), left)
+
+
+def _fold(fitted: Fitted, left: ByClass, sample: Reservoir, rows: Sequence[Any], index: Codes, rng: Any) -> Fold:
+    """Return the fold of some rows, which miss no cell: cells that were missing are drawn as its model expects them."""
+    asked = replace(fitted.for_fold(), statistics=left).joint_value
+    model, read = asked.joint, asked.recoded
+    number = {label: i for i, label in enumerate(fitted.statistics.classes)}
+    classes = np.array([number[label] for label in model.classes], dtype=np.int64)
+    own = read(taken(rows, index))
+    if any(has_holes(part) for part in own):
+        codes = sample.codes[index]
+        known = np.where(np.isin(codes, classes), codes, classes[0])
+        own = model.sample(own, np.searchsorted(classes, known), rng)
+    return Fold(model, classes, index, tuple(own), read)

@@ -1,0 +1,67 @@
+"""Fill the holes of a table from the joint density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.utils import check_random_state
+
+from .._arrays import Codes, np
+from ..errors import DataError, quoted
+from ..fitted import Fitted
+from ..joint import JointModel
+from ..schema import Kind
+from ..table import Holes, Table, recode
+from ..table.labels import read_labels
+from ..tasks import impute as fill
+from ..tasks.impute import Cells
+from .cells import check_fillable, read_count, values_of
+
+
+def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: object) -> Any:
+    """Return the table with its missing cells filled, or a list of `draws` tables with cells drawn."""
+    tables = None if draws is None else read_count(draws, "draws")
+    table, order = fitted.aligned(X)
+    known = _known_classes(fitted, y, table.rows)
+    rng = check_random_state(random_state)
+    rows = fitted.read(table, order)
+    model = fitted.joint
+    check_fillable(fitted, rows, model, "condition" if tables is None else "sample")
+    if tables is None:
+        found = fill.impute(model, rows, known)
+        return table.fill(_holes(fitted, found, 0, table, order, model))
+    drawn = fill.draw(model, rows, tables, rng, known)
+    return [table.fill(_holes(fitted, drawn, i, table, order, model)) for i in range(tables)]
+
+
+def _known_classes(fitted: Fitted, y: object, rows: int) -> Codes | None:
+    """Return class numbers (n,), −1 where the label is missing; DataError names labels the model does not know."""
+    if y is None:
+        return None
+    labels, codes = read_labels(y, rows, fitted.who, missing="any")
+    classes = fitted.statistics.classes
+    unknown = [label for label in labels if label not in classes]
+    if unknown:
+        raise DataError(
+            f"y holds {quoted(unknown)}, unknown to this model; its classes are {quoted(classes)}. "
+            "Next: correct the labels, or leave them missing (None) where they are not known."
+        )
+    return recode(labels, codes, classes)
+
+
+def _holes(fitted: Fitted, found: Sequence[Cells], number: int, table: Table, order: Sequence[int], model: JointModel
+) -> Holes:
+    """Return one set of filled cells by column of the table, as values instead of codes."""
+    holes: dict[int, tuple[Codes, Any]] = {}
+    for block, cells, density in zip(fitted.blocks, found, model.density.blocks, strict=False):
+        by_column = np.argsort(cells.column, kind="stable")
+        filled, starts = np.unique(cells.column[by_column], return_index=True)
+        for j, own in zip(filled.tolist(), np.split(by_column, starts[1:]), strict=False):
+            position = block.positions[j]
+            place = order[position]
+            kind = table.schema.columns[place].kind
+            kind = fitted.schema.columns[position].kind if kind is Kind.EMPTY else kind
+            levels = density.levels[j] if hasattr(density, "levels") else None
+            holes[place] = cells.row[own], values_of(cells.value[number, own], kind, levels)
+    return holes

@@ -1,0 +1,46 @@
+"""What the model says of each row it has learned, had it not seen that row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..errors import DataError, quoted
+from ..fitted import Fitted
+from ..stats.rows import take_rows
+from ..table.labels import read_labels, read_weights
+
+
+def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object) -> Array:
+    """Return leave-one-out log posteriors (n, k); rows of weight 0 were not learned, and are judged as new ones."""
+    fitted.check_leaving()
+    rows, n = fitted.encoded(X)
+    weight = read_weights(sample_weight, n)
+    codes = known_codes(fitted, y, n, weight)
+    if weight is None or weight.all():
+        return fitted.left_out(rows, codes, weight)
+    learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
+    some = fitted.left_out(taken(rows, learned), codes[learned], weight[learned])
+    found = np.empty((n, some.shape[1]))
+    found[learned], found[absent] = some, fitted.log_posterior(fitted.recoded(taken(rows, absent)))
+    return found
+
+
+def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = None) -> Codes:
+    """Return the class number of each label, DataError for one the model does not know in a row of any weight."""
+    labels, codes = read_labels(y, rows, fitted.who)
+    known = {label: c for c, label in enumerate(fitted.statistics.classes)}
+    there = set(codes.tolist() if weight is None else codes[weight > 0].tolist())
+    unknown = [label for c, label in enumerate(labels) if label not in known and c in there]
+    if unknown:
+        raise DataError(
+            f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
+            "Next: pass rows the model has learned, with their labels."
+        )
+    return np.array([known.get(label, -1) for label in labels], dtype=np.int64)[codes]
+
+
+def taken(rows: Sequence[Any], index: Codes) -> list[Any]:
+    """Return some of the rows, by block."""
+    return [take_rows(part, index) for part in rows]

@@ -1,0 +1,68 @@
+"""How likely a row of the model is at least as far out as each row."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..fitted import Fitted
+from ..selection.leave_one_out import log_densities
+from ..stats.rows import take_rows
+from ..tasks import outliers
+from ..tasks.held_out import HeldOut, own_rank_pvalues, rank_pvalues
+from ..tasks.outlier_laws import HotellingLaw
+from .held_out import hold_out
+from .leave_one_out import known_codes
+from .replicates import exact_law, make_replicates
+
+
+def outlier_pvalues(fitted: Fitted, X: object, y: object) -> Array:
+    """Return p-values (n,) of new rows, or of rows learned if `y` are their labels."""
+    asked = fitted.joint_value
+    model, law, rows = asked.joint, exact_law(asked), asked.rows(X)
+    if y is None:
+        if law is not None and (len(model.classes) == 1 or asked.statistics.sample is None):
+            return outliers.pvalues(model, rows, _replicates(asked), law)
+        return rank_pvalues(_held_out(fitted), fitted.encoded(X)[0], rows, model.log_prior)
+    codes = known_codes(fitted, y, outliers.count_rows(rows))
+    if isinstance(law, HotellingLaw):
+        return outliers.own_pvalues(model, rows, codes, law)
+    encoded, sample, held = fitted.encoded(X)[0], asked.statistics.sample, _held_out(fitted)
+    assert sample is not None
+    place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
+    return own_rank_pvalues(held, rows, codes, place, partial(_apart, asked, rows, encoded, codes))
+
+
+def outlier_reference(fitted: Fitted) -> str:
+    """Return what the p-values of new rows come from."""
+    asked = fitted.joint_value
+    law = exact_law(asked)
+    if law is not None and len(asked.joint.classes) == 1:
+        return f"the exact law of distances from a class of {asked.statistics.total:g} rows ({law.name})"
+    if law is not None and asked.statistics.sample is None:
+        return f"{law.name} within classes, and over classes the ranks among rows simulated from the model"
+    held = _held_out(fitted)
+    return (
+        f"the rank among {len(held.codes)} rows held out, each judged by one of {len(held.folds)} models of the "
+        f"others; p-values below {1.0 / (1.0 + held.size):.2g} are extrapolated"
+    )
+
+
+def _held_out(fitted: Fitted) -> HeldOut:
+    """Return rows held out and the models of the others, made once for what was learned."""
+    return fitted.origin.made(hold_out)
+
+
+def _replicates(fitted: Fitted) -> list[outliers.Replicate]:
+    """Return simulated rows and models, made once for a model; none for one class, whose law says it all."""
+    return [] if len(fitted.joint.classes) == 1 else fitted.made(make_replicates)
+
+
+def _apart(fitted: Fitted, rows: Any, encoded: Any, codes: Codes, index: Codes, observed: Any) -> Array:
+    """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
+    parts = [take_rows(part, index) for part in encoded[: len(fitted.blocks)]]
+    left_out = log_densities(fitted.learned, parts, codes[index], None)
+    own = np.arange(len(index)), codes[index]
+    score = np.where(left_out.order[own] > 0, -np.inf, left_out.score[own])
+    return np.asarray(outliers.peaks(fitted.joint, outliers.take(rows, index), observed)[codes[index]] - score)

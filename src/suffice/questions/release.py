@@ -1,0 +1,193 @@
+"""Let a model go: without rows, and without a number from which one could be read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from .._arrays import Array, np
+from .._dialect import Dialect
+from ..disclosure import Given, Least, release_block
+from ..disclosure.blocks import Kept
+from ..errors import DataError, SettingError, quoted
+from ..estimate import Block, Note, Shrinkage
+from ..fitted import Fitted, Past
+from ..released import FEWEST, Cost, Release, RowsHeld
+from ..stats import FourthMomentStats, GaussianStats, Reservoir
+from ..stats.batch import Batch
+from ..stats.scatter import ThinScatter
+from .leave_one_out import taken
+
+FOLDS = 5
+LEAST_LOSS = 1e-15  # the least probability that a loss is taken of
+WHY = "no number may sum over fewer than {least} rows"
+F = TypeVar("F", bound=Fitted)
+
+
+def rows_held(fitted: Fitted) -> RowsHeld:
+    """Return how many rows a model, and a file of it, holds as they were, and whether it was released."""
+    sample, released = fitted.statistics.sample, fitted.past.released
+    kept = 0 if sample is None else int(sample.copies.sum())
+    thin = [_thin_rows(stats) for stats in fitted.statistics.blocks]
+    least = None if released is None or released.joined else released.least
+    return RowsHeld(max([kept, *thin, fitted.rows_beside]), least)
+
+
+def release(fitted: F, least: int, like: F | None) -> F:
+    """Return the model that is passed on; DataError where it would tell of fewer than `least` rows."""
+    _check_release(fitted, least, like)
+    heaviest = fitted.statistics.heaviest_row
+    if heaviest is None:
+        raise DataError(
+            "How much the heaviest row of this model weighs is not known, so that its weights do not tell how many "
+            "rows they are of. Next: fit it again with this version, without weights that a database sums."
+        )
+    limit = Least(int(least), heaviest)
+    small = [
+        f"{label!r} (at least {int(weight / heaviest + 1e-9)})"
+        for label, weight in zip(fitted.statistics.classes, fitted.statistics.weight, strict=True)
+        if weight < limit.size * (1.0 - 1e-9)
+    ]
+    if small:
+        raise DataError(
+            f"These classes may have fewer than {least} rows, which a released model must not tell of: "
+            f"{', '.join(small)}. Next: join each to another class with rename_classes (on the command line "
+            "rename-class), or leave it out with drop_class (drop-class)."
+        )
+    found, notes = let_go(fitted, limit, like)
+    cost, unknown = _cost(fitted, limit, like)
+    now = Release(int(least), tuple(notes), cost, unknown)
+    if fitted.past.released is not None:  # rows have joined: what was given up before stays so
+        now = replace(now, notes=fitted.past.released.merge(now).notes)
+    return found.with_past(released=now)
+
+
+def _check_release(fitted: Fitted, least: object, like: Fitted | None) -> None:
+    if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < FEWEST:
+        raise SettingError(
+            f"least={least!r} must be a whole number of at least {FEWEST}: a sum of one row is that row. Next: 5."
+        )
+    other = None if like is None else like.past.released
+    if like is not None and (like.who != fitted.who or other is None or other.joined):
+        raise SettingError(f"like must be a {fitted.who} that was released. Next: release the other model first.")
+    own = fitted.past.released
+    if own is not None and not own.joined and own.least >= least:
+        raise DataError(f"This model was released with least={own.least} already. Next: pass it on as it is.")
+    if own is not None and not own.joined:
+        raise DataError.released("be released again", "release the model it was made from")
+
+
+def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
+    """Return the released model and what was given up."""
+    whole = fitted.let_go(limit, like)
+    if whole is not None:
+        return _passed_on(whole[0]), [note for block, given in whole[1] for note in _given_up(fitted, given, block, limit)]
+    statistics, notes, blocks, found = fitted.statistics, list[Note](), list[Block](), list[Any]()
+    for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
+        given = Given()
+        kept = None if statistics.sample is None else _kept(statistics.sample, number)
+        shrunk = _shrunk_scatters(fitted, number) if isinstance(stats, FourthMomentStats) else None
+        done = release_block(block, stats, statistics.weight, limit, given, kept, shrunk)
+        blocks.append(done.block)
+        found.append(done.stats)
+        notes += _given_up(fitted, given, block, limit)
+    settings = replace(fitted.told, keep_rows=0, by_loo=False)
+    if any(isinstance(stats, FourthMomentStats) for stats in statistics.blocks):
+        settings = replace(settings, shrinkage=Shrinkage(None))
+    released = replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told)
+    return _passed_on(fitted.with_statistics(released, blocks=tuple(blocks), settings=settings)), notes
+
+
+def settings_to_pass_on(before: Fitted, released: Fitted) -> dict[str, Any]:
+    """Return by name the settings of a released model that are not those it was made with."""
+    own, now = before.settings, released.settings
+    found: dict[str, Any] = {} if now.keep_rows == own.keep_rows else {"keep_rows": now.keep_rows}
+    if now.shrinkage != own.shrinkage or own.by_loo:
+        found["shrinkage"] = now.shrinkage.setting
+    return found if now.prior == own.prior else found | {"prior": now.prior}
+
+
+def _passed_on(fitted: F) -> F:
+    """Return a value of which no more is told than has to be."""
+    past, own = fitted.past, fitted.past.dialect
+    dialect = None if own is None else Dialect(own.decimal, dict(own.decimals))  # no text of a cell
+    told = Past(object_labels=past.object_labels, joined=past.joined, dialect=dialect)
+    return replace(fitted, past=told)
+
+
+def _shrunk_scatters(fitted: Fitted, number: int) -> Array:
+    """Return scatters (g, d, d) whose own estimate is the covariance that shrinkage by fourth moments gave."""
+    density: Any = fitted.joint.density.blocks[number]
+    family: Any = fitted.blocks[number].family
+    weight = fitted.statistics.weight
+    d = density.means.shape[1]
+    dense = density.covariance.dense()
+    less = 0.0 if fitted.settings.divisor == "mle" else 1.0
+    factors = np.array([weight.sum() - less * len(weight)]) if family.shared else weight - less
+    out = np.zeros((len(factors), d, d))
+    out[np.ix_(range(len(out)), density.used, density.used)] = factors[:, None, None] * dense[: len(factors)]
+    return out
+
+
+def _given_up(fitted: Fitted, given: Given, block: Block, limit: Least) -> list[Note]:
+    names, classes = fitted.schema.names, fitted.statistics.classes
+    why, notes = WHY.format(least=limit.rows), []
+    for what, columns in given.columns.items():
+        own = tuple(names[block.positions[j]] for j in sorted(columns))
+        met = sorted(given.classes[what])
+        text = what + (f" (classes {quoted([classes[c] for c in met])})" if met else "")
+        notes.append(Note(text, why, columns=own if len(own) < len(block.positions) else ()))
+    return notes
+
+
+def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str]:
+    """Return what a release costs in held-out loss; or why nobody can know."""
+    if fitted.statistics.sample is None:
+        return None, "no rows are kept to judge by"
+    if fitted.past.joined:
+        return None, "rows without a label have joined"
+    sample = fitted.statistics.sample
+    batch = Batch(fitted.statistics.classes, sample.codes, fitted.kept_rows(), sample.weight)
+    fold = np.zeros(len(batch.codes), dtype=np.int64)
+    for c in range(len(batch.classes)):
+        own = np.flatnonzero(batch.codes == c)
+        fold[own] = np.arange(len(own)) % FOLDS
+    losses, weights = list[Array](), list[Array]()
+    for number in range(FOLDS):
+        there, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+        known = np.unique(batch.codes[there])
+        out = out[np.isin(batch.codes[out], known)]
+        if not len(out) or not len(there):
+            continue
+        statistics = fitted.summarize(batch.take(there).of_present_classes())
+        before = fitted.with_statistics(statistics, past=Past())
+        after, _ = let_go(before, limit, like)
+        place = np.arange(len(out)), np.searchsorted(known, batch.codes[out])
+        rows = taken(batch.rows, out)
+        pair = [_loss(value.log_posterior(value.recoded(rows))[place]) for value in (before, after)]
+        losses.append(np.stack(pair))
+        weights.append(np.ones(len(out)) if batch.weight is None else batch.weight[out])
+    if not losses:
+        return None, "too few rows are kept to judge by"
+    both, w = np.concatenate(losses, axis=1), np.concatenate(weights)
+    share = w / w.sum()
+    mean, apart = both @ share, both[1] - both[0]
+    error = float(np.sqrt((share**2) @ (apart - share @ apart) ** 2))
+    return Cost(float(mean[0]), float(mean[1]), error, len(w), FOLDS), ""
+
+
+def _loss(log_posterior: Array) -> Array:
+    return -np.maximum(log_posterior, np.log(LEAST_LOSS))
+
+
+def _kept(sample: Reservoir, number: int) -> Kept:
+    return Kept(sample.rows[number], sample.codes, sample.copies)
+
+
+def _thin_rows(stats: Any) -> int:
+    """Return how many rows a table wider than long keeps beside the sample."""
+    inner = getattr(stats, "inner", stats)
+    parts = [getattr(inner, "complete", getattr(inner, "gaussian", inner))]
+    parts += [part for _, part in getattr(inner, "incomplete", {}).values()]
+    found = [part.scatter for part in parts if isinstance(part, GaussianStats)]
+    return sum(len(own.owner) for own in found if isinstance(own, ThinScatter))

@@ -1,0 +1,156 @@
+"""Exact laws of distances within classes; and for several classes rows simulated under them, where none are kept.
+
+A model estimated from few rows fits new rows worse than those it learned from. For Gaussian classes estimated without
+any repair, how much worse is known exactly. Over classes p-values are averaged; the law of the average is that of rows
+simulated from the fitted model, judged by models learned from simulated rows (the parametric bootstrap).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product, Spherical
+from ..disclosure.gaussian import UNREMEMBERED
+from ..estimate import NormalInverseWishart
+from ..fitted import Fitted
+from ..joint import JointModel
+from ..stats import GaussianStats, PatternStats
+from ..stats.batch import Batch
+from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
+from ..tasks.outliers import Replicate
+
+MOST, FEWEST = 200, 4  # how often training rows are simulated
+NEW_ROWS = 20_000  # new rows in all, shared out over classes
+PLENTY = 200  # rows per free column of a class beyond which estimates are as good as the truth
+MOST_WORK = 2e8  # rows × columns × jointly modelled columns
+
+
+def make_replicates(fitted: Fitted) -> list[Replicate]:
+    """Return models learned from rows simulated under a fitted one, each with new rows; always the same ones."""
+    model, rng = fitted.joint, np.random.RandomState(0)
+    k = len(model.classes)
+    sizes, width = _sizes(fitted, model)
+    each = int(np.clip(NEW_ROWS // k, 200, 2000))
+    work = float(sizes.sum()) * len(fitted.schema) * width
+    refitted = sizes.min() < PLENTY * width and work < MOST_WORK
+    count = int(np.clip(MOST_WORK / max(work, 1.0), FEWEST, MOST)) if refitted else 1
+    new = np.repeat(np.arange(k), -(-each // count))
+    found = []
+    for _ in range(count):
+        like = _learn(fitted, model, np.repeat(np.arange(k), sizes), rng) if refitted else model
+        found.append(Replicate(like, _draw(model, new, rng), new))
+    return found
+
+
+def _sizes(fitted: Fitted, model: JointModel) -> tuple[Codes, int]:
+    """Return how many rows stand for those of each class (k,), and the most columns that are modelled jointly."""
+    density: Any = model.density.blocks[0]
+    width = len(density.used) if isinstance(density.covariance, Full) else 1
+    stats = fitted.statistics.blocks[0]
+    weight = np.minimum(fitted.statistics.weight, stats.column_weight().mean(axis=1))  # of cells that were there
+    return np.clip(np.rint(weight), 1, PLENTY * width).astype(np.int64), width
+
+
+def _learn(fitted: Fitted, model: JointModel, codes: Codes, rng: Any) -> JointModel:
+    batch = Batch(model.classes, codes, list(_draw(model, codes, rng)), None)
+    (block,) = fitted.blocks
+    stats = fitted.summarize_block(block, batch.rows[0], batch)
+    return JointModel(model.classes, model.log_prior, Product((block.family.estimate(stats, fitted.told_of(block))[0],)))
+
+
+def _draw(model: JointModel, codes: Codes, rng: Any) -> tuple[Any, ...]:
+    """Return new rows of these classes (n,)."""
+    density: Any = model.density.blocks[0]
+    return model.sample([np.full((len(codes), density.means.shape[1]), np.nan)], codes, rng)
+
+
+def exact_law(fitted: Fitted) -> Law | None:
+    """Return the exact law of distances within classes, if the model is one block of Gaussians that has one.
+
+    That is so for estimates without any repair, and under a prior that says nothing, whose predictive density is the t
+    of new rows. Under any other the density is what is believed of new rows, which need not obey it. Nor do the sums of
+    a released model whose cells were filled, or covariances taken from elsewhere.
+    """
+    model, released = fitted.joint, fitted.past.released
+    changed = () if released is None else [note for note in released.notes if not note.what.startswith(UNREMEMBERED)]
+    if len(model.density.blocks) != 1 or changed:
+        return None
+    density, stats = model.density.blocks[0], fitted.statistics.blocks[0]
+    if isinstance(density, MultivariateT):
+        silent = _says_nothing(fitted.told.prior) and len(model.classes) == 1
+        return PredictiveLaw(density.df, _flags(density)) if density.used and silent else None
+    if isinstance(stats, PatternStats):
+        stats = None if stats.incomplete else stats.complete
+    if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:
+        return None
+    if isinstance(density.covariance, Diagonal):
+        return _independent_law(density, density.covariance, stats)
+    return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
+
+
+def _says_nothing(prior: Any) -> bool:
+    """Return whether a prior leaves distances to the law of maximum likelihood."""
+    return isinstance(prior, NormalInverseWishart) and prior.strength == "jeffreys" and prior.mean_strength == 0
+
+
+def _flags(density: Any) -> Any:
+    """Return which columns have a density (d,)."""
+    location = density.means if isinstance(density, Gaussian) else density.location
+    return np.isin(np.arange(location.shape[1]), density.used)
+
+
+def _hotelling_law(density: Gaussian, stats: GaussianStats) -> HotellingLaw | None:
+    covariance, used = density.covariance, list(density.used)
+    weight = stats.weight if stats.weight.ndim == 1 else stats.weight[:, 0]
+    if (stats.weight.ndim == 2 and (stats.weight != weight[:, None]).any()) or (weight <= 1).any():
+        return None
+    freedom, divisor = _degrees(covariance, stats, weight, used)
+    if divisor is None:
+        return None
+    k, joint = len(weight), isinstance(covariance, Full)
+    if (freedom - (len(used) if joint else 0) < 1).any():
+        return None
+    return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, _flags(density))
+
+
+def _independent_law(density: Gaussian, covariance: Diagonal, stats: GaussianStats) -> IndependentLaw | None:
+    """Return the law of classes without correlations, if their variances are sums of squares over a usual divisor."""
+    shape, used = density.means.shape, list(density.used)
+    weight = np.broadcast_to(stats.weight if stats.weight.ndim == 2 else stats.weight[:, None], shape)
+    squares, variance = stats.scatter.diagonal(len(weight)), np.ones(shape)
+    variance[:, used] = covariance.variance
+    freedom, total = weight - 1.0, weight
+    if covariance.g == 1:
+        squares, total = (np.broadcast_to(part.sum(axis=0), shape) for part in (squares, weight))
+        freedom = total - len(weight)
+    if (weight[:, used] <= 1).any() or (freedom[:, used] < 1).any():
+        return None
+    divisor = squares / variance
+    usual = np.isclose(divisor, total, rtol=1e-9) | np.isclose(divisor, freedom, rtol=1e-9)
+    if not usual[:, used].all():
+        return None
+    return IndependentLaw.make(weight, freedom, divisor, _flags(density), np.random.RandomState(0))
+
+
+def _degrees(covariance: Any, stats: Any, weight: Array, used: list[int]) -> tuple[Array, Array | None]:
+    """Return degrees of freedom and divisors, (g,) each; None if covariances are not the scatters over a divisor."""
+    shared = covariance.g == 1
+    freedom = np.array([weight.sum() - len(weight)]) if shared else weight - 1.0
+    if isinstance(covariance, Spherical):
+        squares = stats.scatter.diagonal(len(weight))[:, used].sum(axis=1)
+        total = squares.sum(keepdims=True) if shared else squares
+        divisor = total / covariance.variance
+        cells = freedom * len(used)
+        usual = np.isclose(divisor, cells, rtol=1e-9) | np.isclose(
+            divisor, (weight.sum() if shared else weight) * len(used), rtol=1e-9
+        )
+        return cells, divisor if usual.all() else None
+    scatter = stats.dense().scatter.values
+    if shared and scatter.ndim == 3:  # classes pooled whole, by `RDA` say
+        scatter = scatter.sum(axis=0)
+    scatter = scatter.reshape(covariance.g, *scatter.shape[-2:])[:, used][:, :, used]
+    dense = covariance.dense()
+    divisor = scatter[:, 0, 0] / dense[:, 0, 0]
+    alike = np.isclose(scatter, dense * divisor[:, None, None], rtol=1e-9, atol=0.0) | (np.abs(scatter) < 1e-300)
+    return freedom, divisor if alike.all() else None

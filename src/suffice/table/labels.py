@@ -1,0 +1,142 @@
+"""Read labels, row weights and tables, refusing what cannot be used before anything is learned."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.utils import column_or_1d
+
+from .._arrays import Array, Codes, np
+from .._arrays_api import fetch, is_device_array
+from ..errors import DataError, SchemaError, quoted
+from ..schema import Level, sort_levels
+from . import Table, factorize, label_values
+
+WITHOUT_LABEL = {
+    "error": ". Next: drop those rows, or fill in their labels; fit, given all rows at once, can use them as they are",
+    "em": ". Next: give some labels",
+    "forget": ", and such rows cannot be forgotten: how they count in each class depends on all rows. Next: drop them "
+    "here, or fit again without them",
+}
+
+
+def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
+    """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
+
+    DataError if any label is missing ("error"; "forget" for rows to be forgotten), or, with missing="em", if all are;
+    with missing="any" no label need be there.
+    """
+    if y is None:
+        raise DataError(f"{who} requires y to be passed, but the target y is None. Next: give one label per row.")
+    values = fetch(y) if is_device_array(y) else label_values(y)
+    if values.ndim != 1:
+        values = column_or_1d(values, warn=True)
+    if len(values) != rows:
+        raise DataError(
+            f"X has {rows} rows and y has {len(values)}: found input variables with inconsistent numbers of samples. "
+            "Next: give one label per row."
+        )
+    if values.dtype.kind in "mM":
+        raise SchemaError.temporal("y", values.dtype)
+    levels, codes = factorize(values, "y")
+    strange: list[Any] = [level for level in levels if type(level) not in (str, int, float, bool)]
+    if strange:
+        raise SchemaError.unsupported("y", type(strange[0]).__name__)
+    absent = np.flatnonzero(codes < 0)
+    if len(absent) and missing != "any" and (missing != "em" or not levels):
+        raise DataError(
+            f"y has no label in {len(absent)} of {rows} rows (the first is row {absent[0]}){WITHOUT_LABEL[missing]}."
+        )
+    if values.dtype.kind == "f":
+        _check_whole(values[codes >= 0])
+    check_label_kinds((), levels)
+    return levels, codes
+
+
+def _check_whole(values: Any) -> None:
+    """Raise DataError, in the words of scikit-learn, if labels given as floats are measurements."""
+    odd = values[values != np.floor(values)]
+    if len(odd):
+        raise DataError(
+            f"Unknown label type: continuous. y holds {odd[0]}, and labels given as floats are whole numbers. Next: "
+            "cut y into classes, or give them as text."
+        )
+
+
+def check_label_kinds(known: Sequence[Level], labels: Sequence[Level]) -> None:
+    """Raise DataError if labels are text in one place and numbers in another."""
+    if len({isinstance(level, str) for level in (*known, *labels)}) > 1:
+        both = quoted(sort_levels([*known, *labels]))
+        raise DataError(f"y mixes text and numbers: {both}. Next: make every label text, or every one a number.")
+
+
+LEAST_WEIGHT = 1e-50  # of a row that counts at all
+MOST_WEIGHT = 1e50  # of all rows together: products of four such weights and of squares of cells stay finite
+
+
+def read_weights(weight: Any, rows: int) -> Array | None:
+    """Return row weights (n,) in float64, or None for ones; k means k copies of the row.
+
+    DataError, with the number, unless each is 0 or at least `LEAST_WEIGHT`, and all together are at most `MOST_WEIGHT`.
+    """
+    if weight is None:
+        return None
+    values = np.asarray(fetch(weight) if is_device_array(weight) else weight, dtype=np.float64)
+    if values.ndim == 0:
+        values = np.full(rows, float(values))
+    if values.ndim != 1:
+        raise DataError(f"Sample weights must be 1D array or scalar, got {values.ndim}D. Next: give one per row.")
+    if len(values) != rows:
+        raise DataError(f"sample_weight has shape ({len(values)},), expected ({rows},). Next: give one weight per row.")
+    if not np.isfinite(values).all() or (values < 0).any():
+        bad = int(np.flatnonzero(~np.isfinite(values) | (values < 0))[0])
+        raise DataError(
+            f"sample_weight[{bad}] is {values[bad]}; weights count copies of a row, so they are finite and at least 0. "
+            "Next: correct them."
+        )
+    if not values.any():
+        raise DataError(
+            "Every sample_weight is zero, so there are no rows to learn from. Next: give a positive weight."
+        )
+    _check_size(values)
+    return values
+
+
+def _check_size(weights: Array) -> None:
+    """Raise DataError for weights too small or too large to compute with."""
+    odd = np.flatnonzero(((weights < LEAST_WEIGHT) & (weights > 0)) | (weights > MOST_WEIGHT))
+    if len(odd):
+        value = float(weights[odd[0]])
+        size, limit = ("small", f"at least {LEAST_WEIGHT:g}") if value < 1 else ("large", f"at most {MOST_WEIGHT:g}")
+        raise DataError(
+            f"sample_weight[{odd[0]}] is {value!r}, which is too {size} to compute with: a weight is 0 or {limit}. "
+            "Next: multiply all weights by one number; only their proportions matter to most answers."
+        )
+    check_total(weights)
+
+
+def check_total(weights: Array) -> None:
+    """Raise DataError where weights add up to more than can be computed with."""
+    with np.errstate(over="ignore"):
+        total = float(np.sum(weights))
+    if not total <= MOST_WEIGHT:
+        raise DataError(
+            f"The weights of all rows add up to {total:g}, which is too large to compute with: they may be "
+            f"{MOST_WEIGHT:g} in all. Next: multiply all weights by one number; only their proportions matter to most "
+            "answers."
+        )
+
+
+def check_filled(table: Table, who: str) -> None:
+    """Raise DataError for a table without a column or a row."""
+    if not len(table.schema):
+        raise DataError(
+            f"Found array with 0 feature(s) (shape=({table.rows}, 0)) while a minimum of 1 is required by {who}. "
+            "Next: give at least one column."
+        )
+    if table.rows == 0:
+        raise DataError(
+            f"Found array with 0 sample(s) (shape=(0, {len(table.schema)})) while a minimum of 1 is required by {who}. "
+            "Next: give at least one row."
+        )
