@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import sklearn
 
-from suffice.estimators import _residence
+from suffice.table import residence
 
 
 @pytest.fixture
@@ -78,5 +78,5 @@ def dispatch(monkeypatch):
         with sklearn.config_context(array_api_dispatch=True):
             yield
     else:
-        monkeypatch.setattr(_residence, "dispatches", lambda: True)
+        monkeypatch.setattr(residence, "dispatches", lambda: True)
         yield

@@ -88,7 +88,10 @@ class Fitted:
 
     def with_past(self, **changed: Any) -> Self:
         """Return the value with something else told of it; what is derived stays."""
-        return self._sharing(replace(self, past=replace(self.past, **changed)))
+        other = replace(self, past=replace(self.past, **changed))
+        kept = {name: value for name, value in vars(self).items() if isinstance(getattr(type(self), name, None), shared)}
+        vars(other).update(kept)
+        return other
 
     def under(self, priors: Any) -> Self:
         """Return the value under other class priors, as users state them."""
@@ -97,12 +100,10 @@ class Fitted:
             return self
         known: tuple[Any, Self] | None = vars(self).get("_under")
         if known is None or known[0] != told:
-            known = vars(self)["_under"] = told, self._sharing(replace(self, priors=copy(priors)))
+            other = replace(self, priors=copy(priors))
+            vars(other)[ORIGIN] = self.origin
+            known = vars(self)["_under"] = told, other
         return known[1]
-
-    def _sharing(self, other: Self) -> Self:
-        vars(other)[ORIGIN] = self.origin
-        return other
 
     @property
     def origin(self) -> Self:
@@ -399,6 +400,10 @@ class Fitted:
     def let_go(self, limit: Any, like: Self | None) -> tuple[Self, list[tuple[Block, Any]]] | None:
         """Return the released value and what each block gave up (`disclosure`); None where blocks can go one by one."""
         return None
+
+    def estimate_now(self) -> None:
+        """Make what a fit makes at once."""
+        _ = self.joint
 
     # --- how a model of another kind learns from a table in parts ------------------------------------------------------
 

@@ -48,7 +48,7 @@ def fifty(name):
 @pytest.mark.parametrize("name", CASES)
 def test_answers_equal_python(visit, name):
     model, rows = fifty(name)
-    program = lower(model)
+    program = lower(model._fitted)
     cells = page_cells(program, rows)
     answers = ask(visit(render_page(model)), cells)
     assert len(answers) == 50
@@ -82,7 +82,7 @@ def test_reasons_where_no_column_tells(visit):
     """What the pool adds by itself is shared among the known cells."""
     X = pd.DataFrame({"a": [0.0] * 5, "b": [1.0, None, 1.0, 1.0, None]})
     model = GenerativeClassifier().fit(X, ["a", "a", "b", "c", "b"])
-    answers = ask(visit(render_page(model)), page_cells(lower(model), X))
+    answers = ask(visit(render_page(model)), page_cells(lower(model._fitted), X))
     assert np.abs(model.explain(X)).max() > 1e-3
     np.testing.assert_allclose(numbers([own["reasons"]["score"] for own in answers]), model.explain(X), atol=1e-9)
 
@@ -107,7 +107,7 @@ def test_intervals_hold_nine_tenths(visit, name):
     """The mass between the ends is the integral of p(x_j | the other cells), from the log densities of Python."""
     model, rows = case(name)
     rows = rows.iloc[8:20]
-    program = lower(model)
+    program = lower(model._fitted)
     cells = page_cells(program, rows)
     answers = ask(visit(render_page(model)), cells)
     looked = 0
@@ -132,7 +132,7 @@ def test_intervals_hold_nine_tenths(visit, name):
 def test_probabilities_of_levels_are_ratios_of_densities(visit):
     model, rows = case("naive: all families")
     rows = rows.iloc[8:30].assign(town=None)
-    program = lower(model)
+    program = lower(model._fitted)
     j = [column.name for column in program.columns].index("town")
     answers = ask(visit(render_page(model)), page_cells(program, rows))
     for level, text in enumerate(program.columns[j].levels):
@@ -146,7 +146,7 @@ def test_unusual_is_a_share_of_drawn_rows(visit, name):
     html = render_page(model)
     drawn = np.array(parameters(html)["drawn"])
     assert len(drawn) == 500
-    answers = ask(visit(html), page_cells(lower(model), rows))
+    answers = ask(visit(html), page_cells(lower(model._fitted), rows))
     for i, own in enumerate(answers):
         seen = rows.iloc[i].notna().to_numpy()
         if not seen.any():
@@ -271,7 +271,7 @@ def test_hostile_names_are_text(visit, rng):
         assert label in page.locator("#posterior").text_content()
         assert level in page.locator("#reasons").text_content()
         np.testing.assert_allclose(
-            ask(page, page_cells(lower(model), X.head(1)))[0]["posterior"], model.predict_proba(X.head(1))[0], atol=1e-9
+            ask(page, page_cells(lower(model._fitted), X.head(1)))[0]["posterior"], model.predict_proba(X.head(1))[0], atol=1e-9
         )
 
 

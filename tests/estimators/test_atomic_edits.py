@@ -84,9 +84,9 @@ def test_every_edit_that_fails_changes_nothing(fitted, tmp_path):
         with pytest.raises((SufficeError, ValueError, TypeError, AttributeError, NotFittedError)) as error:
             edit(model, other)
         assert str(error.value), name
-        assert model.statistics_ is kept["statistics_"], name
-        assert model._schema is kept["_schema"], name
-        assert model._blocks is kept["_blocks"], name
+        assert model.statistics_ is kept["_learned"].statistics, name
+        assert model._fitted.schema is kept["_learned"].schema, name
+        assert model._fitted.blocks is kept["_learned"].blocks, name
     assert contents(model, tmp_path / "after") == before
     model.fit(*TABLE)
     assert contents(model, tmp_path / "again") == before

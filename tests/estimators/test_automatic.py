@@ -243,7 +243,7 @@ def test_outliers_where_classes_share_their_covariance(rng):
     y = np.arange(400) % 3
     X = rng.normal(size=(400, 8)) @ rng.normal(size=(8, 8)) + y[:, None]
     model, linear = GenerativeClassifier().fit(X, y), GaussianDiscriminant(shared=True, divisor="unbiased").fit(X, y)
-    assert model._joint.model_.density.blocks[0].covariance.g == 1
+    assert model._fitted.joint.density.blocks[0].covariance.g == 1
     for labels, rows in ((None, 400), (y, 133)):
         found, expected = (m.outlier_pvalues(X, labels) for m in (model, linear))
         np.testing.assert_allclose(found, expected, atol=4 * 0.5 / np.sqrt(rows))

@@ -140,14 +140,14 @@ def test_model_files_of_naive_bayes(tmp_path: Path) -> None:
 
 
 def test_a_damaged_prior_is_a_model_file_error(blobs: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from suffice.estimators import _persistence, _saving
+    from suffice.files import saving, settings
 
     X, y = blobs
-    monkeypatch.setattr(_saving, "_check_reads_back", lambda *_: None)  # which would not let it be written
-    fields = _persistence.fields
-    monkeypatch.setattr(_persistence, "plain", _spoil(_persistence.plain))
+    monkeypatch.setattr(saving, "_check_reads_back", lambda *_: None)  # which would not let it be written
+    fields = settings.fields
+    monkeypatch.setattr(settings, "plain", _spoil(settings.plain))
     model("proper").fit(X, y).save(tmp_path / "m.suffice")
-    assert _persistence.fields is fields
+    assert settings.fields is fields
     with pytest.raises(ModelFileError, match="strength"):
         load(tmp_path / "m.suffice")
 

@@ -223,7 +223,7 @@ def test_large_answers_come_in_parts(library, dispatch, table, monkeypatch):
     X, y, _ = table
     model = GaussianDiscriminant().fit(X, y)
     expected = model.predict(X)
-    monkeypatch.setattr("suffice.estimators._decisions.MOST_POSTERIORS", 50)
+    monkeypatch.setattr("suffice.questions.decide.MOST_POSTERIORS", 50)
     assert_array_equal(model.predict(X), expected)
     assert_array_equal(door.fetch(model.predict(library.array(X))), expected)
 
@@ -251,7 +251,7 @@ def test_arrays_become_numpy_unless_scikit_learn_dispatches(library, table):
 
 def test_arrays_that_the_cpu_cannot_read_are_refused(library, table, monkeypatch):
     X, y, _ = table
-    monkeypatch.setattr("suffice.estimators._residence.is_on_cpu", lambda array: False)
+    monkeypatch.setattr("suffice.table.residence.is_on_cpu", lambda array: False)
     with pytest.raises(DataError, match="array_api_dispatch=True"):
         GaussianDiscriminant().fit(library.array(X), y)
 

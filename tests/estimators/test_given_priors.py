@@ -98,7 +98,7 @@ def test_what_judges_a_model_judges_it_under_its_priors(name, form, table, tmp_p
     for model in models:
         if name == "automatic":
             sample = model.statistics_.sample
-            kept = -model._left_out_posterior(model.model_)[own, sample.codes]
+            kept = -model._fitted.left_out_rows[own, sample.codes]
             assert model.loss_ == pytest.approx(kept.mean(), rel=1e-12)
             assert model.loss_ == pytest.approx(-found[0][own, rows].mean(), rel=0.1)
         else:

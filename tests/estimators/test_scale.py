@@ -185,9 +185,9 @@ def test_many_scores_are_compared_on_fewer_rows(rng, monkeypatch):
     assert [costs.step_of_rows(*own) for own in ((2000, 2, 10**9), (200, 9, 10**9), (2000, 2, 5))] == [6, 1, 1]
     X, y = rng.normal(size=(600, 4)), np.arange(600) % 3
     X[:, 0] += y
-    whole = GenerativeClassifier().fit(X, y)._automatic
+    whole = GenerativeClassifier().fit(X, y)._fitted.pool
     monkeypatch.setattr(costs, "MOST_SCORES", 600 * 3 * 4 // 2)
-    half = GenerativeClassifier().fit(X, y)._automatic
+    half = GenerativeClassifier().fit(X, y)._fitted.pool
     a, b = (next(own for own in found.members if own.name == "hats") for found in (whole, half))
     assert a.held_out.shape == b.held_out.shape
     if a.setting == b.setting:

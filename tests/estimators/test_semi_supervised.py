@@ -16,8 +16,8 @@ from sklearn.base import clone
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.errors import DataError
 from suffice.estimate.em import SECURED
-from suffice.estimators import _queries, _unlabelled
-from suffice.estimators._unlabelled import join_unlabelled
+from suffice.learning import memory, unlabelled
+from suffice.learning.unlabelled import join_unlabelled
 
 MODELS = {
     "full": GaussianDiscriminant(),
@@ -58,7 +58,7 @@ def test_all_labels_present_is_the_supervised_path(two, kind, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("EM ran")
 
-    monkeypatch.setattr(_queries, "join_unlabelled", refuse)
+    monkeypatch.setattr(memory, "join_unlabelled", refuse)
     first, second = (clone(MODELS[kind]) for _ in range(2))
     expected = first.fit(X, y).predict_joint_log_proba(X)
     nullable = pd.Series(pd.array(y.tolist(), dtype="string"))
@@ -152,7 +152,7 @@ def trace_of(model, X, y, weight, monkeypatch):
         return joined
 
     with monkeypatch.context() as patch:
-        patch.setattr(_queries, "join_unlabelled", watch)
+        patch.setattr(memory, "join_unlabelled", watch)
         model.fit(X, y, weight)
     return seen[0]
 
@@ -279,7 +279,7 @@ def test_smoothed_poisson_rates_never_lower_the_penalised_likelihood(rng, monkey
     few[few == -1] = None
     alpha, known = 5.0, np.arange(180) % 12 == 0
     traces, log_joints = [], []
-    original = _unlabelled._expect
+    original = unlabelled._expect
 
     def recorded(model, *rest):
         rate = model.density.blocks[0].rate
@@ -290,7 +290,7 @@ def test_smoothed_poisson_rates_never_lower_the_penalised_likelihood(rng, monkey
         traces.append(objective)
         return objective, posterior
 
-    monkeypatch.setattr(_unlabelled, "_expect", recorded)
+    monkeypatch.setattr(unlabelled, "_expect", recorded)
     model = NaiveBayes("poisson", smoothing=alpha).fit(X, few)
     assert model.n_iter_ > 5
     assert (np.diff(log_joints)[1:] >= -1e-9).all()  # the first estimate knows the labelled rows only

@@ -75,7 +75,7 @@ def test_equals_fit_on_the_whole_table(model, columns, table, path, small):
     fitted = type(model)(**model.get_params()).fit(whole.select(columns), whole["kind"], sample_weight=weight)
     model.fit_table(path, "kind", weight="copies", columns=columns)
     assert_same(model, fitted, table.select(columns), atol=1e-8 if len(columns) == 5 else 1e-12)
-    assert model._schema == fitted._schema
+    assert model._fitted.schema == fitted._fitted.schema
     assert [str(note) for note in model.notes_] == [str(note) for note in fitted.notes_]
 
 

@@ -37,7 +37,7 @@ def session(model: onnx.ModelProto) -> Any:
 
 def inputs(model: Any, rows: Any, dtype: str = "float64") -> dict[str, Any]:
     table = read_table(rows)
-    return feeds(lower(model), table, model._align(table), dtype)
+    return feeds(lower(model._fitted), table, model._fitted.align(table), dtype)
 
 
 def agree(model: Any, rows: Any, dtype: str = "float64", counts: Sequence[int] = ()) -> None:
@@ -45,11 +45,11 @@ def agree(model: Any, rows: Any, dtype: str = "float64", counts: Sequence[int] =
 
     Of the first so many rows by themselves it must give the same.
     """
-    program = lower(model)
+    program = lower(model._fitted)
     made = build(program, dtype)
     onnx.checker.check_model(made, full_check=True)
     table = read_table(rows)
-    run, feed = session(made), feeds(program, table, model._align(table), dtype)
+    run, feed = session(made), feeds(program, table, model._fitted.align(table), dtype)
     label, posterior, density = run.run(None, feed)
     expected = model.predict_proba(rows)
     assert posterior.dtype == density.dtype == dtype
@@ -144,10 +144,10 @@ def test_hostile_names() -> None:
     X, y = numbers(len(NAMES) - 1, 90)
     X["text"] = np.array(['";--', "<b>", "\\", "naïve"])[np.arange(90) % 4]
     model = NaiveBayes().fit(X, y)
-    expected = session(build(lower(model))).run(None, inputs(model, X))
+    expected = session(build(lower(model._fitted))).run(None, inputs(model, X))
     renamed = X.set_axis(NAMES, axis=1)
     again = NaiveBayes().fit(renamed, y)
-    made = build(lower(again))
+    made = build(lower(again._fitted))
     onnx.checker.check_model(made, full_check=True)
     found = session(made).run(None, inputs(again, renamed))
     for part, same in zip(found, expected, strict=True):
@@ -171,7 +171,7 @@ def test_labels_keep_their_type(labels: list[Any], kind: int) -> None:
     X, _ = numbers(2, 60, holes=0.0)
     y = np.array([labels[i % len(labels)] for i in range(60)], dtype=object)
     model = GaussianDiscriminant().fit(X, y)
-    made = build(lower(model), "float32")
+    made = build(lower(model._fitted), "float32")
     assert made.graph.output[0].type.tensor_type.elem_type == kind
     assert session(made).run(["label"], inputs(model, X, "float32"))[0].tolist() == model.predict(X).tolist()
 
@@ -186,14 +186,14 @@ def test_categories_of_any_type() -> None:
     rows.loc[3:9, ["wing", "half", "smoker", "visits", "town"]] = None
     rows.loc[10, "visits"], rows.loc[11, "town"] = 77, "never met"
     agree(model, rows)
-    facts = json.loads({p.key: p.value for p in build(lower(model)).metadata_props}["columns"])
+    facts = json.loads({p.key: p.value for p in build(lower(model._fitted)).metadata_props}["columns"])
     town = next(fact for fact in facts if fact["name"] == "town")
     assert (town["missing"], town["levels"]) == ("<missing>", ["", "Aix", "Bonn", "O'Hara"])
 
 
 def test_facts_in_the_file() -> None:
     model, _ = case("naive: automatic families")
-    made = build(lower(model), "float32")
+    made = build(lower(model._fitted), "float32")
     facts = {p.key: p.value for p in made.metadata_props}
     assert (made.producer_name, made.ir_version) == ("suffice", 10)
     assert {(o.domain, o.version) for o in made.opset_import} == {("", 21), ("ai.onnx.ml", 4)}
@@ -210,7 +210,7 @@ def test_labels_beyond_64_bits_are_refused() -> None:
     X, _ = numbers(1, 30, holes=0.0)
     model = GaussianDiscriminant().fit(X, np.array([2**63 + 1, 1] * 15, dtype=np.uint64))
     with pytest.raises(ExportError, match=r"9223372036854775809.*64-bit.*Next: make the labels text"):
-        build(lower(model))
+        build(lower(model._fitted))
 
 
 def test_levels_that_float32_cannot_tell_apart_are_refused() -> None:
@@ -218,12 +218,12 @@ def test_levels_that_float32_cannot_tell_apart_are_refused() -> None:
     model = NaiveBayes("categorical").fit(X, ["a", "b"] * 20)
     agree(model, X)
     with pytest.raises(ExportError, match=r'16777216, 16777217.*column 0.*dtype="float64"'):
-        build(lower(model), "float32")
+        build(lower(model._fitted), "float32")
 
 
 def test_a_family_of_the_users_own_is_refused() -> None:
     model, _ = case("naive: automatic families")
-    program = lower(model)
+    program = lower(model._fitted)
     with pytest.raises(ExportError, match="str"):
         build(replace(program, terms=("no term", *program.terms[1:])))  # type: ignore[arg-type]
 
@@ -233,7 +233,7 @@ def test_a_family_of_the_users_own_is_refused() -> None:
 
 def test_check_finds_a_difference() -> None:
     model, rows = case("gaussian: full, own")
-    data = build(lower(model)).SerializeToString()
+    data = build(lower(model._fitted)).SerializeToString()
     feed = inputs(model, rows)
     right = model.predict(rows), model.predict_proba(rows), model.score_samples(rows)
     apart, off = check(data, feed, "float64", right)
@@ -301,7 +301,7 @@ def test_missing_packages_are_named(small: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ExportError, match="pip install onnxruntime"):
         small.to_onnx(check=True)
-    monkeypatch.setattr("suffice.estimators._onnx.find_spec", lambda name: None)
+    monkeypatch.setattr("suffice.export.to_onnx.find_spec", lambda name: None)
     small.to_onnx()
     for name in [name for name in sys.modules if name.startswith("suffice.export.onnx")]:
         monkeypatch.delitem(sys.modules, name)
@@ -312,11 +312,11 @@ def test_missing_packages_are_named(small: Any, monkeypatch: pytest.MonkeyPatch)
 
 def test_trial_rows_are_hard() -> None:
     """The rows of the check miss cells, are empty, hold levels never met and numbers far out."""
-    from suffice.estimators._export_rows import trial_rows
+    from suffice.export.trial import trial_rows
 
     for name in ("naive: all families", "automatic: mixed"):
         model, _ = case(name)
-        rows = trial_rows(model)
+        rows = trial_rows(model._fitted)
         assert rows.iloc[0].isna().all()
         assert 0.1 < rows.isna().to_numpy().mean() < 0.3
         assert "never met" in set(rows["town"])

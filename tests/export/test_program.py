@@ -13,7 +13,7 @@ from suffice.export.lower import lower
 @pytest.mark.parametrize("name", CASES)
 def test_program_equals_model(name: str) -> None:
     model, rows = case(name)
-    program = lower(model)
+    program = lower(model._fitted)
     posterior, density = evaluate(program, rows)
     # rounding of sums of d terms as large as the log densities, and of covariances repaired to condition 1e6
     scale = 1e-9 if "more columns" in name else 1e-11

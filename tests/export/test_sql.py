@@ -231,13 +231,13 @@ def test_the_check_finds_a_query_that_is_off(monkeypatch) -> None:
     """A log prior that is wrong in the ninth digit is found when the query is written."""
     import dataclasses
 
-    import suffice.estimators._sql as module
+    import suffice.export.to_sql as module
 
     model, _ = case("naive: prior")
     lower = module.lower
 
     def wrong(fitted):
-        program = lower(fitted)
+        program = lower(fitted._fitted)
         return dataclasses.replace(program, log_prior=program.log_prior + np.array([2e-8, 0.0, 0.0]))
 
     monkeypatch.setattr(module, "lower", wrong)

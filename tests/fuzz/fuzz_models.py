@@ -78,7 +78,7 @@ class OfAFile:
 
     def fit(self, X: Any, y: Any) -> Any:
         model = NaiveBayes().fit(X, y)
-        model._dialect = Dialect(",", {"x0": ",", "x1": "."}, {"x2": "-"}, ("?",))
+        model._edit_past(dialect=Dialect(",", {"x0": ",", "x1": "."}, {"x2": "-"}, ("?",)))
         return model
 
 

@@ -19,7 +19,7 @@ def test_parameters_are_read_back_to_the_last_bit(name):
     model, _ = case(name)
     explorer = collect_explorer(model)
     read = json.loads(write_json(explorer))["program"]
-    program = lower(model)
+    program = lower(model._fitted)
     np.testing.assert_array_equal(read["log_prior"], program.log_prior)
     for term, own in zip(program.terms, read["terms"], strict=True):
         assert own["kind"] == type(term).__name__
@@ -46,7 +46,7 @@ def test_json_of_odd_values():
 
 def test_cells_are_levels_by_number():
     model, rows = case("naive: all families")
-    program = lower(model)
+    program = lower(model._fitted)
     cells = page_cells(program, rows)
     j = [column.name for column in program.columns].index("town")
     levels = program.columns[j].levels

@@ -24,8 +24,8 @@ def block(model, X, y, weight=None):
     model.fit(X, y, sample_weight=weight)
     known = model.statistics_.classes
     codes = np.searchsorted(known, y)
-    told = replace(model._settings(), classes=known, columns=tuple(model._schema.names))
-    return model._rows(X)[0], model.statistics_.blocks[0], codes, weight, model._blocks[0].family, told
+    told = replace(model._fitted.told, classes=known, columns=tuple(model._fitted.schema.names))
+    return model._fitted.rows(X)[0], model.statistics_.blocks[0], codes, weight, model._fitted.blocks[0].family, told
 
 
 def refits(rows, stats, codes, weight, family, told):

@@ -13,7 +13,6 @@ from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
-from suffice.estimators._validation import what_was_learned
 from suffice.selection.refit import refit_leave_one_out, refit_limit
 from suffice.stats import ValueStats
 
@@ -222,7 +221,7 @@ def test_labels_the_model_does_not_know() -> None:
         ("laplace", [[1.0], [0.0], [4.0], [3.0]], [3.5], "its value occurs too seldom"),
     ],
 )
-def test_rows_that_cannot_have_beenwhat_was_learned(family, learned, foreign, why) -> None:
+def test_rows_that_cannot_have_been_learned(family, learned, foreign, why) -> None:
     y = ["a", "a", "b", "b"]
     model = NaiveBayes(family).fit(np.array(learned, dtype=object), y)
     with pytest.raises(DataError, match=f"Row 1 of class 'b'.*{why}.*column [01]"):
@@ -237,9 +236,9 @@ def test_closed_forms_equal_refits_from_statistics(rng, family, smoothing) -> No
     """The way of families without a closed form, by subtraction, for those that have one; zeros have their order."""
     X, y = cells(rng, family, 30, 3), np.arange(30) % 3
     model = NaiveBayes(family, smoothing=smoothing).fit(X, y)
-    learned = what_was_learned(model)
+    learned = model._fitted.learned
     block, told, stats = learned.blocks[0], learned.settings[0], learned.statistics.blocks[0]
-    rows = model._encode(X)[0][0]
+    rows = model._fitted.encoded(X)[0][0]
     found = refit_limit(block.family, rows, stats, y, None, told)
     expected = block.family.leave_one_out_limit(block.family.recode(rows, stats), stats, y, None, told)
     for a, b in zip(found, expected, strict=True):

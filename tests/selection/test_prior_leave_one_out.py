@@ -38,9 +38,9 @@ def block(model, X, y, weight=None):
     """Return the arguments of `gaussian_leave_one_out` for a fitted model."""
     model.fit(X, y, sample_weight=weight)
     known = model.statistics_.classes
-    told = replace(model._settings(), classes=known, columns=tuple(model._schema.names))
+    told = replace(model._fitted.told, classes=known, columns=tuple(model._fitted.schema.names))
     codes = np.searchsorted(known, y)
-    return model._rows(X)[0], model.statistics_.blocks[0], codes, weight, model._blocks[0].family, told
+    return model._fitted.rows(X)[0], model.statistics_.blocks[0], codes, weight, model._fitted.blocks[0].family, told
 
 
 def refits(rows, stats, codes, weight, family, told):

@@ -22,7 +22,7 @@ from suffice import GaussianDiscriminant, NaiveBayes, _locks, load
 from suffice._files import whole_file
 from suffice._locks import locked, tell_of_waiting
 from suffice.errors import DataError, ModelChangedError, ModelFileError
-from suffice.estimators import _persistence
+from suffice.files import settings
 from suffice.stats import GaussianStats
 
 UPDATES = int(os.environ.get("SUFFICE_UPDATES", "0")) or 8
@@ -67,10 +67,10 @@ def test_a_file_that_would_not_load_replaces_nothing(path, monkeypatch):
 
 def test_a_file_that_loads_as_another_model_replaces_nothing(path, monkeypatch):
     before = path.read_bytes()
-    unplain = _persistence.plain
-    monkeypatch.setattr(_persistence, "plain", lambda value: "uniform" if value == "mine" else unplain(value))
+    unplain = settings.plain
+    monkeypatch.setattr(settings, "plain", lambda value: "uniform" if value == "mine" else unplain(value))
     model = load(path)
-    monkeypatch.setattr("suffice.estimators._loading.unplain", lambda v: "unbiased" if v == "mle" else v)
+    monkeypatch.setattr("suffice.files.loading.unplain", lambda v: "unbiased" if v == "mle" else v)
     with pytest.raises(ModelFileError):
         model.save(path)
     assert path.read_bytes() == before

@@ -22,7 +22,7 @@ from suffice.densities import Diagonal, Full
 from suffice.errors import ModelFileError
 from suffice.estimate.families import GaussianFamily
 from suffice.estimate.mixture import MixtureFamily
-from suffice.estimators._persistence import MemberFamily, plain, unplain
+from suffice.files.settings import MemberFamily, plain, unplain
 
 NUMBERS = {
     "full": GaussianDiscriminant(),

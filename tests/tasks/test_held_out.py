@@ -17,7 +17,7 @@ from suffice import (
 )
 from suffice.drop_in import MultinomialNB
 from suffice.errors import DataError
-from suffice.estimators._held_out import hold_out
+from suffice.questions.held_out import hold_out
 from suffice.tasks import held_out
 from suffice.tasks.outliers import measure
 
@@ -71,7 +71,7 @@ def test_one_class_is_the_rank_of_each_row_under_refits_without_each_fold(make, 
     model = make().fit(X, y)
     sample = model.statistics_.sample
     beyond = np.zeros(30)
-    for fold in hold_out(model).folds:
+    for fold in hold_out(model._fitted).folds:
         held = sample.rows[0][fold.index]
         others = X[~(X[:, None] == held).all(axis=2).any(axis=1)]
         assert len(others) == 43 - len(held)

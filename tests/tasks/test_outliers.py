@@ -7,8 +7,8 @@ from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.errors import DataError
-from suffice.estimators import _simulated
-from suffice.estimators._simulated import exact_law
+from suffice.questions import replicates
+from suffice.questions.replicates import exact_law
 from suffice.tasks.outlier_laws import PredictiveLaw
 from suffice.tasks.outliers import measure
 
@@ -67,7 +67,7 @@ def test_the_law_of_a_training_row_is_that_of_a_new_row_for_the_model_without_it
     for i in (0, 5, 11):
         rest = make().fit(np.delete(X, i, axis=0), np.delete(y, i))
         distance = measure(rest.model_, [X[[i]]])[0]
-        new = exact_law(rest, rest.model_).new_row(distance, np.ones(3, dtype=bool))[0, y[i]]
+        new = exact_law(rest._fitted).new_row(distance, np.ones(3, dtype=bool))[0, y[i]]
         assert own[i] == pytest.approx(new, rel=1e-8)
 
 
@@ -95,7 +95,7 @@ def test_missing_cells_are_those_of_the_marginal_model(rng):
 )
 def test_uniform_on_rows_of_the_model(kind, n, d, k, distance, monkeypatch):
     """By the law within classes; over classes by rows simulated where none are kept, else by rows held out."""
-    monkeypatch.setattr(_simulated, "MOST", 4)  # the error of few simulated models averages out over tables
+    monkeypatch.setattr(replicates, "MOST", 4)  # the error of few simulated models averages out over tables
     for keep_rows in (0, 2000):
         found = []
         for repeat in range(40):
@@ -209,7 +209,7 @@ def test_sums_over_independent_columns_have_the_share_of_simulated_tables(rng):
     train, rows = rng.normal(size=(20_000, n, d)), rng.normal(size=(20_000, d))
     squares = ((rows - train.mean(axis=1)) ** 2 / train.var(axis=1)).sum(axis=1)
     model = GaussianDiscriminant("diagonal").fit(train[0], np.zeros(n, dtype=int))
-    law = exact_law(model, model.model_)
+    law = exact_law(model._fitted)
     places = np.quantile(squares, [0.1, 0.5, 0.9, 0.95, 0.99, 0.999])
     found = law.new_row(0.5 * places[:, None], np.ones(d, dtype=bool))[:, 0]
     np.testing.assert_allclose(found, [0.9, 0.5, 0.1, 0.05, 0.01, 0.001], rtol=0.1, atol=0.0008)  # 2 × 20,000 draws

@@ -34,7 +34,7 @@ def read_for(
     """
     from ..engines import Reading
 
-    reading = Reading.of(schema, estimator._dialect, also, target=target, labels="text", **known)
+    reading = Reading.of(schema, estimator._fitted.past.dialect, also, target=target, labels="text", **known)
     found = read_file(path, reading)
     if target is None or target not in found.columns.column_names:
         return found

@@ -73,7 +73,7 @@ def update(
         estimator, schema = open_model(model)
         batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
-        estimator._dialect = estimator._dialect or batch.dialect
+        estimator._edit_past(dialect=estimator._fitted.past.dialect or batch.dialect)
         save_model(estimator, to, force)
     _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
 

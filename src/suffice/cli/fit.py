@@ -160,7 +160,7 @@ def _learn_whole(
         used, left_out = usable_columns(model, training)
         estimator = make_estimator(model, families=read_families(family, training, data), **options)
         estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
-        estimator._dialect = training.dialect
+        estimator._edit_past(dialect=training.dialect)
     return estimator, left_out, training.columns.num_rows, training.unlabelled
 
 

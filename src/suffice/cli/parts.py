@@ -101,4 +101,4 @@ def learn(estimator: Any, table: Declared, data: Path, target: str, common: Comm
     labels, rows = estimator.classes_.tolist(), estimator.statistics_.rows
     if len(labels) == 1:
         raise TargetProblem.one_class(target, labels[0], rows)
-    return rows, estimator._unlabelled_rows
+    return rows, estimator._fitted.past.unlabelled

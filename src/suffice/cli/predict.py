@@ -91,10 +91,11 @@ def _predict_parts(
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import Reading, open_source
+    from ..questions.answer_table import adapt_to_table
 
     if not is_many(data):
         check_readable(data)
-    source = open_source(data, Reading.of(schema, estimator._dialect))
+    source = open_source(data, Reading.of(schema, estimator._fitted.past.dialect))
     names = list(source.schema.names)
     kept = names if keep else []
     wanted = [str(name) for name in estimator.feature_names_in_]
@@ -107,7 +108,7 @@ def _predict_parts(
         warnings.simplefilter("once")
         if told["priors"] == "adapt":
             with rows_progress(common, "Estimating class priors") as watch:
-                told["priors"] = estimator._adapted(source, watch)
+                told["priors"] = adapt_to_table(estimator._fitted, source, watch)
             _remark_priors(estimator, told["priors"], data, common)
         with rows_progress(common, "Labelling") as watch:
             rows = estimator.predict_table(source, output, keep=kept, progress=watch, **told)

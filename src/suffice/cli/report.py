@@ -71,7 +71,7 @@ def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: C
 
     from ..engines import Reading
 
-    read = read_file(data, Reading.of(schema, estimator._dialect, target=target, labels="text"))
+    read = read_file(data, Reading.of(schema, estimator._fitted.past.dialect, target=target, labels="text"))
     table, classes = read.columns, estimator.classes_.tolist()
     if not schema.named:
         return table, None

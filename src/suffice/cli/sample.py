@@ -51,6 +51,8 @@ def sample(
     --------
     $ suffice sample penguins.suffice -n 5 --given island=Dream --seed 1
     """
+    from ..questions.sample import draw_rows
+
     if output is not None:
         file_format(output)
         check_writable(output, [(model, "model")])
@@ -58,7 +60,7 @@ def sample(
     fixed = _read_given(given, schema)
     wanted = None if label is None else _find_label(label, estimator.classes_.tolist())
     with progress(common, "Drawing rows"):
-        table, labels = estimator._draw_rows(rows, wanted, fixed, seed, "pyarrow")
+        table, labels = draw_rows(estimator._fitted.joint_value, rows, wanted, fixed, seed, "pyarrow")
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
 
 

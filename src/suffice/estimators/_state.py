@@ -32,6 +32,13 @@ class _Turn:
         return _Turn, ()
 
 
+class _Columns:
+    """The number of columns learned from; an attribute that tools may set, as those of scikit-learn's own models are."""
+
+    def __get__(self, estimator: State | None, owner: type) -> Any:
+        return self if estimator is None else len(estimator._known("n_features_in_").schema)
+
+
 class State(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Holds a `Fitted`. A question reads it once; an edit makes another and puts it in its place by one assignment.
 
@@ -167,10 +174,7 @@ class State(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The class priors π (k,)."""
         return np.exp(self._fitted.joint.log_prior)
 
-    @property
-    def n_features_in_(self) -> int:
-        """The number of columns learned from."""
-        return len(self._known("n_features_in_").schema)
+    n_features_in_ = _Columns()
 
     @property
     def feature_names_in_(self) -> Any:

@@ -109,9 +109,7 @@ class GenerativeClassifier(GenerativeEstimator):
 
         Every row needs a label. The members are chosen here; after an edit, when next asked for.
         """
-        super().fit(X, y, sample_weight)
-        _ = self._pooled.pool
-        return self
+        return super().fit(X, y, sample_weight)
 
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned.

@@ -193,7 +193,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     @property
     def shrinkage_(self) -> RDA:
         """The amounts chosen by leave-one-out; AttributeError unless fitted with shrinkage="loo"."""
-        chosen = None if self._learned is None else self._learned.choices.shrinkage
+        learned = self._learned
+        chosen = None if learned is None else learned.choices.shrinkage
         if chosen is None:
             raise AttributeError('shrinkage_ exists once a model is fitted with shrinkage="loo".')
         return chosen

@@ -35,12 +35,7 @@ def save_checked(
         nonlocal found
         if not is_stream(path):
             _check_place(target, fitted.past.origin, over_anything)
-        try:
-            again = read(complete)
-        except SufficeError as error:
-            raise ModelFileError.unsaved(path, str(error).replace(str(complete), "it")) from error
-        if again != describe(fitted, params):
-            raise ModelFileError.unsaved(path, "it reads back as another model")
+        _check_reads_back(complete, read, describe(fitted, params), path)
         found = fingerprint(complete) or ""
 
     write_model(path, state_of(fitted, params), fitted.schema, fitted.statistics, check)
@@ -55,3 +50,13 @@ def _check_place(target: Path, origin: Origin | None, over_anything: bool) -> No
         raise ModelChangedError.since_loaded(target)
     if not over_anything and target.stat().st_size and not holds_model(target):
         raise ModelFileError.no_model(target)
+
+
+def _check_reads_back(complete: Path, read: Callable[[Path], str], own: str, path: Any) -> None:
+    """Raise ModelFileError where a file just written does not give the same model again."""
+    try:
+        again = read(complete)
+    except SufficeError as error:
+        raise ModelFileError.unsaved(path, str(error).replace(str(complete), "it")) from error
+    if again != own:
+        raise ModelFileError.unsaved(path, "it reads back as another model")

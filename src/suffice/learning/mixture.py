@@ -20,7 +20,6 @@ from ..stats import ByClass, MixtureStats
 from ..stats.batch import Batch, Joined
 from .kernels import Learned
 from .passes import Passes, class_samples
-from .unlabelled import join_unlabelled
 
 BIC = "bic"
 HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
@@ -87,7 +86,7 @@ class MixtureFitted(Fitted):
         """Return the statistics of all rows, those without a label in every component by their posterior."""
         stats, classes = self.statistics.blocks[0], self.statistics.classes
         if stats.is_single:
-            return self.counted_steps(join_unlabelled(self, batch))
+            return None
         search, told = self.components.search(classes), self._told_of(classes)
         prior = self._log_prior_given()
         found = join_rows(batch.rows[0], batch.codes, batch.weight, stats, self._family, told, search, prior)

@@ -12,6 +12,7 @@ from typing import Any
 from .._arrays import Array, Codes, is_sparse, log_softmax, np
 from ..densities import Bernoulli, Categorical, Multinomial, Poisson
 from ..errors import DataError, SettingError, quoted
+from ..fitted import Fitted
 from ..schema import Kind, Level, Name
 from ..table import NewColumn, factorize, label_values, make_table, read_table
 
@@ -62,15 +63,15 @@ class View:
     """A fitted estimator, seen column by column."""
 
     def __init__(self, estimator: Any) -> None:
-        if not hasattr(estimator, "statistics_") or not hasattr(estimator, "_schema"):
+        if not isinstance(getattr(estimator, "_learned", None), Fitted):
             raise SettingError(
                 f"{type(estimator).__name__} is not a fitted model of suffice. Next: fit it, or give one that is."
             )
         self.estimator = estimator
-        self.schema = estimator._schema
+        self.schema = estimator._fitted.schema
         self.model = estimator.model_
         self.classes = list(estimator.classes_.tolist())
-        pairs = zip(estimator._blocks, self.model.density.blocks, strict=False)
+        pairs = zip(estimator._fitted.blocks, self.model.density.blocks, strict=False)
         self.place = {p: (b, j) for b, (block, _) in enumerate(pairs) for j, p in enumerate(block.positions)}
 
     # --- rows ----------------------------------------------------------------------------------------------------
@@ -78,11 +79,11 @@ class View:
     def rows(self, X: Any = None, y: Any = None) -> Rows | None:
         """Return the rows of a table, or without one those that the model keeps; None if it keeps none."""
         if X is not None:
-            parts = self.estimator._rows(X)
+            parts = self.estimator._fitted.rows(X)
             n = read_table(X).rows
             codes = np.full(n, -1) if y is None else self._codes(y, n)
             return Rows(parts, codes)
-        sample, blocks = self.estimator.statistics_.sample, self.estimator._blocks
+        sample, blocks = self.estimator.statistics_.sample, self.estimator._fitted.blocks
         if sample is None:
             return None
         pairs = zip(blocks, sample.rows, self.estimator.statistics_.blocks, strict=False)
@@ -176,7 +177,7 @@ class View:
         if rows is not None:
             return rows
         X, y = self.estimator.sample(1000, random_state=0)
-        return Rows(self.estimator._rows(X), self._codes(y, 1000))
+        return Rows(self.estimator._fitted.rows(X), self._codes(y, 1000))
 
     def informative(self, count: int, rows: Rows | None, *, numbers: bool = False) -> list[int]:
         """Return the `count` columns that tell most about the class, most first; `numbers` leaves out categories.
@@ -244,8 +245,8 @@ class View:
 
     def log_density(self, axes: Sequence[Axis]) -> Array:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
-        asked = getattr(self.estimator, "_joint", self.estimator)  # not less the prior, which may be zero
-        found = self.model.density.log_density(asked._rows(self.grid(axes)))
+        asked = self.estimator._fitted.joint_value  # not less the prior, which may be zero
+        found = self.model.density.log_density(asked.rows(self.grid(axes)))
         return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
 
 

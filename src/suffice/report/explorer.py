@@ -32,14 +32,14 @@ def collect_explorer(estimator: Any) -> dict[str, Any]:
     `program` holds the parameters, `fields` how each column is asked for. The rows in `drawn` are drawn from the
     model: none is one that it was fitted on.
     """
-    if len(estimator._schema) > MOST_COLUMNS:
+    if len(estimator._fitted.schema) > MOST_COLUMNS:
         return {
-            "why_not": f"the model has {len(estimator._schema)} columns, more than a form of {MOST_COLUMNS} can ask"
+            "why_not": f"the model has {len(estimator._fitted.schema)} columns, more than a form of {MOST_COLUMNS} can ask"
         }
     if len(estimator.classes_) > MOST_CLASSES:
         return {"why_not": f"the model has {len(estimator.classes_)} classes, and {MOST_CLASSES} are shown at most"}
     try:
-        program = lower(estimator)
+        program = lower(estimator._fitted)
     except SufficeError as error:
         return {"why_not": str(error)}
     if any(isinstance(reading, Projected) for reading in program.readings):
@@ -123,7 +123,7 @@ def _law(block: Any) -> str | None:
 
 def _counted_pairs(estimator: Any) -> Iterator[dict[str, Any]]:
     """Yield the counts that one-dependence members make their tables of: a few digits in place of seventeen."""
-    automatic = getattr(estimator, "_automatic", None)
+    automatic = estimator._fitted.pool
     for member in () if automatic is None else automatic.members:
         model: Any = getattr(member.scorer, "model", None)
         if hasattr(model, "pairs"):
@@ -133,9 +133,7 @@ def _counted_pairs(estimator: Any) -> Iterator[dict[str, Any]]:
 
 def _constants(estimator: Any) -> dict[str, Any]:
     """Return, by position, the value in each class of the columns that never varied."""
-    blocks = getattr(estimator, "_joint_blocks", None)
-    blocks = estimator._blocks if blocks is None else [block for block, _ in blocks]
-    found = {}
+    found, blocks = {}, estimator._fitted.joint_value.blocks
     for block, density in zip(blocks, estimator.model_.density.blocks, strict=True):
         known: Any = density.components if isinstance(density, MixtureDensity) else density
         if hasattr(known, "used"):

@@ -235,6 +235,11 @@ class PooledFitted(Fitted):
 
     # --- edits -------------------------------------------------------------------------------------------------------
 
+    def estimate_now(self) -> None:
+        """Make the joint model, and choose the members."""
+        super().estimate_now()
+        _ = self.pool
+
     def join(self, batch: Batch) -> Joined | None:
         """Refuse rows without a label."""
         raise DataError(

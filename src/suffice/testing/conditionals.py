@@ -44,9 +44,9 @@ def conditionals(case: Any, rng: Any) -> None:
 def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
     """Return the values of a cell, or None where they cannot be listed."""
     model = case.model
-    block = next(block for block in model._blocks if j in block.positions)
+    block = next(block for block in model._fitted.blocks if j in block.positions)
     support = getattr(block.family, "support", None)
-    if model._schema.columns[j].kind is Kind.NUMERIC and support not in ("counts", "truths"):
+    if model._fitted.schema.columns[j].kind is Kind.NUMERIC and support not in ("counts", "truths"):
         seen = np.array([x for x in case.X[:, j] if x is not None and x == x], dtype=np.float64)
         scale, steps = float(seen.std()), np.linspace(-REACH, REACH, POINTS)
         if scale == 0.0:
@@ -60,7 +60,7 @@ def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
         return Cell(np.array([0.0, 1.0]), np.zeros(2), False)
     if support != "levels":
         return None  # truth values as numbers of a Gaussian
-    density = dict(zip(model._blocks, model.model_.density.blocks, strict=False))[block]
+    density = dict(zip(model._fitted.blocks, model.model_.density.blocks, strict=False))[block]
     levels = density.levels[block.positions.index(j)]
     return Cell(levels, np.zeros(len(levels)), False)
 

@@ -394,5 +394,5 @@ def _comes_back(case: _FamilyCase, rng: Any) -> None:
         except SettingError:  # a family of someone else's
             return
         back = load(path)
-    assert back._blocks == model._blocks, "the family in the model file is another"
+    assert back._fitted.blocks == model._fitted.blocks, "the family in the model file is another"
     case.same(back.predict_joint_log_proba(case.X), model.predict_joint_log_proba(case.X), "the model file")

@@ -83,7 +83,7 @@ class _Case:
 
     def hide(self, hidden: Codes) -> Any:
         """Return the table without the cells of some columns, or None where the model takes no missing cells."""
-        families = [getattr(block.family, "takes_missing", True) for block in self.model._blocks]
+        families = [getattr(block.family, "takes_missing", True) for block in self.model._fitted.blocks]
         if not all(families) or not self.model.__sklearn_tags__().input_tags.allow_nan:
             return None
         holed = self.X.astype(np.float64 if self.X.dtype.kind in "fiub" else object)
@@ -123,7 +123,7 @@ def _marginals(case: _Case, rng: Any) -> None:
     if holed is None or not all(hasattr(density, "marginal") for density in densities):
         return
     total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
-    for block, density, part in zip(case.model._blocks, densities, case.model._rows(case.X), strict=False):
+    for block, density, part in zip(case.model._fitted.blocks, densities, case.model._fitted.rows(case.X), strict=False):
         kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
         if kept:
             total += density.marginal(kept).log_density(part[:, kept])

@@ -166,7 +166,7 @@ class Golden:
 
 def of_a_file(model: Any) -> Any:
     """Return the model as the command line leaves it, which remembers how the cells of its CSV were written."""
-    model._dialect = Dialect(",", {"x0": ",", "x1": "."}, {"x2": "-"}, ("?", "größe"))
+    model._edit_past(dialect=Dialect(",", {"x0": ",", "x1": "."}, {"x2": "-"}, ("?", "größe")))
     return model
 
 
