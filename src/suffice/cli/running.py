@@ -1,8 +1,9 @@
-"""The command tree, and what happens when something goes wrong: one line on stderr and an exit status."""
+"""How a command line is run, and what happens when something goes wrong: one line on stderr and an exit status."""
 
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import signal
 import sys
@@ -18,21 +19,7 @@ from .. import __version__
 from .._dialect import Remark
 from .._locks import tell_of_waiting
 from ..errors import SettingError, SufficeError, brief, quoted, visible
-from .compare import compare
-from .completion import completion
-from .demo import demo
-from .edit import drop_class, forget, merge, rename_class, update
-from .explain import explain
-from .export import export
-from .fit import fit
-from .impute import impute
-from .outliers import outliers
-from .predict import predict
 from .problems import UsageProblem, one_line
-from .release import release
-from .report import report
-from .sample import sample
-from .show import show
 
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 SIGNALLED = 128  # and the number of the signal, as shells count
@@ -50,31 +37,11 @@ Or see the whole job done on a table of penguins, which stays in the folder demo
   suffice demo
 """
 
-
-COMMANDS = (
-    fit,
-    predict,
-    explain,
-    outliers,
-    impute,
-    sample,
-    show,
-    report,
-    export,
-    compare,
-    update,
-    forget,
-    merge,
-    drop_class,
-    rename_class,
-    release,
-    demo,
-    completion,
-)
+Command = Callable[..., None]
 
 
-def build() -> App:
-    """Return the command tree."""
+def build(commands: Sequence[Command]) -> App:
+    """Return the tree of these commands."""
     app = App(
         name="suffice",
         help=HELP,
@@ -84,33 +51,33 @@ def build() -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for command in COMMANDS:
+    for command in commands:
         # Markdown joins the lines of a paragraph again.
         app.command(command, help_format="markdown", help_epilogue=_examples(command))
     return app
 
 
-def examples(command: Callable[..., None]) -> list[str]:
+def examples(command: Command) -> list[str]:
     """Return the command lines under Examples in a command's docstring; they run in the folder `suffice demo` makes."""
     section = (inspect.getdoc(command) or "").partition("Examples\n--------\n")[2]
     return [line.strip().removeprefix("$ ") for line in section.splitlines() if line.strip().startswith("$ ")]
 
 
-def _examples(command: Callable[..., None]) -> str:
+def _examples(command: Command) -> str:
     lines = "\n".join(examples(command))
     return f"Examples, in the folder that `suffice demo` makes:\n\n```text\n{lines}\n```"
 
 
-def run(argv: Sequence[str]) -> int:
-    """Run one command line and return its exit status."""
+def run(argv: Sequence[str], commands: Sequence[Command]) -> int:
+    """Run a command line, which means one of these commands, and return its exit status."""
     _never_fail_to_print()
     quiet = "--quiet" in argv
     try:
         with _ended_in_order(), _warnings_as_remarks(quiet), tell_of_waiting(lambda path: _tell_of(path, quiet)):
-            build()(list(argv), exit_on_error=False, print_error=False)
+            build(commands)(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
-        return _report(_explain_usage(error, argv), BAD_USAGE)
+        return _report(_explain_usage(error, argv, commands), BAD_USAGE)
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_DATA
@@ -143,7 +110,7 @@ def _ended_in_order() -> Iterator[None]:
     def end(number: int, frame: object) -> None:
         raise _Ended(number)
 
-    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    wanted = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
     ours = [number for number in wanted if signal.getsignal(number) == signal.SIG_DFL]
     for number in ours:
         signal.signal(number, end)
@@ -176,9 +143,10 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
         yield
 
 
-def _explain_usage(error: Exception, argv: Sequence[str]) -> str:
+def _explain_usage(error: Exception, argv: Sequence[str], commands: Sequence[Command]) -> str:
     """Return what is wrong with a command line, and where to read what would be right."""
-    command = [argv[0]] if argv and argv[0] in {known.__name__.replace("_", "-") for known in COMMANDS} else []
+    known = {command.__name__.replace("_", "-") for command in commands}
+    command = [argv[0]] if argv and argv[0] in known else []
     message = one_line(error)
     if isinstance(error, UnusedCliTokensError):
         message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
@@ -213,5 +181,5 @@ def _report(message: str, status: int) -> int:
 def _never_fail_to_print() -> None:
     """Let a terminal that cannot show a character show a question mark instead of ending the command."""
     for stream in (sys.stdout, sys.stderr):
-        if (stream.encoding or "").lower().replace("-", "") != "utf8" and hasattr(stream, "reconfigure"):
+        if (stream.encoding or "").lower().replace("-", "") != "utf8" and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

@@ -14,9 +14,10 @@ import re
 import stat
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -65,17 +66,27 @@ def find_form(path: Path) -> Form:
         found = _arrow_names(path, form)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise explained(path, form, error) from error
-    return Form(encoding, separator, tuple(found))
+    return Form(encoding, separator, found)
 
 
-def _arrow_names(path: Path, form: Form) -> Any:
+def _arrow_names(path: Path, form: Form) -> tuple[str, ...]:
     if sum(map(len, form.names)) < BLOCK >> 8:
         with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
-            return open_text_cells(path, form, block=BLOCK >> 5).schema.names
-    return open_text_cells(path, form).schema.names
+            return _names(open_text_cells(path, form, block=BLOCK >> 5))
+    return _names(open_text_cells(path, form))
 
 
-def open_text_cells(path: Path, form: Form, columns: Any = None, file: Any = None, block: int | None = None) -> Any:
+def _names(reader: pa.RecordBatchReader) -> tuple[str, ...]:
+    return tuple(reader.schema.names)
+
+
+def open_text_cells(
+    path: Path,
+    form: Form,
+    columns: Sequence[str] | None = None,
+    file: IO[bytes] | None = None,
+    block: int | None = None,
+) -> arrow_csv.CSVStreamingReader:
     """Return an Arrow reader of the cells of a file as text, batch by batch, empty cells as empty text."""
     if file is not None and path.suffix.lower() in COMPRESSED:
         file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
