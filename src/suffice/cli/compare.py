@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import visible
+from ..errors import one_line, visible
 from .comparison import Result, describe, render, score
 from .models import make_estimator, usable_columns
-from .output import Common, print_json, progress
-from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, fit_peer
-from .problems import TargetProblem, one_line
-from .training import Missing, Training, read_training
+from .output import COMMON, Common, print_json, progress
+from .parameters import ColumnName, ColumnNames, DataPath, Missing, Seed
+from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, Fitted, fit_peer
+from .problems import TargetProblem
+from .training import Training, read_training
+
+if TYPE_CHECKING:
+    from .._arrays import Array, Codes
+    from ..engines.arrow import Column, Table
+    from ..estimators._queries import GenerativeEstimator
 
 AUTOMATIC = "auto"
 ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
@@ -26,24 +31,20 @@ ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
 FOLDS = 5
 MOST_REFITS = 20_000  # in refits of one pattern of cells in ten columns, about a millisecond each
 
-Column = Annotated[str, Parameter(metavar="COLUMN")]
-
 
 def compare(
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    data: DataPath,
     /,
     *,
-    target: Column,
+    target: ColumnName,
     by: Literal["loo", "folds"] | None = None,
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
-    seed: Annotated[
-        int, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
-    ] = 0,
-    drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
+    seed: Seed = 0,
+    drop: ColumnNames = (),
     labels: Literal["text", "numbers"] | None = None,
     missing_text: Missing = (),
     peers: bool = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Compare models on a table, each judged on rows it has not seen.
 
@@ -100,10 +101,13 @@ def compare(
         print(visible("\n".join(render(setup, results))))
 
 
+Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
+
+
 # --- the measurement ---------------------------------------------------------------------------------------------
 
 
-def split(training: Training, target: str, folds: int, seed: int) -> list[tuple[Any, Any]]:
+def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     """Return (rows to learn from, rows to judge) of each fold, the classes spread evenly over the folds."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -120,9 +124,7 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[tuple[
         return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels))
 
 
-def judge(
-    name: str, training: Training, parts: Sequence[tuple[Any, Any]], by: str, advance: Callable[[int], None]
-) -> Result:
+def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:
     """Return the scores of one model, or a note saying why it cannot be fitted to this table."""
     result = Result(name)
     try:
@@ -137,10 +139,11 @@ def judge(
             result.notes = [str(note) for note in estimator.notes_]
         else:
             result.columns, result.left_out = usable_columns(name, training)
-            posterior = _leave_one_out(result, training) if by == "loo" else None
-            if posterior is None:
+            left_out = _leave_one_out(result, training) if by == "loo" else None
+            if left_out is None:
                 posterior = _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
             else:
+                posterior = left_out
                 advance(len(parts))
     except ValueError as error:  # ours, or scikit-learn on a fold with a single class
         result.judged_by = None
@@ -150,13 +153,13 @@ def judge(
     return result
 
 
-def _timed_fit(name: str, columns: Any, labels: Any) -> tuple[Any, float]:
+def _timed_fit(name: str, columns: Table, labels: Column) -> tuple[GenerativeEstimator, float]:
     started = time.perf_counter()
     estimator = make_estimator(name).fit(columns, labels)
     return estimator, time.perf_counter() - started
 
 
-def _leave_one_out(result: Result, training: Training) -> Any:
+def _leave_one_out(result: Result, training: Training) -> Array | None:
     """Return the posterior of every row (n, k) by the model of all others, or None where that takes too long."""
     from .._arrays import np
     from ..selection import refits_needed
@@ -179,8 +182,8 @@ def _leave_one_out(result: Result, training: Training) -> Any:
 
 
 def _run_folds(
-    result: Result, training: Training, parts: Sequence[tuple[Any, Any]], fit: Fit, advance: Callable[[int], None]
-) -> Any:
+    result: Result, training: Training, parts: Sequence[Fold], fit: Fit, advance: Callable[[int], None]
+) -> Array:
     """Return the posterior of every row (n, k) by the model that has not seen it; 0 for a class not in its rows."""
     from .._arrays import np
 
@@ -190,7 +193,7 @@ def _run_folds(
     for learn, rest in parts:
         labels, answer, spent = fit(learn)
         seconds.append(spent)
-        posterior[np.ix_(rest, [classes[label] for label in labels.tolist()])] = answer(rest)
+        posterior[np.ix_(rest, np.array([classes[label] for label in labels.tolist()]))] = answer(rest)
         advance(1)
     result.judged_by, result.fit_seconds = "folds", median(seconds)  # the first fit may load libraries
     result.notes = list(dict.fromkeys(result.notes))
@@ -200,13 +203,13 @@ def _run_folds(
 def _fit_ours(name: str, training: Training, result: Result) -> Fit:
     columns = training.columns.select(result.columns)
 
-    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
+    def fit(learn: Codes) -> Fitted:
         rows, labels = columns.take(learn), training.labels.take(learn)
         started = time.perf_counter()
         estimator = make_estimator(name).fit(rows, labels)
         notes = estimator.notes_  # the automatic classifier chooses when first asked
         seconds = time.perf_counter() - started
         result.notes += [str(note) for note in notes]
-        return estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds
+        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds)
 
     return fit

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from .output import Common, print_json
+from .output import COMMON, Common, print_json
 
 
 def completion_of(build: Callable[[], App]) -> Callable[..., None]:
@@ -17,7 +17,7 @@ def completion_of(build: Callable[[], App]) -> Callable[..., None]:
         shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(metavar="SHELL", show_choices=False)],
         /,
         *,
-        common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+        common: Common = COMMON,
     ) -> None:
         """Print a script that teaches a shell to complete commands, options, their values and file names.
 

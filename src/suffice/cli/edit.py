@@ -6,38 +6,38 @@ write one file wait for each other, so that none undoes what another has written
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import DataError, quoted
-from .answers import open_model
-from .output import Common, print_json, progress
+from ..schema import Level
+from .answers import load_model, open_model
+from .output import COMMON, Common, print_json, progress
+from .parameters import ColumnName, DataPath, Missing, ModelPath, NewModel, Switch
 from .problems import UsageProblem, count, did_you_mean
 from .release import held
-from .saving import Force, check_model_output, save_model, sole_writer
-from .training import Missing, read_batch
+from .saving import check_model_output, save_model, sole_writer
+from .training import read_batch
 
-Column = Annotated[str, Parameter(metavar="COLUMN")]
-ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
-Output = Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="MODEL")]
+if TYPE_CHECKING:
+    from ..estimators._queries import GenerativeEstimator
 
 
 def update(
     model: ModelPath,
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    data: DataPath,
     /,
     *,
-    target: Column,
-    output: Output = None,
-    weight: Column | None = None,
+    target: ColumnName,
+    output: NewModel | None = None,
+    weight: ColumnName | None = None,
     missing_text: Missing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
-    force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    force: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Add the rows of a table to what a model has learned.
 
@@ -80,15 +80,15 @@ def update(
 
 def forget(
     model: ModelPath,
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    data: DataPath,
     /,
     *,
-    target: Column,
-    output: Output = None,
-    weight: Column | None = None,
+    target: ColumnName,
+    output: NewModel | None = None,
+    weight: ColumnName | None = None,
     missing_text: Missing = (),
-    force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    force: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Remove the rows of a table from what a model has learned.
 
@@ -128,9 +128,9 @@ def forget(
 
 def merge(
     *models: ModelPath,
-    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
-    force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    output: NewModel,
+    force: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Make one model of several: the model of all their rows.
 
@@ -155,10 +155,10 @@ def merge(
         raise UsageProblem("merge takes at least two model files.")
     check_model_output(output, force)
     with sole_writer(output), progress(common, "Merging", len(models)) as advance:
-        estimator = open_model(models[0])[0]
+        estimator = load_model(models[0])
         advance(1)
         for path in models[1:]:
-            other = open_model(path)[0]
+            other = load_model(path)
             try:
                 estimator.merge(other)
             except DataError:
@@ -174,9 +174,9 @@ def drop_class(
     model: ModelPath,
     /,
     *labels: Annotated[str, Parameter(metavar="LABEL")],
-    output: Output = None,
-    force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    output: NewModel | None = None,
+    force: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Remove classes, with all their rows, from a model.
 
@@ -202,7 +202,7 @@ def drop_class(
     to = output or model
     check_model_output(to, force)
     with sole_writer(to):
-        estimator = open_model(model)[0]
+        estimator = load_model(model)
         for label in labels:
             estimator.drop_class(_known(estimator, label))
         save_model(estimator, to, force)
@@ -213,9 +213,9 @@ def rename_class(
     model: ModelPath,
     /,
     *names: Annotated[str, Parameter(metavar="OLD=NEW")],
-    output: Output = None,
-    force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    output: NewModel | None = None,
+    force: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Give classes of a model other labels; classes given one label become one class.
 
@@ -241,7 +241,7 @@ def rename_class(
     to = output or model
     check_model_output(to, force)
     with sole_writer(to):
-        estimator = open_model(model)[0]
+        estimator = load_model(model)
         integers = all(type(label) is int for label in estimator.classes_.tolist())
         renamed = {}
         for pair in names:
@@ -254,17 +254,17 @@ def rename_class(
     _report(common, estimator, to, "renamed " + ", ".join(names))
 
 
-def _known(estimator: Any, text: str) -> Any:
+def _known(estimator: GenerativeEstimator, text: str) -> Level:
     """Return the class that a word on the command line names."""
-    classes = {str(label): label for label in estimator.classes_.tolist()}
+    classes: dict[str, Level] = {str(label): label for label in estimator.classes_.tolist()}
     if text not in classes:
         near = did_you_mean(text, list(classes), "the classes are")
         raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")
     return classes[text]
 
 
-def _report(common: Common, estimator: Any, path: Path, done: str) -> None:
-    classes: Sequence[Any] = estimator.classes_.tolist()
+def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: str) -> None:
+    classes = estimator.classes_.tolist()
     rows = estimator.statistics_.rows
     notes = [str(note) for note in estimator.notes_]
     if common.json:

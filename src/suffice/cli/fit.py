@@ -3,34 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import quoted
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
-from .output import Common, print_json, progress_of_em
+from .output import COMMON, Common, Facts, print_json, progress_of_em
+from .parameters import ColumnName, ColumnNames, DataPath, Missing, NewModel, Switch
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
 from .release import held
-from .saving import Force, check_model_output, save_model
-from .training import Missing, read_training
+from .saving import check_model_output, save_model
+from .training import read_training
 
-Column = Annotated[str, Parameter(metavar="COLUMN")]
+if TYPE_CHECKING:
+    from ..estimators._queries import GenerativeEstimator
 
 
 def fit(
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    data: DataPath,
     /,
     *,
-    target: Column,
-    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    target: ColumnName,
+    output: NewModel,
     model: ModelName = "auto",
     family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
-    drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
-    weight: Column | None = None,
+    drop: ColumnNames = (),
+    weight: ColumnName | None = None,
     labels: Literal["text", "numbers"] | None = None,
     missing_text: Missing = (),
     priors: Literal["empirical", "uniform"] = "empirical",
@@ -41,8 +43,8 @@ def fit(
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
-    force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    force: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Learn a model from a table and save it to a file.
 
@@ -121,7 +123,7 @@ def fit(
     check_model_output(output, force, [(data, "table")])
     if scheduler is not None and engine != "dask":
         raise UsageProblem("--scheduler is for --engine dask.")
-    options: dict[str, Any] = {
+    options: Facts = {
         "smoothing": smoothing,
         "shrinkage": shrinkage,
         "divisor": divisor,
@@ -136,8 +138,15 @@ def fit(
         told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
         rows, unlabelled = learn(estimator, table, data, target, common, **told)
     else:
-        chosen: dict[str, Any] = {"drop": drop, "weight": weight, "labels": labels, "missing": missing_text}
-        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, chosen, options, common)
+        with progress_of_em(common, f"Learning from {data.name}"):
+            training = read_training(
+                data, target, drop=drop, weight=weight, labels=labels, missing=missing_text, common=common
+            )
+            used, left_out = usable_columns(model, training)
+            estimator = make_estimator(model, families=read_families(family, training, data), **options)
+            estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+            estimator._dialect = training.dialect
+        rows, unlabelled = training.columns.num_rows, training.unlabelled
     save_model(estimator, output, force)
     facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
     if common.json:
@@ -145,26 +154,7 @@ def fit(
     _remark(common, estimator, model, left_out, rows, output)
 
 
-def _learn_whole(
-    data: Path,
-    target: str,
-    model: ModelName,
-    family: tuple[str, ...],
-    told: dict[str, Any],
-    options: dict[str, Any],
-    common: Common,
-) -> tuple[Any, list[str], int, int]:
-    """Fit to a table in memory; return the model, columns left out, and the rows with and without a label."""
-    with progress_of_em(common, f"Learning from {data.name}"):
-        training = read_training(data, target, **told, common=common)
-        used, left_out = usable_columns(model, training)
-        estimator = make_estimator(model, families=read_families(family, training, data), **options)
-        estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
-        estimator._dialect = training.dialect
-    return estimator, left_out, training.columns.num_rows, training.unlabelled
-
-
-def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -> dict[str, Any]:
+def _document(estimator: GenerativeEstimator, model: str, facts: Facts, output: Path) -> Facts:
     return {
         "output": str(output),
         "model": model,
@@ -176,7 +166,9 @@ def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -
     }
 
 
-def _remark(common: Common, estimator: Any, model: str, left_out: list[str], rows: int, output: Path) -> None:
+def _remark(
+    common: Common, estimator: GenerativeEstimator, model: str, left_out: list[str], rows: int, output: Path
+) -> None:
     if left_out:
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
     for note in estimator.notes_:

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .answers import deliver, free_name, model_columns, open_model, read_for
 from .files import check_writable, file_format
-from .output import Common, progress
+from .output import COMMON, Common, progress
+from .parameters import DataPath, ModelPath, Out, Switch
 from .problems import count
 
 
 def outliers(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: ModelPath,
+    data: DataPath,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
+    output: Out = None,
     below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
-    keep: Annotated[bool, Parameter(show_default=False)] = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    keep: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Say of each row how likely a row of the model is at least as far out.
 
@@ -58,8 +58,7 @@ def outliers(
     rows = model_columns(read.columns, names, data)
     table = read.kept(names, output, common.json)
     with progress(common, f"Judging {data.name}"):
-        found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}
-        found["log_density"] = estimator.score_samples(rows)
+        found = {"p_value": estimator.outlier_pvalues(rows), "log_density": estimator.score_samples(rows)}
     number = free_name("row", "outlier_", table.column_names if keep else [], common)
     answers = table.add_column(0, number, pa.array(range(1, table.num_rows + 1)))
     answers = answers if keep else answers.select([number])

@@ -18,8 +18,8 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unused
 from .. import __version__
 from .._dialect import Remark
 from .._locks import tell_of_waiting
-from ..errors import SettingError, SufficeError, brief, quoted, visible
-from .problems import UsageProblem, one_line
+from ..errors import SettingError, SufficeError, brief, one_line, quoted, visible
+from .problems import UsageProblem
 
 OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
 SIGNALLED = 128  # and the number of the signal, as shells count

@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
+from ..schema import Kind, Level, Name, Schema
 from .answers import deliver, free_name, open_model
 from .files import check_writable, file_format
-from .output import Common, progress
+from .output import COMMON, Common, progress
+from .parameters import ModelPath, Out, Seed
 from .problems import UsageProblem, did_you_mean
+
+if TYPE_CHECKING:
+    from ..engines.arrow import Table
 
 TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def sample(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
+    model: ModelPath,
     /,
     *,
     rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="NUMBER", validator=Between(gte=1))],
     label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
-    seed: Annotated[
-        int | None, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
-    ] = None,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    seed: Seed | None = None,
+    output: Out = None,
+    common: Common = COMMON,
 ) -> None:
     """Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.
 
@@ -62,26 +64,26 @@ def sample(
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
 
 
-def _in_front(table: Any, labels: list[Any], common: Common) -> Any:
+def _in_front(table: Table, labels: list[Level], common: Common) -> Table:
     import pyarrow as pa
 
     name = free_name("label", "sampled_", table.column_names, common)
     return table.add_column(0, name, pa.array(labels))
 
 
-def _find_label(label: str, classes: Sequence[Any]) -> Any:
+def _find_label(label: str, classes: Sequence[Level]) -> Level:
     """Return the class that is written like this."""
     for known in classes:
         if str(known) == label:
             return known
-    known = did_you_mean(label, list(map(str, classes)), "its classes are")
-    raise UsageProblem(f"--label {label!r} is not a class of this model; {known}")
+    near = did_you_mean(label, list(map(str, classes)), "its classes are")
+    raise UsageProblem(f"--label {label!r} is not a class of this model; {near}")
 
 
-def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
+def _read_given(given: Sequence[str], schema: Schema) -> dict[Name, Level]:
     """Return {column: value} of `column=value` texts, each value of its column's kind."""
     names = {str(column.name): column for column in schema.columns}
-    found: dict[Any, Any] = {}
+    found: dict[Name, Level] = {}
     for text in given:
         name, mark, value = text.partition("=")
         if not mark:
@@ -96,9 +98,7 @@ def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
     return found
 
 
-def _read_value(text: str, value: str, kind: Any) -> Any:
-    from ..schema import Kind
-
+def _read_value(text: str, value: str, kind: Kind) -> Level:
     if kind.is_label:
         return value
     if kind is Kind.BOOLEAN:

@@ -124,7 +124,7 @@ def explained(path: Path, form: Form | None, error: Exception) -> SourceError:
             check_lines(path, form)
         except SourceError as found:
             return found
-    return CsvProblem.unreadable_csv(path, error)
+    return CsvProblem.not_as_named(path, "CSV", error)
 
 
 def check_lines(path: Path, form: Form) -> None:
@@ -146,7 +146,7 @@ def check_lines(path: Path, form: Form) -> None:
         except csv.Error as error:
             if "unexpected end" in str(error):
                 raise CsvProblem.open_quote(path, start) from error
-            raise CsvProblem.unreadable_csv(path, f"line {start}: {error}") from error
+            raise CsvProblem.not_as_named(path, "CSV", f"line {start}: {error}") from error
 
 
 def _find_encoding(path: Path) -> tuple[str, bool]:
@@ -195,7 +195,7 @@ def _find_separator(path: Path, encoding: str) -> tuple[str, list[str]]:
     if "\0" in first:
         raise CsvProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
     if not first.strip():
-        raise CsvProblem.unreadable_csv(path, "the first line is blank, and should hold the column names")
+        raise CsvProblem.not_as_named(path, "CSV", "the first line is blank, and should hold the column names")
     csv.field_size_limit(sys.maxsize)
     marks = "\t" if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()) else ",;\t|"
     parted = {mark: _records(sample, mark, whole) for mark in marks}

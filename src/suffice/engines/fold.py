@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from ..errors import SufficeError
 from .arrow import Table
@@ -36,7 +36,7 @@ Kernel = Callable[[Table], State | None]  # None of no row
 class Fold:
     """The states of the parts so far: for each level of the tree, how many are merged and what they gave."""
 
-    levels: list[tuple[int, State | None]] = field(default_factory=list)
+    levels: list[tuple[int, Any]] = field(default_factory=list)
     parts: int = 0
 
     def push(self, state: State | None) -> None:
