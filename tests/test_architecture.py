@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # row 9
     "testing": ROW_8,
     "__init__": ROW_8 | {"testing", "drop_in"},
-    "cli": ROW_8 | {"__init__"},
+    "cli": ROW_8 | {"drop_in", "__init__"},
     "__main__": ROW_8 | {"cli", "__init__"},
 }
 

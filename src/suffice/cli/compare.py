@@ -15,7 +15,7 @@ from ..errors import one_line, visible
 from .comparison import Result, describe, render, score
 from .models import make_estimator, usable_columns
 from .output import COMMON, Common, print_json, progress
-from .parameters import ColumnName, ColumnNames, DataPath, Missing, Seed
+from .parameters import DataPath, Labels, LeftOut, Missing, Seed, Target
 from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, Fitted, fit_peer
 from .problems import TargetProblem
 from .training import Training, read_training
@@ -36,12 +36,12 @@ def compare(
     data: DataPath,
     /,
     *,
-    target: ColumnName,
+    target: Target,
     by: Literal["loo", "folds"] | None = None,
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
     seed: Seed = 0,
-    drop: ColumnNames = (),
-    labels: Literal["text", "numbers"] | None = None,
+    drop: LeftOut = (),
+    labels: Labels = None,
     missing_text: Missing = (),
     peers: bool = False,
     common: Common = COMMON,
@@ -61,8 +61,6 @@ def compare(
     ----------
     data
         Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    target
-        Column of class labels.
     by
         `loo`: each row is judged by the model of all other rows, where that is quick. `folds`: every model is judged by
         cross-validation, on the same parts. If not given: `folds` where --folds is given, else `loo`.
@@ -71,11 +69,6 @@ def compare(
         given.
     seed
         Number that fixes which row goes into which part.
-    drop
-        Column to leave out, such as a row number or a date; may be repeated.
-    labels
-        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
-        If not given: text, unless the column holds measurements or dates, which are refused.
     missing_text
         Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
         nothing else, elsewhere also NA, NaN, null, ? and the like.

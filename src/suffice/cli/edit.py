@@ -16,7 +16,19 @@ from ..errors import DataError, quoted
 from ..schema import Level
 from .answers import load_model, open_model
 from .output import COMMON, Common, print_json, progress
-from .parameters import ColumnName, DataPath, Missing, ModelPath, NewModel, Switch
+from .parameters import (
+    ColumnName,
+    DataPath,
+    Edited,
+    Force,
+    ModelPath,
+    MoreMissing,
+    NewModel,
+    Rows,
+    SavedModel,
+    Target,
+    Weight,
+)
 from .problems import UsageProblem, count, did_you_mean
 from .release import held
 from .saving import check_model_output, save_model, sole_writer
@@ -27,16 +39,16 @@ if TYPE_CHECKING:
 
 
 def update(
-    model: ModelPath,
-    data: DataPath,
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    target: ColumnName,
-    output: NewModel | None = None,
-    weight: ColumnName | None = None,
-    missing_text: Missing = (),
+    target: Target,
+    output: Edited = None,
+    weight: Weight = None,
+    missing_text: MoreMissing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
-    force: Switch = False,
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Add the rows of a table to what a model has learned.
@@ -46,22 +58,8 @@ def update(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    target
-        Column of class labels.
-    output
-        File to write the new model to; the old one is replaced if not given.
-    weight
-        Column of row weights: k means k copies of the row.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
     decay
         First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -79,15 +77,15 @@ def update(
 
 
 def forget(
-    model: ModelPath,
+    model: SavedModel,
     data: DataPath,
     /,
     *,
-    target: ColumnName,
-    output: NewModel | None = None,
+    target: Target,
+    output: Edited = None,
     weight: ColumnName | None = None,
-    missing_text: Missing = (),
-    force: Switch = False,
+    missing_text: MoreMissing = (),
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Remove the rows of a table from what a model has learned.
@@ -97,20 +95,10 @@ def forget(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     data
         Table with the rows as they were learned: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    target
-        Column of class labels.
-    output
-        File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights, as they were when the rows were learned.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -129,7 +117,7 @@ def forget(
 def merge(
     *models: ModelPath,
     output: NewModel,
-    force: Switch = False,
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Make one model of several: the model of all their rows.
@@ -144,8 +132,6 @@ def merge(
         Files that `suffice fit` wrote, at least two.
     output
         File to write the model to; it may be one of the others.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -171,11 +157,11 @@ def merge(
 
 
 def drop_class(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *labels: Annotated[str, Parameter(metavar="LABEL")],
-    output: NewModel | None = None,
-    force: Switch = False,
+    output: Edited = None,
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Remove classes, with all their rows, from a model.
@@ -184,14 +170,8 @@ def drop_class(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     labels
         The classes to remove, as `suffice show` names them.
-    output
-        File to write the new model to; the old one is replaced if not given.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -210,11 +190,11 @@ def drop_class(
 
 
 def rename_class(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *names: Annotated[str, Parameter(metavar="OLD=NEW")],
-    output: NewModel | None = None,
-    force: Switch = False,
+    output: Edited = None,
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Give classes of a model other labels; classes given one label become one class.
@@ -223,14 +203,8 @@ def rename_class(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     names
         Pairs OLD=NEW: a class as `suffice show` names it, and its new label.
-    output
-        File to write the new model to; the old one is replaced if not given.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------

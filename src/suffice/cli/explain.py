@@ -12,7 +12,7 @@ from ..errors import visible
 from .answers import deliver, model_columns, open_model, read_for
 from .files import check_writable, file_format
 from .output import COMMON, Common, Facts, progress
-from .parameters import DataPath, ModelPath, Out
+from .parameters import Out, Rows, SavedModel
 
 if TYPE_CHECKING:
     from ..engines.arrow import Table
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 def explain(
-    model: ModelPath,
-    data: DataPath,
+    model: SavedModel,
+    data: Rows,
     /,
     *,
     output: Out = None,
@@ -38,10 +38,6 @@ def explain(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
     output
         File to write, in the format of its ending; lines of text on stdout if not given.
     top

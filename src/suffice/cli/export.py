@@ -10,12 +10,12 @@ from cyclopts import Parameter
 from .answers import load_model
 from .files import check_writable, write_whole
 from .output import COMMON, Common, Facts, print_json, progress
-from .parameters import ColumnNames, ModelPath, Out, Switch
+from .parameters import ColumnNames, Out, SavedModel, Switch
 from .problems import UsageProblem
 
 
 def export(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *,
     to: Literal["sql", "onnx"],
@@ -35,8 +35,6 @@ def export(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     to
         `sql`: one SELECT over a table. `onnx`: a file for ONNX runtimes.
     dialect

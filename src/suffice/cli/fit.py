@@ -11,7 +11,7 @@ from cyclopts.validators import Number as Between
 from ..errors import quoted
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
 from .output import COMMON, Common, Facts, print_json, progress_of_em
-from .parameters import ColumnName, ColumnNames, DataPath, Missing, NewModel, Switch
+from .parameters import DataPath, Force, Labels, LeftOut, Missing, NewModel, Target, Weight
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
 from .release import held
@@ -26,14 +26,14 @@ def fit(
     data: DataPath,
     /,
     *,
-    target: ColumnName,
+    target: Target,
     output: NewModel,
     model: ModelName = "auto",
     family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
-    drop: ColumnNames = (),
-    weight: ColumnName | None = None,
-    labels: Literal["text", "numbers"] | None = None,
+    drop: LeftOut = (),
+    weight: Weight = None,
+    labels: Labels = None,
     missing_text: Missing = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
@@ -43,7 +43,7 @@ def fit(
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
-    force: Switch = False,
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -56,8 +56,6 @@ def fit(
         Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc; or many files of one format, by a
         pattern in quotes, 'data/*.parquet', or by their folder. These, and files beyond 256 MiB, are read in parts, so
         that memory does not grow with the rows.
-    target
-        Column of class labels.
     output
         File to write the model to, by custom with the ending .suffice.
     model
@@ -73,13 +71,6 @@ def fit(
     components
         For mixture: Gaussians per class, or `bic` for the number with the least Bayesian information criterion, class
         by class; bic if not given.
-    drop
-        Column to leave out, such as a row number or a date; may be repeated.
-    weight
-        Column of row weights: k means k copies of the row.
-    labels
-        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
-        If not given: text, unless the column holds measurements or dates, which are refused.
     missing_text
         Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
         nothing else, elsewhere also NA, NaN, null, ? and the like. The model remembers it.
@@ -102,8 +93,6 @@ def fit(
     checkpoint
         For long fits: file that keeps what is learned so far, every half minute and when interrupted. The same command
         resumes from it, and removes it at the end.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------

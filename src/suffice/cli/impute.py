@@ -10,7 +10,7 @@ from cyclopts.validators import Number as Between
 from .answers import deliver, free_name, model_columns, open_model, read_for
 from .files import FileTable, check_writable, file_format
 from .output import COMMON, Common, noting_warnings, progress
-from .parameters import ColumnName, DataPath, ModelPath, Out, Seed
+from .parameters import Answers, ColumnName, Rows, SavedModel, Seed
 from .problems import ColumnProblem, count
 
 if TYPE_CHECKING:
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def impute(
-    model: ModelPath,
-    data: DataPath,
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    output: Out = None,
+    output: Answers = None,
     target: ColumnName | None = None,
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
     seed: Seed | None = None,
@@ -35,12 +35,6 @@ def impute(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
     target
         Column of class labels, where they are known: such rows are filled from their class alone.
     draws

@@ -10,16 +10,16 @@ from cyclopts.validators import Number as Between
 from .answers import deliver, free_name, model_columns, open_model, read_for
 from .files import check_writable, file_format
 from .output import COMMON, Common, progress
-from .parameters import DataPath, ModelPath, Out, Switch
+from .parameters import Answers, Rows, SavedModel, Switch
 from .problems import count
 
 
 def outliers(
-    model: ModelPath,
-    data: DataPath,
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    output: Out = None,
+    output: Answers = None,
     below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     keep: Switch = False,
     common: Common = COMMON,
@@ -32,12 +32,6 @@ def outliers(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
     below
         Only rows with p-values up to this.
     keep

@@ -12,7 +12,7 @@ from ..schema import Level, Schema
 from .answers import deliver, free_name, model_columns, open_model, read_for
 from .files import check_readable, check_writable, file_format
 from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
-from .parameters import DataPath, ModelPath, Out, Switch
+from .parameters import Answers, DataPath, SavedModel, Switch
 from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, count
 
@@ -27,11 +27,11 @@ CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
 
 def predict(
-    model: ModelPath,
+    model: SavedModel,
     data: DataPath,
     /,
     *,
-    output: Out = None,
+    output: Answers = None,
     keep: Switch = False,
     priors: Annotated[tuple[str, ...], Parameter(metavar="PRIOR", show_default=False)] = (),
     reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = None,
@@ -46,14 +46,10 @@ def predict(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     data
         Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc; with --output
         also many files, by a pattern in quotes or their folder. All but a single CSV file are read and answered in
         parts, so that memory does not grow with the rows.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
     keep
         Copy the columns of DATA in front of the answers.
     priors

@@ -10,7 +10,7 @@ from cyclopts.validators import Number as Between
 
 from .answers import load_model
 from .output import COMMON, Common, Facts, print_json, progress
-from .parameters import ModelPath, NewModel, Switch
+from .parameters import Force, ModelPath, NewModel
 from .problems import count
 from .saving import check_model_output, save_model
 
@@ -25,7 +25,7 @@ def release(
     output: NewModel,
     least: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=2))] = 5,
     like: ModelPath | None = None,
-    force: Switch = False,
+    force: Force = False,
     common: Common = COMMON,
 ) -> None:
     """Make a model file for others: no row is in it, and no number that sums over few rows.
@@ -45,8 +45,6 @@ def release(
         or leave it out (`suffice drop-class`) first.
     like
         A released model of another site, on whose knots columns are read; for automatic classifiers that will merge.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from ..schema import Level, Schema
 from .answers import model_columns, model_labels, open_model
 from .files import check_writable, read_file
 from .output import COMMON, Common, print_json, progress
-from .parameters import ColumnName, DataPath, ModelPath
+from .parameters import ColumnName, DataPath, SavedModel
 from .problems import ColumnProblem
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def report(
-    model: ModelPath,
+    model: SavedModel,
     data: DataPath | None = None,
     /,
     *,
@@ -36,8 +36,6 @@ def report(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     data
         Table with the columns the model was fitted on. The page then has what the model says of its rows: answers by
         class, and the most unusual rows with some of their cells.

@@ -12,7 +12,7 @@ from ..schema import Kind, Level, Name, Schema
 from .answers import deliver, free_name, open_model
 from .files import check_writable, file_format
 from .output import COMMON, Common, progress
-from .parameters import ModelPath, Out, Seed
+from .parameters import Answers, SavedModel, Seed
 from .problems import UsageProblem, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,22 +22,20 @@ TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no"
 
 
 def sample(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *,
     rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="NUMBER", validator=Between(gte=1))],
     label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
     seed: Seed | None = None,
-    output: Out = None,
+    output: Answers = None,
     common: Common = COMMON,
 ) -> None:
     """Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     rows
         How many rows to draw.
     label
@@ -46,8 +44,6 @@ def sample(
         Cell held fixed, such as island=Dream; classes and other cells are drawn given these. May be repeated.
     seed
         Start of the random draws; the same seed gives the same rows.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
 
     Examples
     --------

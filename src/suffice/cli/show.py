@@ -10,7 +10,7 @@ from ..errors import DataError, visible
 from ..schema import Schema
 from .answers import load_model
 from .output import COMMON, Common, Facts, align, page_width, print_json
-from .parameters import ModelPath
+from .parameters import SavedModel
 from .problems import count
 from .release import held
 
@@ -26,17 +26,12 @@ MOST_CLASSES = 12
 
 
 def show(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *,
     common: Common = COMMON,
 ) -> None:
     """Say what a model is: its classes, what it learned of each column, and what had to be repaired.
-
-    Parameters
-    ----------
-    model
-        File that `suffice fit` wrote.
 
     Examples
     --------
