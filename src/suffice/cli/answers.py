@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..schema import Schema
+from ..schema import Level, Schema
 from .files import FileTable, check_readable, read_file, write_csv, write_table
 from .output import Common, print_json, progress
 from .problems import ColumnProblem, TargetProblem, count
@@ -92,6 +92,18 @@ def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) ->
     except pa.ArrowInvalid:
         raise TargetProblem.other_labels(target, labels[0].as_py(), what, estimator.classes_.tolist()) from None
     return found
+
+
+def read_rows(estimator: GenerativeEstimator, schema: Schema, path: Path) -> tuple[FileTable, Table]:
+    """Return a table, and those of its columns that the model uses, in its order."""
+    read = read_for(estimator, schema, path)
+    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
+    return read, model_columns(read.columns, names, path)
+
+
+def by_text(estimator: GenerativeEstimator) -> dict[str, Level]:
+    """Return the classes of a model by how they are written on the command line."""
+    return {str(label): label for label in estimator.classes_.tolist()}
 
 
 def model_columns(table: Table, names: Sequence[str], path: Path) -> Table:

@@ -14,7 +14,7 @@ from cyclopts.validators import Number as Between
 
 from ..errors import DataError, quoted
 from ..schema import Level
-from .answers import load_model, open_model
+from .answers import by_text, load_model, open_model
 from .output import COMMON, Common, print_json, progress
 from .parameters import (
     ColumnName,
@@ -230,7 +230,7 @@ def rename_class(
 
 def _known(estimator: GenerativeEstimator, text: str) -> Level:
     """Return the class that a word on the command line names."""
-    classes: dict[str, Level] = {str(label): label for label in estimator.classes_.tolist()}
+    classes = by_text(estimator)
     if text not in classes:
         near = did_you_mean(text, list(classes), "the classes are")
         raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")

@@ -10,7 +10,7 @@ from cyclopts.validators import Number as Between
 
 from ..errors import visible
 from .answers import deliver, model_columns, open_model, read_for
-from .files import check_writable, file_format
+from .files import check_output
 from .output import COMMON, Common, Facts, progress
 from .parameters import Out, Rows, SavedModel
 
@@ -47,9 +47,7 @@ def explain(
     --------
     $ suffice explain penguins.suffice new-penguins.csv --top 2
     """
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
     table = read_for(estimator, schema, data).columns

@@ -162,6 +162,13 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
         raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
+def check_output(path: Path | None, inputs: Iterable[tuple[Path, str]]) -> None:
+    """Refuse a destination of a table, if one is given, that cannot work or whose name does not say its format."""
+    if path is not None:
+        file_format(path)
+        check_writable(path, inputs)
+
+
 def write_table(table: Table, path: Path) -> None:
     """Write a table in the format of the name's ending."""
     import pyarrow as pa

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
     from ..estimators._queries import GenerativeEstimator
 
 
+GAUSSIAN = ("full", "shared", "diagonal", "spherical", "mixture")
+FOR_MODELS = {  # which models an option is for, and what is said to the others
+    "--smoothing": (("nb",), "the categories of --model nb, not for {model}"),
+    "--family": (("nb",), "--model nb, not {model}"),
+    "--components": (("mixture",), "--model mixture, not {model}"),
+    "--divisor": ((*GAUSSIAN, "nb"), "the other models; --model auto averages over what is not known"),
+    "--shrinkage": (GAUSSIAN, f"the Gaussian models: {', '.join(GAUSSIAN)}"),
+}
+
+
 def fit(
     data: DataPath,
     /,
@@ -99,16 +109,8 @@ def fit(
     $ suffice fit penguins.csv --target species -o penguins.suffice
     $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
-    if smoothing is not None and model != "nb":
-        raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")
-    if family and model != "nb":
-        raise UsageProblem(f"--family is for --model nb, not {model}.")
-    if components is not None and model != "mixture":
-        raise UsageProblem(f"--components is for --model mixture, not {model}.")
-    if divisor is not None and model == "auto":
-        raise UsageProblem("--divisor is for the other models; --model auto averages over what is not known.")
-    if shrinkage is not None and model in ("auto", "nb"):
-        raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
+    given = {"--smoothing": smoothing, "--components": components, "--divisor": divisor, "--shrinkage": shrinkage}
+    _check_options(model, given | {"--family": family or None})
     check_model_output(output, force, [(data, "table")])
     if scheduler is not None and engine != "dask":
         raise UsageProblem("--scheduler is for --engine dask.")
@@ -141,6 +143,12 @@ def fit(
     if common.json:
         print_json(_document(estimator, model, facts, output))
     _remark(common, estimator, model, left_out, rows, output)
+
+
+def _check_options(model: str, given: Facts) -> None:
+    for option, (models, why) in FOR_MODELS.items():
+        if given[option] is not None and model not in models:
+            raise UsageProblem(f"{option} is for {why.format(model=model)}.")
 
 
 def _document(estimator: GenerativeEstimator, model: str, facts: Facts, output: Path) -> Facts:

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import FileTable, check_writable, file_format
+from .files import FileTable, check_output
 from .output import COMMON, Common, noting_warnings, progress
 from .parameters import Answers, ColumnName, Rows, SavedModel, Seed
 from .problems import ColumnProblem, count
@@ -50,9 +50,7 @@ def impute(
     """
     from ..engines.arrow import how_many, missing
 
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     read = read_for(estimator, schema, data, target=target)
     table = read.columns

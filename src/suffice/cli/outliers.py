@@ -7,8 +7,8 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import check_writable, file_format
+from .answers import deliver, free_name, open_model, read_rows
+from .files import check_output
 from .output import COMMON, Common, progress
 from .parameters import Answers, Rows, SavedModel, Switch
 from .problems import count
@@ -43,14 +43,10 @@ def outliers(
     """
     import pyarrow as pa
 
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    read = read_for(estimator, schema, data)
-    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
-    rows = model_columns(read.columns, names, data)
-    table = read.kept(names, output, common.json)
+    read, rows = read_rows(estimator, schema, data)
+    table = read.kept(rows.column_names, output, common.json)
     with progress(common, f"Judging {data.name}"):
         found = {"p_value": estimator.outlier_pvalues(rows), "log_density": estimator.score_samples(rows)}
     number = free_name("row", "outlier_", table.column_names if keep else [], common)

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..schema import Level, Schema
-from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import check_readable, check_writable, file_format
+from .answers import by_text, deliver, free_name, open_model, read_rows
+from .files import check_output, check_readable
 from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
 from .parameters import Answers, DataPath, SavedModel, Switch
 from .parts import comes_in_parts, is_many
@@ -69,18 +69,14 @@ def predict(
     """
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     adapt = priors == ("adapt",)
     if output is not None and schema.named and comes_in_parts(data):
         told = {"priors": "adapt" if adapt else _priors(priors, estimator), "reject": reject, "alpha": sets}
         _predict_parts(estimator, schema, data, output, keep, told, common)
         return
-    table = read_for(estimator, schema, data)
-    names = [str(name) for name in schema.names] if schema.named else table.columns.column_names
-    rows = model_columns(table.columns, names, data)
+    table, rows = read_rows(estimator, schema, data)
     wanted: Priors
     if adapt:
         wanted = estimator.adapt_priors(rows)
@@ -89,7 +85,7 @@ def predict(
         wanted = _priors(priors, estimator)
     answers = _answer(estimator, rows, wanted, reject, sets, common)
     if keep:
-        answers = _beside(table.kept(names, output, common.json), answers, common)
+        answers = _beside(table.kept(rows.column_names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
@@ -140,7 +136,7 @@ def _priors(words: tuple[str, ...], estimator: GenerativeEstimator) -> Priors:
         return None
     if words == ("uniform",):
         return "uniform"
-    known = {str(label): label for label in estimator.classes_.tolist()}
+    known = by_text(estimator)
     given = {}
     for word in words:
         label, mark, number = word.rpartition("=")

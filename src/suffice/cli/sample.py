@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..schema import Kind, Level, Name, Schema
-from .answers import deliver, free_name, open_model
-from .files import check_writable, file_format
+from .answers import by_text, deliver, free_name, open_model
+from .files import check_output
 from .output import COMMON, Common, progress
 from .parameters import Answers, SavedModel, Seed
 from .problems import UsageProblem, did_you_mean
@@ -49,12 +49,10 @@ def sample(
     --------
     $ suffice sample penguins.suffice -n 5 --given island=Dream --seed 1
     """
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(model, "model")])
+    check_output(output, [(model, "model")])
     estimator, schema = open_model(model)
     fixed = _read_given(given, schema)
-    wanted = None if label is None else _find_label(label, estimator.classes_.tolist())
+    wanted = None if label is None else _find_label(label, by_text(estimator))
     with progress(common, "Drawing rows"):
         table, labels = estimator._draw_rows(rows, wanted, fixed, seed, "pyarrow")
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
@@ -67,12 +65,11 @@ def _in_front(table: Table, labels: list[Level], common: Common) -> Table:
     return table.add_column(0, name, pa.array(labels))
 
 
-def _find_label(label: str, classes: Sequence[Level]) -> Level:
+def _find_label(label: str, classes: Mapping[str, Level]) -> Level:
     """Return the class that is written like this."""
-    for known in classes:
-        if str(known) == label:
-            return known
-    near = did_you_mean(label, list(map(str, classes)), "its classes are")
+    if label in classes:
+        return classes[label]
+    near = did_you_mean(label, list(classes), "its classes are")
     raise UsageProblem(f"--label {label!r} is not a class of this model; {near}")
 
 
