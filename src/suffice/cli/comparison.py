@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING
 
 from ..errors import quoted
@@ -31,14 +31,14 @@ class Result:
     """
 
     name: str
-    columns: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    judged_by: str | None = None  # "loo" or "folds"
     accuracy: float | None = None
     log_loss: float | None = None
     loo_log_loss: float | None = None
     calibration_error: float | None = None
     fit_seconds: float | None = None
+    judged_by: str | None = None  # "loo" or "folds"
+    columns: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -48,19 +48,8 @@ class Result:
 
     def document(self) -> Facts:
         """Return plain values for JSON."""
-        return {
-            "model": self.name,
-            "title": self.title,
-            "accuracy": self.accuracy,
-            "log_loss": self.log_loss,
-            "loo_log_loss": self.loo_log_loss,
-            "calibration_error": self.calibration_error,
-            "fit_seconds": self.fit_seconds,
-            "judged_by": self.judged_by,
-            "columns": self.columns,
-            "left_out": self.left_out,
-            "notes": self.notes,
-        }
+        facts = asdict(self)
+        return {"model": facts.pop("name"), "title": self.title, **facts}
 
 
 def score(result: Result, posterior: Array, training: Training) -> None:

@@ -173,17 +173,15 @@ def write_table(table: Table, path: Path) -> None:
     """Write a table in the format of the name's ending."""
     import pyarrow as pa
 
-    form = file_format(path)
-    writers: dict[str, Callable[[Table, IO[bytes]], None]] = {
-        "CSV": lambda rows, file: write_csv(rows, file, "\t" if ".tsv" in path.suffixes else ","),
-        "Parquet": _write_parquet,
-        "Arrow": _write_ipc,
-    }
-    if form == "CSV" and path.suffix.lower() in COMPRESSED:
-        raise FileProblem.unwritable(path, "results are not written compressed")
+    from ..engines import write_tables
 
+    if file_format(path) != "CSV":
+        write_tables(path, [table])
+        return
+    if path.suffix.lower() in COMPRESSED:
+        raise FileProblem.unwritable(path, "results are not written compressed")
     try:
-        write_whole(path, lambda file: writers[form](table, file))
+        write_whole(path, lambda file: write_csv(table, file, "\t" if ".tsv" in path.suffixes else ","))
     except pa.ArrowException as error:
         raise FileProblem.unwritable(path, error) from error
 
@@ -195,19 +193,6 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
             write(file)
     except OSError as error:
         raise FileProblem.unwritable(path, error.strerror or error) from error
-
-
-def _write_parquet(table: Table, file: IO[bytes]) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(table, file, compression="zstd")
-
-
-def _write_ipc(table: Table, file: IO[bytes]) -> None:
-    import pyarrow as pa
-
-    with pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
 
 
 def write_csv(table: Table, file: IO[bytes], separator: str = ",") -> None:

@@ -19,24 +19,21 @@ from .._arrays import NDArray
 class DataType(Protocol):
     """The type of a column."""
 
-    @property
-    def value_type(self) -> DataType: ...  # of a dictionary or list
+    value_type: DataType  # of a dictionary or list
 
 
 class Field(Protocol):
     """The name and the type of a column."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def type(self) -> DataType: ...
+    name: str
+    type: DataType
 
 
 class Schema(Protocol):
     """The fields of a table."""
 
-    @property
-    def names(self) -> list[str]: ...
+    names: list[str]
+
     def field(self, name: str) -> Field: ...
     def get_field_index(self, name: str) -> int: ...
     def append(self, field: Field) -> Schema: ...
@@ -53,10 +50,9 @@ class Scalar(Protocol):
 class Column(Protocol):
     """The cells of a column: an array, or several of them."""
 
-    @property
-    def type(self) -> DataType: ...
-    @property
-    def null_count(self) -> int: ...
+    type: DataType
+    null_count: int
+
     def cast(self, target_type: DataType, safe: bool = True) -> Self: ...
     def drop_null(self) -> Self: ...
     def filter(self, mask: Column) -> Self: ...
@@ -73,12 +69,10 @@ class Column(Protocol):
 class Rows(Protocol):
     """A record batch or a table."""
 
-    @property
-    def columns(self) -> list[Column]: ...
-    @property
-    def num_rows(self) -> int: ...
-    @property
-    def schema(self) -> Schema: ...
+    columns: list[Column]
+    num_rows: int
+    schema: Schema
+
     def column(self, name: str) -> Column: ...
     def filter(self, mask: Column) -> Self: ...
     def select(self, columns: Sequence[str]) -> Self: ...
@@ -90,10 +84,9 @@ class Rows(Protocol):
 class Table(Rows, Protocol):
     """A table."""
 
-    @property
-    def column_names(self) -> list[str]: ...
-    @property
-    def num_columns(self) -> int: ...
+    column_names: list[str]
+    num_columns: int
+
     def add_column(self, place: int, name: str, column: Column) -> Table: ...
     def append_column(self, name: str, column: Column) -> Table: ...
     def drop_columns(self, columns: str | Iterable[str]) -> Table: ...
