@@ -41,7 +41,7 @@ def open_frame(frame: DataFrame) -> Source:
 
 
 def learn(
-    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: object = "spark", progress: Watcher | None = None
+    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: Any = "spark", progress: Watcher | None = None
 ) -> Any:
     """Return the state of all rows of a source; `engine` is a Spark session, or "spark" for the one there is."""
     rows, key = rows_at_a_time(len(columns)), new_key()
@@ -69,14 +69,14 @@ def learn(
     return fold.result()
 
 
-def _session(engine: object) -> SparkSession:
+def _session(engine: Any) -> Any:
     if not isinstance(engine, str):
         return engine
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return SparkSession.builder.getOrCreate()
 
 
-def _groups(session: SparkSession, source: Source, key: bytes) -> DataFrame:
+def _groups(session: Any, source: Source, key: bytes) -> DataFrame:
     """Return a DataFrame with the parts of a source, eight to a row and a row to a task."""
     parts = source.files
     groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
