@@ -47,7 +47,7 @@ class DeviceCache(dict[Any, Any]):
         return DeviceCache, ()
 
 
-def is_device_array(value: Any) -> bool:
+def is_device_array(value: object) -> bool:
     """Return whether `value` is an array of another library than NumPy."""
     kind = type(value)
     if issubclass(kind, np.ndarray | np.generic | list | tuple | str | float | int):
@@ -57,7 +57,7 @@ def is_device_array(value: Any) -> bool:
     return hasattr(kind, "__array_namespace__")
 
 
-def namespace(array: Any) -> Any:
+def namespace(array: object) -> Any:
     """Return the functions for an array, under the names of the array API standard."""
     if isinstance(array, np.ndarray):
         return np
@@ -75,20 +75,19 @@ def _compat() -> Any:
     return array_api_compat
 
 
-def place(array: Any) -> tuple[str, str, str]:
+def place(array: object) -> tuple[str, str, str]:
     """Return what identifies the library, the device and the type of results for an array."""
     return namespace(array).__name__, str(_compat().device(array)), str(wide_float(array))
 
 
-def is_on_cpu(array: Any) -> bool:
+def is_on_cpu(array: object) -> bool:
     """Return whether the CPU can read an array where it lies."""
     return "cpu" in str(_compat().device(array)).lower()
 
 
 def plain(array: Any) -> Any:
     """Return an array without a record of how it was computed (PyTorch: detached)."""
-    detach = getattr(array, "detach", None)
-    return array if detach is None else detach()
+    return array.detach() if hasattr(array, "detach") else array
 
 
 def fetch(array: Any) -> NDArray[Any]:
@@ -102,7 +101,7 @@ def fetch(array: Any) -> NDArray[Any]:
     return np.asarray(_compat().to_device(array, cpu))
 
 
-def put(values: NDArray[Any], other: Any) -> Any:
+def put(values: NDArray[Any], other: object) -> Any:
     """Return NumPy values as an array of the library and on the device of another; numbers as wide as it has them."""
     xp = namespace(other)
     if xp is np:
@@ -112,12 +111,12 @@ def put(values: NDArray[Any], other: Any) -> Any:
     return xp.asarray(np.array(values, order="C"), device=_compat().device(other), copy=True)
 
 
-def like(values: Array, other: Any) -> Any:
+def like(values: Array, other: object) -> Any:
     """Return values that can be added to `other`: the same, or sent to where that lives."""
     return put(values, other) if is_device_array(other) else values
 
 
-def has_float64(array: Any) -> bool:
+def has_float64(array: object) -> bool:
     """Return whether the device of an array computes in float64 (Apple's do not)."""
     xp = namespace(array)
     if not hasattr(xp, "__array_namespace_info__"):
@@ -126,7 +125,7 @@ def has_float64(array: Any) -> bool:
     return "float64" in found
 
 
-def wide_float(array: Any) -> Any:
+def wide_float(array: object) -> Any:
     """Return the type of real numbers to compute in: float64 where the device has it, else float32."""
     xp = namespace(array)
     return xp.float64 if has_float64(array) else xp.float32

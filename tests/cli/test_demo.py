@@ -12,8 +12,9 @@ import pytest
 
 from suffice import GenerativeClassifier, load
 from suffice.cli import demo
-from suffice.cli.app import COMMANDS, examples
+from suffice.cli.app import COMMANDS
 from suffice.cli.compare import compare
+from suffice.cli.running import examples
 from suffice.datasets import penguins_path
 
 

@@ -11,7 +11,8 @@ import sys
 import pytest
 
 from suffice import __version__
-from suffice.cli.app import COMMANDS, build, examples
+from suffice.cli.app import COMMANDS, build
+from suffice.cli.running import examples
 
 NAMES = {command.__name__.replace("_", "-"): command for command in COMMANDS}
 OF_ITS_OWN = ("--output", "--priors")  # what is written differs; fit knows no rows yet whose proportions to adapt to

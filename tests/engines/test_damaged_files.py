@@ -66,7 +66,7 @@ def test_a_file_that_shrinks_while_it_is_read(tmp_path):
             writer.write_table(batch)
     code = """
 import os, sys
-from suffice.engines.sources import open_source
+from suffice.engines import open_source
 from suffice.errors import SourceError
 source = open_source(sys.argv[1])
 tables = source.files[0].tables(["x", "y"], 65536)

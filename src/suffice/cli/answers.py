@@ -6,27 +6,41 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from ..schema import Level, Schema
 from .files import FileTable, check_readable, read_file, write_csv, write_table
 from .output import Common, print_json, progress
 from .problems import ColumnProblem, TargetProblem, count
 
+if TYPE_CHECKING:
+    from ..engines.arrow import Column, Table
+    from ..estimators.base import GenerativeEstimator
+
 WHOLE = r"^[+-]?\d{1,18}(\.0*)?$"
 
 
-def open_model(path: Path) -> tuple[Any, Any]:
-    """Return the estimator in a model file, and the schema of its columns."""
-    from .. import load
-    from ..estimators._loading import PIECES
-    from ..store import read_model
+def load_model(path: Path) -> GenerativeEstimator:
+    """Return the estimator in a model file."""
+    from ..drop_in import load
 
     check_readable(path)
-    return load(path), read_model(path, PIECES)[1]
+    return load(path)
+
+
+def open_model(path: Path) -> tuple[GenerativeEstimator, Schema]:
+    """Return the estimator in a model file, and the schema of its columns."""
+    estimator = load_model(path)
+    return estimator, estimator._fitted.schema
 
 
 def read_for(
-    estimator: Any, schema: Any, path: Path, also: Sequence[str] = (), target: str | None = None, **known: Any
+    estimator: GenerativeEstimator,
+    schema: Schema,
+    path: Path,
+    also: Sequence[str] = (),
+    target: str | None = None,
+    blank: tuple[str, ...] = (),
 ) -> FileTable:
     """Return a table with the columns of a model read as they were learned: text as text, numbers as numbers.
 
@@ -34,7 +48,7 @@ def read_for(
     """
     from ..engines import Reading
 
-    reading = Reading.of(schema, estimator._fitted.past.dialect, also, target=target, labels="text", **known)
+    reading = Reading.of(schema, estimator._fitted.past.dialect, also, target, "text", blank)
     found = read_file(path, reading)
     if target is None or target not in found.columns.column_names:
         return found
@@ -43,7 +57,7 @@ def read_for(
     return replace(found, columns=found.columns.set_column(place, target, labels))
 
 
-def model_labels(estimator: Any, labels: Any, target: str) -> Any:
+def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) -> Column:
     """Return labels as those of a model, whose classes say how they are to be taken.
 
     Where the classes are text, a label is what is written, and a whole number its digits. Where they are numbers, text
@@ -52,15 +66,16 @@ def model_labels(estimator: Any, labels: Any, target: str) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ..engines.arrow import decoded, is_text
+
     kinds = {type(label) for label in estimator.classes_.tolist()}
-    if pa.types.is_dictionary(labels.type):
-        labels = labels.cast(labels.type.value_type)
+    labels = decoded(labels)
     if kinds == {str}:
         if pa.types.is_floating(labels.type):  # as tools store whole numbers some of which are missing
             whole = pc.if_else(pc.is_nan(labels), pa.scalar(None, labels.type), labels)
             labels = whole.cast(pa.int64()) if pc.all(pc.equal(pc.floor(whole), whole)).as_py() else labels
         return labels.cast(pa.string()) if pa.types.is_integer(labels.type) else labels
-    if not (pa.types.is_string(labels.type) or pa.types.is_large_string(labels.type)):
+    if not is_text(labels.type):
         return labels
     words = pc.utf8_lower(pc.utf8_trim_whitespace(labels))
     pattern, what = (r"^(true|false|1|0)$", "true or false") if kinds == {bool} else (WHOLE, "a whole number")
@@ -68,15 +83,30 @@ def model_labels(estimator: Any, labels: Any, target: str) -> Any:
     odd = labels.filter(pc.invert(pc.fill_null(fits, True)))
     if len(odd):
         raise TargetProblem.other_labels(target, odd[0].as_py(), what, estimator.classes_.tolist())
-    if kinds == {bool}:
-        return pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(["true", "1"])), None)
     try:
-        return pc.replace_substring_regex(words, r"^\+|\.0*$", "").cast(pa.int64())
+        found: Column = (
+            pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(["true", "1"])), None)
+            if kinds == {bool}
+            else pc.replace_substring_regex(words, r"^\+|\.0*$", "").cast(pa.int64())
+        )
     except pa.ArrowInvalid:
         raise TargetProblem.other_labels(target, labels[0].as_py(), what, estimator.classes_.tolist()) from None
+    return found
 
 
-def model_columns(table: Any, names: Sequence[str], path: Path) -> Any:
+def read_rows(estimator: GenerativeEstimator, schema: Schema, path: Path) -> tuple[FileTable, Table]:
+    """Return a table, and those of its columns that the model uses, in its order."""
+    read = read_for(estimator, schema, path)
+    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
+    return read, model_columns(read.columns, names, path)
+
+
+def by_text(estimator: GenerativeEstimator) -> dict[str, Level]:
+    """Return the classes of a model by how they are written on the command line."""
+    return {str(label): label for label in estimator.classes_.tolist()}
+
+
+def model_columns(table: Table, names: Sequence[str], path: Path) -> Table:
     """Return the columns that the model uses, in its order."""
     present = table.column_names  # pyarrow makes the list anew each time
     known = set(present)
@@ -96,7 +126,7 @@ def free_name(name: str, prefix: str, taken: Sequence[str], common: Common) -> s
     return free
 
 
-def deliver(table: Any, output: Path | None, common: Common, facts: Mapping[str, Any], key: str) -> None:
+def deliver(table: Table, output: Path | None, common: Common, facts: Mapping[str, object], key: str) -> None:
     """Write a table to its file, or to stdout as CSV, or with --json as rows under `key` beside the facts."""
     if output is not None:
         with progress(common, f"Writing {output.name}"):

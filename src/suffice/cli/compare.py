@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import visible
+from ..errors import one_line, visible
 from .comparison import Result, describe, render, score
 from .models import make_estimator, usable_columns
-from .output import Common, print_json, progress
-from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, fit_peer
-from .problems import TargetProblem, one_line
-from .training import Missing, Training, read_training
+from .output import COMMON, Common, print_json, progress
+from .parameters import DataPath, Labels, LeftOut, Missing, Seed, Target
+from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, Fitted, fit_peer
+from .problems import TargetProblem
+from .training import Training, read_training
+
+if TYPE_CHECKING:
+    from .._arrays import Array, Codes
+    from ..engines.arrow import Column, Table
+    from ..estimators.base import GenerativeEstimator
 
 AUTOMATIC = "auto"
 ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
@@ -26,24 +31,20 @@ ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
 FOLDS = 5
 MOST_REFITS = 20_000  # in refits of one pattern of cells in ten columns, about a millisecond each
 
-Column = Annotated[str, Parameter(metavar="COLUMN")]
-
 
 def compare(
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    data: DataPath,
     /,
     *,
-    target: Column,
+    target: Target,
     by: Literal["loo", "folds"] | None = None,
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
-    seed: Annotated[
-        int, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
-    ] = 0,
-    drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
-    labels: Literal["text", "numbers"] | None = None,
+    seed: Seed = 0,
+    drop: LeftOut = (),
+    labels: Labels = None,
     missing_text: Missing = (),
     peers: bool = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Compare models on a table, each judged on rows it has not seen.
 
@@ -60,8 +61,6 @@ def compare(
     ----------
     data
         Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    target
-        Column of class labels.
     by
         `loo`: each row is judged by the model of all other rows, where that is quick. `folds`: every model is judged by
         cross-validation, on the same parts. If not given: `folds` where --folds is given, else `loo`.
@@ -70,11 +69,6 @@ def compare(
         given.
     seed
         Number that fixes which row goes into which part.
-    drop
-        Column to leave out, such as a row number or a date; may be repeated.
-    labels
-        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
-        If not given: text, unless the column holds measurements or dates, which are refused.
     missing_text
         Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
         nothing else, elsewhere also NA, NaN, null, ? and the like.
@@ -100,10 +94,13 @@ def compare(
         print(visible("\n".join(render(setup, results))))
 
 
+Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
+
+
 # --- the measurement ---------------------------------------------------------------------------------------------
 
 
-def split(training: Training, target: str, folds: int, seed: int) -> list[tuple[Any, Any]]:
+def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     """Return (rows to learn from, rows to judge) of each fold, the classes spread evenly over the folds."""
     from sklearn.model_selection import StratifiedKFold
 
@@ -120,9 +117,7 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[tuple[
         return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels))
 
 
-def judge(
-    name: str, training: Training, parts: Sequence[tuple[Any, Any]], by: str, advance: Callable[[int], None]
-) -> Result:
+def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:
     """Return the scores of one model, or a note saying why it cannot be fitted to this table."""
     result = Result(name)
     try:
@@ -137,10 +132,11 @@ def judge(
             result.notes = [str(note) for note in estimator.notes_]
         else:
             result.columns, result.left_out = usable_columns(name, training)
-            posterior = _leave_one_out(result, training) if by == "loo" else None
-            if posterior is None:
+            left_out = _leave_one_out(result, training) if by == "loo" else None
+            if left_out is None:
                 posterior = _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
             else:
+                posterior = left_out
                 advance(len(parts))
     except ValueError as error:  # ours, or scikit-learn on a fold with a single class
         result.judged_by = None
@@ -150,13 +146,13 @@ def judge(
     return result
 
 
-def _timed_fit(name: str, columns: Any, labels: Any) -> tuple[Any, float]:
+def _timed_fit(name: str, columns: Table, labels: Column) -> tuple[GenerativeEstimator, float]:
     started = time.perf_counter()
     estimator = make_estimator(name).fit(columns, labels)
     return estimator, time.perf_counter() - started
 
 
-def _leave_one_out(result: Result, training: Training) -> Any:
+def _leave_one_out(result: Result, training: Training) -> Array | None:
     """Return the posterior of every row (n, k) by the model of all others, or None where that takes too long."""
     from .._arrays import np
     from ..selection import refits_needed
@@ -179,8 +175,8 @@ def _leave_one_out(result: Result, training: Training) -> Any:
 
 
 def _run_folds(
-    result: Result, training: Training, parts: Sequence[tuple[Any, Any]], fit: Fit, advance: Callable[[int], None]
-) -> Any:
+    result: Result, training: Training, parts: Sequence[Fold], fit: Fit, advance: Callable[[int], None]
+) -> Array:
     """Return the posterior of every row (n, k) by the model that has not seen it; 0 for a class not in its rows."""
     from .._arrays import np
 
@@ -190,7 +186,7 @@ def _run_folds(
     for learn, rest in parts:
         labels, answer, spent = fit(learn)
         seconds.append(spent)
-        posterior[np.ix_(rest, [classes[label] for label in labels.tolist()])] = answer(rest)
+        posterior[np.ix_(rest, np.array([classes[label] for label in labels.tolist()]))] = answer(rest)
         advance(1)
     result.judged_by, result.fit_seconds = "folds", median(seconds)  # the first fit may load libraries
     result.notes = list(dict.fromkeys(result.notes))
@@ -200,13 +196,13 @@ def _run_folds(
 def _fit_ours(name: str, training: Training, result: Result) -> Fit:
     columns = training.columns.select(result.columns)
 
-    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
+    def fit(learn: Codes) -> Fitted:
         rows, labels = columns.take(learn), training.labels.take(learn)
         started = time.perf_counter()
         estimator = make_estimator(name).fit(rows, labels)
         notes = estimator.notes_  # the automatic classifier chooses when first asked
         seconds = time.perf_counter() - started
         result.notes += [str(note) for note in notes]
-        return estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds
+        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds)
 
     return fit

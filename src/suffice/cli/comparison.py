@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from ..errors import quoted
 from .models import TITLES
-from .output import align
+from .output import Facts, align
 from .peers import PEER_TITLES
 from .training import Training
+
+if TYPE_CHECKING:
+    from .._arrays import Array, NDArray, np
 
 LEAST_PROBABILITY = 1e-15  # log-loss of a class called impossible: 34.5 nats instead of infinity
 BINS = 15
@@ -28,14 +31,14 @@ class Result:
     """
 
     name: str
-    columns: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-    judged_by: str | None = None  # "loo" or "folds"
     accuracy: float | None = None
     log_loss: float | None = None
     loo_log_loss: float | None = None
     calibration_error: float | None = None
     fit_seconds: float | None = None
+    judged_by: str | None = None  # "loo" or "folds"
+    columns: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     @property
@@ -43,18 +46,13 @@ class Result:
         """What the model is called in the table."""
         return {**TITLES, **PEER_TITLES}[self.name]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> Facts:
         """Return plain values for JSON."""
-        return {"model": self.name, "title": self.title} | {
-            key: getattr(self, key)
-            for key in (
-                *("accuracy", "log_loss", "loo_log_loss", "calibration_error", "fit_seconds"),
-                *("judged_by", "columns", "left_out", "notes"),
-            )
-        }
+        facts = asdict(self)
+        return {"model": facts.pop("name"), "title": self.title, **facts}
 
 
-def score(result: Result, posterior: Any, training: Training) -> None:
+def score(result: Result, posterior: Array, training: Training) -> None:
     """Fill in the scores of a model from the posterior of every row (n, k)."""
     from .._arrays import np
 
@@ -69,7 +67,7 @@ def score(result: Result, posterior: Any, training: Training) -> None:
     result.calibration_error = calibration_error(posterior.max(axis=1), right)
 
 
-def calibration_error(confidence: Any, right: Any) -> float:
+def calibration_error(confidence: Array, right: NDArray[np.bool_]) -> float:
     """Return Σ over bins of (share of rows) · |mean confidence − share right|, with equally wide bins from 0 to 1."""
     from .._arrays import np
 
@@ -81,7 +79,7 @@ def calibration_error(confidence: Any, right: Any) -> float:
 # --- the table ---------------------------------------------------------------------------------------------------
 
 
-def describe(training: Training, target: str, by: str, folds: int, seed: int) -> dict[str, Any]:
+def describe(training: Training, target: str, by: str, folds: int, seed: int) -> Facts:
     """Return what was compared and how, as plain values."""
     counts = [item["counts"] for item in training.labels.value_counts().to_pylist()]
     return {
@@ -99,7 +97,7 @@ def describe(training: Training, target: str, by: str, folds: int, seed: int) ->
     }
 
 
-def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
+def render(setup: Facts, results: Sequence[Result]) -> list[str]:
     """Return the comparison as lines of text."""
     rows = [["model", "", "accuracy", "loo loss", "cv loss", "calib.", "fit time"]]
     for r in results:
@@ -128,7 +126,7 @@ def render(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
 FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}
 
 
-def _headline(setup: dict[str, Any]) -> str:
+def _headline(setup: Facts) -> str:
     task = f"{setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}"
     folds = f"{setup['folds']}-fold cross-validation"
     if setup["by"] == "folds":
@@ -136,7 +134,7 @@ def _headline(setup: dict[str, Any]) -> str:
     return f"Exact leave-one-out (loo) or {folds} (seed {setup['seed']}): {task}."
 
 
-def _notes(setup: dict[str, Any], results: Sequence[Result]) -> list[str]:
+def _notes(setup: Facts, results: Sequence[Result]) -> list[str]:
     """Return one line per thing to know, models that share it together."""
     notes: dict[str, list[str]] = {}
     for result in results:

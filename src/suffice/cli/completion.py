@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
-from .output import Common, print_json
+from .output import COMMON, Common, print_json
 
 
-def completion(
-    shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(metavar="SHELL", show_choices=False)],
-    /,
-    *,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
-) -> None:
-    """Print a script that teaches a shell to complete commands, options, their values and file names.
+def completion_of(build: Callable[[], App]) -> Callable[..., None]:
+    """Return the command that completes the commands of a program, itself among them."""
 
-    For this session only: `source <(suffice completion bash)`, in zsh the same with zsh, and in fish
-    `suffice completion fish | source`. For every session, write the script where the shell looks for it, as in the
-    examples; in zsh the folder must be on `fpath` before `compinit` runs. The script changes with new versions of
-    suffice, so write it again then.
+    def completion(
+        shell: Annotated[Literal["bash", "zsh", "fish"], Parameter(metavar="SHELL", show_choices=False)],
+        /,
+        *,
+        common: Common = COMMON,
+    ) -> None:
+        """Print a script that teaches a shell to complete commands, options, their values and file names.
 
-    Parameters
-    ----------
-    shell
-        `bash`, `zsh` or `fish`.
+        For this session only: `source <(suffice completion bash)`, in zsh the same with zsh, and in fish
+        `suffice completion fish | source`. For every session, write the script where the shell looks for it, as in the
+        examples; in zsh the folder must be on `fpath` before `compinit` runs. The script changes with new versions of
+        suffice, so write it again then.
 
-    Examples
-    --------
-    $ suffice completion bash > ~/.local/share/bash-completion/completions/suffice
-    $ suffice completion zsh > ~/.zfunc/_suffice
-    $ suffice completion fish > ~/.config/fish/completions/suffice.fish
-    """
-    from .app import build
+        Parameters
+        ----------
+        shell
+            `bash`, `zsh` or `fish`.
 
-    script = build().generate_completion(shell=shell)
-    if common.json:
-        print_json({"shell": shell, "script": script})
-    else:
-        print(script)
+        Examples
+        --------
+        $ suffice completion bash > ~/.local/share/bash-completion/completions/suffice
+        $ suffice completion zsh > ~/.zfunc/_suffice
+        $ suffice completion fish > ~/.config/fish/completions/suffice.fish
+        """
+        script = build().generate_completion(shell=shell)
+        if common.json:
+            print_json({"shell": shell, "script": script})
+        else:
+            print(script)
+
+    return completion

@@ -13,15 +13,21 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, NamedTuple
 
 from cyclopts import Parameter
 
 from ..datasets import penguins_path
 from ..errors import DataError
+from .answers import load_model
+from .compare import compare
 from .comparison import NOTE_WIDTH
-from .output import Common, print_json
+from .files import read_table
+from .fit import fit
+from .output import COMMON, Common, Facts, print_json
+from .predict import predict
 from .problems import FileProblem
+from .running import run
 from .show import percent
 
 NEW_PENGUINS = """\
@@ -74,7 +80,7 @@ class DemoError(DataError):
 def demo(
     *,
     output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="FOLDER")] = Path("demo"),
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Do the whole job on a table of 344 penguins: compare models, fit one, and ask it about new penguins.
 
@@ -106,9 +112,7 @@ def demo(
 
 def main() -> int:
     """Run the demonstration as a command; return the exit status."""
-    from .app import run
-
-    return run(["demo"])
+    return run(["demo"], (demo,))
 
 
 def _prepare(folder: Path) -> Files:
@@ -147,12 +151,10 @@ def _tour(files: Files) -> None:
 
 def _command(*words: str | Path) -> None:
     """Print a command line, run it, and print what it says; DemoError if it fails."""
-    from .app import run
-
     print(f"   $ {_shown(words)}\n")
     heard = io.StringIO()
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
-        status = run([str(word) for word in words])
+        status = run([str(word) for word in words], (compare, fit, predict))
     for line in heard.getvalue().splitlines():
         long = line.startswith("Note") and len(line) > NOTE_WIDTH
         for part in textwrap.wrap(line, NOTE_WIDTH, subsequent_indent="  ") if long else [line]:
@@ -174,10 +176,7 @@ def _shown(words: Sequence[str | Path]) -> str:
 
 def _explain_answers(files: Files) -> None:
     """Print the answers file row by row in words."""
-    from .. import load
-    from .files import read_table
-
-    model = load(files.model)
+    model = load_model(files.model)
     rows, answers = read_table(files.new).to_pylist(), read_table(files.answers).to_pylist()
     complete = read_table(files.table).select(model.feature_names_in_.tolist()).drop_null()
     seen = model.score_samples(complete)
@@ -198,7 +197,7 @@ def _explain_answers(files: Files) -> None:
     print()
 
 
-def _describe(row: dict[str, Any]) -> tuple[str, str]:
+def _describe(row: Facts) -> tuple[str, str]:
     known = [WORDS[name].format(value) for name, value in row.items() if value is not None]
     missing = [name for name, value in row.items() if value is None]
     return ", ".join(known) or "a penguin nobody looked at", ", ".join(missing)

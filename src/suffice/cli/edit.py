@@ -6,38 +6,50 @@ write one file wait for each other, so that none undoes what another has written
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import DataError, quoted
-from .answers import open_model
-from .output import Common, print_json, progress
+from ..schema import Level
+from .answers import by_text, load_model, open_model
+from .output import COMMON, Common, print_json, progress
+from .parameters import (
+    ColumnName,
+    DataPath,
+    Edited,
+    Force,
+    ModelPath,
+    MoreMissing,
+    NewModel,
+    Rows,
+    SavedModel,
+    Target,
+    Weight,
+)
 from .problems import UsageProblem, count, did_you_mean
 from .release import held
-from .saving import Force, check_model_output, save_model, sole_writer
-from .training import Missing, read_batch
+from .saving import check_model_output, save_model, sole_writer
+from .training import read_batch
 
-Column = Annotated[str, Parameter(metavar="COLUMN")]
-ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
-Output = Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="MODEL")]
+if TYPE_CHECKING:
+    from ..estimators.base import GenerativeEstimator
 
 
 def update(
-    model: ModelPath,
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    target: Column,
-    output: Output = None,
-    weight: Column | None = None,
-    missing_text: Missing = (),
+    target: Target,
+    output: Edited = None,
+    weight: Weight = None,
+    missing_text: MoreMissing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Add the rows of a table to what a model has learned.
 
@@ -46,22 +58,8 @@ def update(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    target
-        Column of class labels.
-    output
-        File to write the new model to; the old one is replaced if not given.
-    weight
-        Column of row weights: k means k copies of the row.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
     decay
         First multiply the weight of every row learned so far by this, above 0 and at most 1, to follow a drift.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -79,16 +77,16 @@ def update(
 
 
 def forget(
-    model: ModelPath,
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: SavedModel,
+    data: DataPath,
     /,
     *,
-    target: Column,
-    output: Output = None,
-    weight: Column | None = None,
-    missing_text: Missing = (),
+    target: Target,
+    output: Edited = None,
+    weight: ColumnName | None = None,
+    missing_text: MoreMissing = (),
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Remove the rows of a table from what a model has learned.
 
@@ -97,20 +95,10 @@ def forget(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     data
         Table with the rows as they were learned: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    target
-        Column of class labels.
-    output
-        File to write the new model to; the old one is replaced if not given.
     weight
         Column of row weights, as they were when the rows were learned.
-    missing_text
-        Text of a CSV that means a missing cell, such as NA, beside those declared to `suffice fit`; may be repeated.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -128,9 +116,9 @@ def forget(
 
 def merge(
     *models: ModelPath,
-    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    output: NewModel,
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Make one model of several: the model of all their rows.
 
@@ -144,8 +132,6 @@ def merge(
         Files that `suffice fit` wrote, at least two.
     output
         File to write the model to; it may be one of the others.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -155,10 +141,10 @@ def merge(
         raise UsageProblem("merge takes at least two model files.")
     check_model_output(output, force)
     with sole_writer(output), progress(common, "Merging", len(models)) as advance:
-        estimator = open_model(models[0])[0]
+        estimator = load_model(models[0])
         advance(1)
         for path in models[1:]:
-            other = open_model(path)[0]
+            other = load_model(path)
             try:
                 estimator.merge(other)
             except DataError:
@@ -171,12 +157,12 @@ def merge(
 
 
 def drop_class(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *labels: Annotated[str, Parameter(metavar="LABEL")],
-    output: Output = None,
+    output: Edited = None,
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Remove classes, with all their rows, from a model.
 
@@ -184,14 +170,8 @@ def drop_class(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     labels
         The classes to remove, as `suffice show` names them.
-    output
-        File to write the new model to; the old one is replaced if not given.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -202,7 +182,7 @@ def drop_class(
     to = output or model
     check_model_output(to, force)
     with sole_writer(to):
-        estimator = open_model(model)[0]
+        estimator = load_model(model)
         for label in labels:
             estimator.drop_class(_known(estimator, label))
         save_model(estimator, to, force)
@@ -210,12 +190,12 @@ def drop_class(
 
 
 def rename_class(
-    model: ModelPath,
+    model: SavedModel,
     /,
     *names: Annotated[str, Parameter(metavar="OLD=NEW")],
-    output: Output = None,
+    output: Edited = None,
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Give classes of a model other labels; classes given one label become one class.
 
@@ -223,14 +203,8 @@ def rename_class(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     names
         Pairs OLD=NEW: a class as `suffice show` names it, and its new label.
-    output
-        File to write the new model to; the old one is replaced if not given.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
@@ -241,7 +215,7 @@ def rename_class(
     to = output or model
     check_model_output(to, force)
     with sole_writer(to):
-        estimator = open_model(model)[0]
+        estimator = load_model(model)
         integers = all(type(label) is int for label in estimator.classes_.tolist())
         renamed = {}
         for pair in names:
@@ -254,17 +228,17 @@ def rename_class(
     _report(common, estimator, to, "renamed " + ", ".join(names))
 
 
-def _known(estimator: Any, text: str) -> Any:
+def _known(estimator: GenerativeEstimator, text: str) -> Level:
     """Return the class that a word on the command line names."""
-    classes = {str(label): label for label in estimator.classes_.tolist()}
+    classes = by_text(estimator)
     if text not in classes:
         near = did_you_mean(text, list(classes), "the classes are")
         raise DataError(f"The model has no class {text!r}; {near} Next: name a class as `suffice show` does.")
     return classes[text]
 
 
-def _report(common: Common, estimator: Any, path: Path, done: str) -> None:
-    classes: Sequence[Any] = estimator.classes_.tolist()
+def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: str) -> None:
+    classes = estimator.classes_.tolist()
     rows = estimator.statistics_.rows
     notes = [str(note) for note in estimator.notes_]
     if common.json:

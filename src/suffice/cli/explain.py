@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+import math
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import visible
 from .answers import deliver, model_columns, open_model, read_for
-from .files import check_writable, file_format
-from .output import Common, progress
+from .files import check_output
+from .output import COMMON, Common, Facts, progress
+from .parameters import Out, Rows, SavedModel
+
+if TYPE_CHECKING:
+    from ..engines.arrow import Table
+    from ..estimators.base import GenerativeEstimator
 
 
 def explain(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
+    output: Out = None,
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Say of each row which columns speak for its class against the next most probable one.
 
@@ -33,10 +38,6 @@ def explain(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
     output
         File to write, in the format of its ending; lines of text on stdout if not given.
     top
@@ -46,9 +47,7 @@ def explain(
     --------
     $ suffice explain penguins.suffice new-penguins.csv --top 2
     """
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
     table = read_for(estimator, schema, data).columns
@@ -62,7 +61,7 @@ def explain(
         print(visible(_line(row, names, cells, top)).replace("\n", "\\n"))
 
 
-def _answer(estimator: Any, rows: Any, names: list[str]) -> Any:
+def _answer(estimator: GenerativeEstimator, rows: Table, names: list[str]) -> Table:
     """Return per row its number, its class, the next one, and the log-odds between them by column."""
     import pyarrow as pa
 
@@ -83,12 +82,11 @@ def _answer(estimator: Any, rows: Any, names: list[str]) -> Any:
         "prior": prior[first] - prior[second],
     }
     columns = {name: difference[:, j] for j, name in enumerate(names)}
-    return pa.table(taken | {f"by_{name}": values for name, values in columns.items()})
+    answer: Table = pa.table(taken | {f"by_{name}": values for name, values in columns.items()})
+    return answer
 
 
-def _line(row: dict[str, Any], names: list[str], cells: dict[str, Any], top: int) -> str:
-    import math
-
+def _line(row: Facts, names: list[str], cells: Facts, top: int) -> str:
     ranked = sorted(names, key=lambda name: -abs(row[f"by_{name}"]))[:top]
     odds = math.exp(min(row["log_odds"], 700.0))
     size = f"{odds:,.1f}" if odds < 1000 else f"{odds:.1e}"
@@ -99,5 +97,5 @@ def _line(row: dict[str, Any], names: list[str], cells: dict[str, Any], top: int
     return f"{row['row']}: {row['class']}, {size} to 1 against {row['against']}: {', '.join(said)}"
 
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     return "missing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

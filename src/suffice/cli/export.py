@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import IO, Annotated, Any, Literal
+from typing import IO, Annotated, Literal
 
 from cyclopts import Parameter
 
-from .files import check_readable, check_writable, write_whole
-from .output import Common, print_json, progress
+from .answers import load_model
+from .files import check_writable, write_whole
+from .output import COMMON, Common, Facts, print_json, progress
+from .parameters import ColumnNames, Out, SavedModel, Switch
 from .problems import UsageProblem
-
-Column = Annotated[str, Parameter(metavar="COLUMN")]
 
 
 def export(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
+    model: SavedModel,
     /,
     *,
     to: Literal["sql", "onnx"],
     dialect: Annotated[str | None, Parameter(metavar="DIALECT")] = None,
     table: Annotated[str | None, Parameter(metavar="TABLE")] = None,
-    key: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
+    key: ColumnNames = (),
     missing: Literal["exact", "null"] | None = None,
     dtype: Literal["float64", "float32"] | None = None,
-    check: Annotated[bool, Parameter(show_default=False)] = False,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    check: Switch = False,
+    output: Out = None,
+    common: Common = COMMON,
 ) -> None:
     """Write a model in a language that scores rows without Python: a SQL query, or an ONNX file.
 
@@ -35,8 +35,6 @@ def export(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     to
         `sql`: one SELECT over a table. `onnx`: a file for ONNX runtimes.
     dialect
@@ -65,10 +63,7 @@ def export(
     target = model.with_suffix(".onnx") if output is None and to == "onnx" else output
     if target is not None:
         check_writable(target, [(model, "model")])
-    check_readable(model)
-    from .. import load
-
-    estimator: Any = load(model)
+    estimator = load_model(model)
     with progress(common, f"Writing {to.upper() if to == 'onnx' else 'SQL'}"):
         if to == "onnx":
             estimator.to_onnx(target, dtype=dtype or "float64", check=check or None)
@@ -85,7 +80,7 @@ def export(
         print(query)
 
 
-def _check_options(to: str, of_sql: dict[str, Any], of_onnx: dict[str, Any]) -> None:
+def _check_options(to: str, of_sql: Facts, of_onnx: Facts) -> None:
     other, language = (of_onnx, "onnx") if to == "sql" else (of_sql, "sql")
     for name, value in other.items():
         if value:
@@ -99,7 +94,7 @@ def _write(target: Path, query: str) -> None:
     write_whole(target, write)
 
 
-def _tell(common: Common, facts: dict[str, Any], target: Path | None) -> None:
+def _tell(common: Common, facts: Facts, target: Path | None) -> None:
     common.remark(f"Wrote {target}.")
     if common.json:
         print_json(facts)

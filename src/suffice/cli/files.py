@@ -11,11 +11,15 @@ import stat
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from .._files import COMPRESSED, check_replaceable, format_of, is_stream, whole_file
 from ..schema import repeated_names
 from .problems import FileProblem
+
+if TYPE_CHECKING:
+    from ..engines import CsvTable, Reading
+    from ..engines.arrow import Table
 
 CSV_CHUNK = 1 << 16  # rows written to stdout at a time
 
@@ -35,10 +39,10 @@ def file_format(path: Path) -> str:
 class FileTable:
     """The table in a file: `columns` is a pyarrow Table of values, `csv` the same as text if the file is a CSV."""
 
-    columns: Any
-    csv: Any = None
+    columns: Table
+    csv: CsvTable | None = None
 
-    def kept(self, used: Iterable[str], output: Path | None, json: bool = False) -> Any:
+    def kept(self, used: Iterable[str], output: Path | None, json: bool = False) -> Table:
         """Return the table to be written beside answers: columns that are not used cell by cell as the file has them.
 
         So are the others where the answers go to a CSV; elsewhere numbers stay numbers.
@@ -48,7 +52,7 @@ class FileTable:
         text, own = not json if output is None else file_format(output) == "CSV", set(used)
         return self.written([name for name in self.columns.column_names if text or name not in own])
 
-    def written(self, names: Iterable[str]) -> Any:
+    def written(self, names: Iterable[str]) -> Table:
         """Return the table with these columns cell by cell as the file has them."""
         import pyarrow as pa
 
@@ -59,10 +63,11 @@ class FileTable:
         wanted = list(names)
         text = self.csv.table([as_written(name) for name in wanted])
         columns = dict(zip(self.columns.column_names, self.columns.columns, strict=True))
-        return pa.table(columns | dict(zip(wanted, text.columns, strict=True)))
+        table: Table = pa.table(columns | dict(zip(wanted, text.columns, strict=True)))
+        return table
 
 
-def read_file(path: Path, reading: Any = None) -> FileTable:
+def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     """Return the table in a file, with at least one row and distinct column names; `reading` is for a CSV."""
     import pyarrow as pa
 
@@ -77,20 +82,20 @@ def read_file(path: Path, reading: Any = None) -> FileTable:
         try:
             found = FileTable((_read_parquet if form == "Parquet" else _read_ipc)(path))
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            if getattr(error, "strerror", None):  # the system's own, such as a permission
+            if isinstance(error, OSError) and error.strerror:  # the system's own, such as a permission
                 raise
-            raise FileProblem.unreadable(path, form, error) from error
+            raise FileProblem.not_as_named(path, form, error) from error
     names = found.columns.column_names
     repeated = repeated_names(names)
     if repeated:
         raise FileProblem.repeated(path, repeated)
     if found.columns.num_rows == 0:
-        raise FileProblem.no_rows(path, len(names))
+        raise FileProblem.only_names(path, len(names))
     return found
 
 
-def read_table(path: Path, **known: Any) -> Any:
-    """Return the table in a file as a pyarrow Table; `known` is what an `engines.Reading` says of its columns."""
+def read_table(path: Path, **known: Any) -> Table:
+    """Return the table in a file; `known` is what an `engines.Reading` says of its columns."""
     from ..engines import Reading
 
     return read_file(path, Reading(**known)).columns
@@ -105,12 +110,12 @@ def check_readable(path: Path) -> None:
     if stat.S_ISDIR(status.st_mode):
         raise FileProblem.folder(path)
     if not stat.S_ISREG(status.st_mode):
-        raise FileProblem.pipe(path)
+        raise FileProblem.pipe(path, "files are")
     if status.st_size == 0:
         raise FileProblem.empty(path)
 
 
-def _read_parquet(path: Path) -> Any:
+def _read_parquet(path: Path) -> Table:
     import pyarrow.parquet as pq
 
     from ..engines.parts import checked, claims_too_much
@@ -118,19 +123,20 @@ def _read_parquet(path: Path) -> Any:
     with pq.ParquetFile(path) as file:
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
         if claims_too_much(rows, columns, path.stat().st_size):
-            raise FileProblem.unreadable(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
-        return checked(file.read())
+            raise FileProblem.not_as_named(path, "Parquet", f"it claims {rows:,} rows of {columns} columns")
+        table: Table = file.read()
+    return checked(table)
 
 
-def _read_ipc(path: Path) -> Any:
+def _read_ipc(path: Path) -> Table:
     import pyarrow as pa
 
     from ..engines.parts import arrow_reader, checked, claims_too_much
 
     with pa.OSFile(str(path)) as source:
-        table = arrow_reader(source).read_all()
+        table: Table = arrow_reader(source).read_all()
     if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
-        raise FileProblem.unreadable(path, "Arrow", f"it claims {table.num_rows:,} rows")
+        raise FileProblem.not_as_named(path, "Arrow", f"it claims {table.num_rows:,} rows")
     return checked(table)
 
 
@@ -156,21 +162,26 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
         raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
-def write_table(table: Any, path: Path) -> None:
+def check_output(path: Path | None, inputs: Iterable[tuple[Path, str]]) -> None:
+    """Refuse a destination of a table, if one is given, that cannot work or whose name does not say its format."""
+    if path is not None:
+        file_format(path)
+        check_writable(path, inputs)
+
+
+def write_table(table: Table, path: Path) -> None:
     """Write a table in the format of the name's ending."""
     import pyarrow as pa
 
-    form = file_format(path)
-    writers: dict[str, Callable[[Any, IO[bytes]], None]] = {
-        "CSV": lambda rows, file: write_csv(rows, file, "\t" if ".tsv" in path.suffixes else ","),
-        "Parquet": _write_parquet,
-        "Arrow": _write_ipc,
-    }
-    if form == "CSV" and path.suffix.lower() in COMPRESSED:
-        raise FileProblem.unwritable(path, "results are not written compressed")
+    from ..engines import write_tables
 
+    if file_format(path) != "CSV":
+        write_tables(path, [table])
+        return
+    if path.suffix.lower() in COMPRESSED:
+        raise FileProblem.unwritable(path, "results are not written compressed")
     try:
-        write_whole(path, lambda file: writers[form](table, file))
+        write_whole(path, lambda file: write_csv(table, file, "\t" if ".tsv" in path.suffixes else ","))
     except pa.ArrowException as error:
         raise FileProblem.unwritable(path, error) from error
 
@@ -184,20 +195,7 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], None]) -> None:
         raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
-def _write_parquet(table: Any, file: IO[bytes]) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(table, file, compression="zstd")
-
-
-def _write_ipc(table: Any, file: IO[bytes]) -> None:
-    import pyarrow as pa
-
-    with pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
-
-
-def write_csv(table: Any, file: IO[bytes], separator: str = ",") -> None:
+def write_csv(table: Table, file: IO[bytes], separator: str = ",") -> None:
     """Write a table as CSV, with quotes about text and names if any of them needs quotes."""
     from pyarrow import csv as arrow_csv
 
@@ -212,21 +210,25 @@ def write_csv(table: Any, file: IO[bytes], separator: str = ",") -> None:
             writer.write_table(table.slice(start, CSV_CHUNK))
 
 
-def _plain_columns(table: Any) -> Any:
+def _plain_columns(table: Table) -> Table:
     """Return the table with dictionary columns as their values, which CSV can hold."""
     import pyarrow as pa
 
+    from ..engines.arrow import decoded
+
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type):
-            table = table.set_column(i, field.name, table.column(i).cast(field.type.value_type))
+            table = table.set_column(i, field.name, decoded(table.column(field.name)))
     return table
 
 
-def _needs_quotes(table: Any, separator: str) -> bool:
+def _needs_quotes(table: Table, separator: str) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ..engines.arrow import is_text
+
     special = '[\\r\\n"' + ("\\t" if separator == "\t" else separator) + "]"
     columns = [pa.array(table.column_names, pa.string())]
-    columns += [c for c in table.columns if pa.types.is_string(c.type) or pa.types.is_large_string(c.type)]
+    columns += [c for c in table.columns if is_text(c.type)]
     return any(pc.any(pc.match_substring_regex(column, special)).as_py() for column in columns)

@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import quoted
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
-from .output import Common, print_json, progress_of_em
+from .output import COMMON, Common, Facts, print_json, progress_of_em
+from .parameters import DataPath, Force, Labels, LeftOut, Missing, NewModel, Target, Weight
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
 from .release import held
-from .saving import Force, check_model_output, save_model
-from .training import Missing, read_training
+from .saving import check_model_output, save_model
+from .training import read_training
 
-Column = Annotated[str, Parameter(metavar="COLUMN")]
+if TYPE_CHECKING:
+    from ..estimators.base import GenerativeEstimator
+
+
+GAUSSIAN = ("full", "shared", "diagonal", "spherical", "mixture")
+FOR_MODELS = {  # which models an option is for, and what is said to the others
+    "--smoothing": (("nb",), "the categories of --model nb, not for {model}"),
+    "--family": (("nb",), "--model nb, not {model}"),
+    "--components": (("mixture",), "--model mixture, not {model}"),
+    "--divisor": ((*GAUSSIAN, "nb"), "the other models; --model auto averages over what is not known"),
+    "--shrinkage": (GAUSSIAN, f"the Gaussian models: {', '.join(GAUSSIAN)}"),
+}
 
 
 def fit(
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    data: DataPath,
     /,
     *,
-    target: Column,
-    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    target: Target,
+    output: NewModel,
     model: ModelName = "auto",
     family: Annotated[tuple[str, ...], Parameter(metavar="[COLUMN=]FAMILY", show_default=False)] = (),
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
-    drop: Annotated[tuple[Column, ...], Parameter(show_default=False)] = (),
-    weight: Column | None = None,
-    labels: Literal["text", "numbers"] | None = None,
+    drop: LeftOut = (),
+    weight: Weight = None,
+    labels: Labels = None,
     missing_text: Missing = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
@@ -42,7 +54,7 @@ def fit(
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Learn a model from a table and save it to a file.
 
@@ -54,8 +66,6 @@ def fit(
         Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc; or many files of one format, by a
         pattern in quotes, 'data/*.parquet', or by their folder. These, and files beyond 256 MiB, are read in parts, so
         that memory does not grow with the rows.
-    target
-        Column of class labels.
     output
         File to write the model to, by custom with the ending .suffice.
     model
@@ -71,13 +81,6 @@ def fit(
     components
         For mixture: Gaussians per class, or `bic` for the number with the least Bayesian information criterion, class
         by class; bic if not given.
-    drop
-        Column to leave out, such as a row number or a date; may be repeated.
-    weight
-        Column of row weights: k means k copies of the row.
-    labels
-        What labels of a CSV are: `text`, each different text a class, `001` and `1` too; or `numbers`, whole numbers.
-        If not given: text, unless the column holds measurements or dates, which are refused.
     missing_text
         Text of a CSV that means a missing cell, such as NA; may be repeated. An empty cell always does; in the target
         nothing else, elsewhere also NA, NaN, null, ? and the like. The model remembers it.
@@ -100,28 +103,18 @@ def fit(
     checkpoint
         For long fits: file that keeps what is learned so far, every half minute and when interrupted. The same command
         resumes from it, and removes it at the end.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
     $ suffice fit penguins.csv --target species -o penguins.suffice
     $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
-    if smoothing is not None and model != "nb":
-        raise UsageProblem(f"--smoothing is for the categories of --model nb, not for {model}.")
-    if family and model != "nb":
-        raise UsageProblem(f"--family is for --model nb, not {model}.")
-    if components is not None and model != "mixture":
-        raise UsageProblem(f"--components is for --model mixture, not {model}.")
-    if divisor is not None and model == "auto":
-        raise UsageProblem("--divisor is for the other models; --model auto averages over what is not known.")
-    if shrinkage is not None and model in ("auto", "nb"):
-        raise UsageProblem("--shrinkage is for the Gaussian models: full, shared, diagonal, spherical, mixture.")
+    given = {"--smoothing": smoothing, "--components": components, "--divisor": divisor, "--shrinkage": shrinkage}
+    _check_options(model, given | {"--family": family or None})
     check_model_output(output, force, [(data, "table")])
     if scheduler is not None and engine != "dask":
         raise UsageProblem("--scheduler is for --engine dask.")
-    options: dict[str, Any] = {
+    options: Facts = {
         "smoothing": smoothing,
         "shrinkage": shrinkage,
         "divisor": divisor,
@@ -136,8 +129,15 @@ def fit(
         told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
         rows, unlabelled = learn(estimator, table, data, target, common, **told)
     else:
-        chosen: dict[str, Any] = {"drop": drop, "weight": weight, "labels": labels, "missing": missing_text}
-        estimator, left_out, rows, unlabelled = _learn_whole(data, target, model, family, chosen, options, common)
+        with progress_of_em(common, f"Learning from {data.name}"):
+            training = read_training(
+                data, target, drop=drop, weight=weight, labels=labels, missing=missing_text, common=common
+            )
+            used, left_out = usable_columns(model, training)
+            estimator = make_estimator(model, families=read_families(family, training, data), **options)
+            estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+            estimator._edit_past(dialect=training.dialect)
+        rows, unlabelled = training.columns.num_rows, training.unlabelled
     save_model(estimator, output, force)
     facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
     if common.json:
@@ -145,26 +145,13 @@ def fit(
     _remark(common, estimator, model, left_out, rows, output)
 
 
-def _learn_whole(
-    data: Path,
-    target: str,
-    model: ModelName,
-    family: tuple[str, ...],
-    told: dict[str, Any],
-    options: dict[str, Any],
-    common: Common,
-) -> tuple[Any, list[str], int, int]:
-    """Fit to a table in memory; return the model, columns left out, and the rows with and without a label."""
-    with progress_of_em(common, f"Learning from {data.name}"):
-        training = read_training(data, target, **told, common=common)
-        used, left_out = usable_columns(model, training)
-        estimator = make_estimator(model, families=read_families(family, training, data), **options)
-        estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
-        estimator._edit_past(dialect=training.dialect)
-    return estimator, left_out, training.columns.num_rows, training.unlabelled
+def _check_options(model: str, given: Facts) -> None:
+    for option, (models, why) in FOR_MODELS.items():
+        if given[option] is not None and model not in models:
+            raise UsageProblem(f"{option} is for {why.format(model=model)}.")
 
 
-def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -> dict[str, Any]:
+def _document(estimator: GenerativeEstimator, model: str, facts: Facts, output: Path) -> Facts:
     return {
         "output": str(output),
         "model": model,
@@ -176,7 +163,9 @@ def _document(estimator: Any, model: str, facts: dict[str, Any], output: Path) -
     }
 
 
-def _remark(common: Common, estimator: Any, model: str, left_out: list[str], rows: int, output: Path) -> None:
+def _remark(
+    common: Common, estimator: GenerativeEstimator, model: str, left_out: list[str], rows: int, output: Path
+) -> None:
     if left_out:
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
     for note in estimator.notes_:

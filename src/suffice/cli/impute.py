@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import warnings
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import FileTable, check_writable, file_format
-from .output import Common, progress
-from .problems import ColumnProblem, count, one_line
+from .files import FileTable, check_output
+from .output import COMMON, Common, noting_warnings, progress
+from .parameters import Answers, ColumnName, Rows, SavedModel, Seed
+from .problems import ColumnProblem, count
+
+if TYPE_CHECKING:
+    from ..engines.arrow import Column, Table
 
 
 def impute(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    target: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
+    output: Answers = None,
+    target: ColumnName | None = None,
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
-    seed: Annotated[
-        int | None, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
-    ] = None,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    seed: Seed | None = None,
+    common: Common = COMMON,
 ) -> None:
     """Fill the missing cells of a table, from what is observed in each row.
 
@@ -35,12 +35,6 @@ def impute(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
     target
         Column of class labels, where they are known: such rows are filled from their class alone.
     draws
@@ -54,9 +48,9 @@ def impute(
     $ suffice impute penguins.suffice new-penguins.csv -o filled.csv
     $ suffice impute penguins.suffice new-penguins.csv --draws 5 --seed 1
     """
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    from ..engines.arrow import how_many, missing
+
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     read = read_for(estimator, schema, data, target=target)
     table = read.columns
@@ -66,12 +60,9 @@ def impute(
     rows = table if target is None else table.drop_columns(target)
     names = [str(name) for name in schema.names] if schema.named else rows.column_names
     rows = model_columns(rows, names, data)
-    with warnings.catch_warnings(record=True) as caught, progress(common, f"Filling {data.name}"):
-        warnings.simplefilter("once")
+    with noting_warnings(common), progress(common, f"Filling {data.name}"):
         filled = estimator.impute(rows, labels, draws=draws, random_state=seed)
-    for message in dict.fromkeys(one_line(warning.message) for warning in caught):
-        common.remark(f"Note: {message}")
-    holes = {name: _holes(rows[name]) for name in rows.column_names}
+    holes = {name: how_many(missing(rows[name])) for name in rows.column_names}
     holes = {name: number for name, number in holes.items() if number}
     common.remark(f"Filled {count(sum(holes.values()), 'cell')} in {count(len(holes), 'column')}.")
     kept = read.kept(names, output, common.json)
@@ -80,15 +71,7 @@ def impute(
     deliver(answer, output, common, {"filled": holes}, "table")
 
 
-def _holes(column: Any) -> int:
-    """Return how many cells of a column are null or NaN."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    return int(pc.sum(pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))).as_py() or 0)
-
-
-def _written(kept: Any, rows: Any, filled: Any, read: FileTable) -> Any:
+def _written(kept: Table, rows: Table, filled: Table, read: FileTable) -> Table:
     """Return the table with its holes filled, every other cell as it is in `kept`.
 
     `rows` are the model's columns as they were read; a column kept as text takes numbers and truth values as its other
@@ -97,35 +80,44 @@ def _written(kept: Any, rows: Any, filled: Any, read: FileTable) -> Any:
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from ..engines.arrow import missing
+
     columns = dict(zip(kept.column_names, kept.columns, strict=True))
     for name, column in zip(filled.column_names, filled.columns, strict=True):
         was = columns[name]
         if read.csv is not None and pa.types.is_string(was.type):
-            holes = pc.is_null(rows.column(name), nan_is_null=pa.types.is_floating(rows.column(name).type))
-            column = pc.if_else(holes, _texts(column, rows.column(name), was, read.csv.mark(name)), was)
+            column = pc.if_else(
+                missing(rows.column(name)), _texts(column, rows.column(name), was, read.csv.mark(name)), was
+            )
         columns[name] = column
-    return pa.table(columns)
+    table: Table = pa.table(columns)
+    return table
 
 
-def _texts(values: Any, observed: Any, written: Any, mark: str) -> Any:
+def _texts(values: Column, observed: Column, written: Column, mark: str) -> Column:
     """Return values as text, with the decimal mark of their column, and its words for true and false."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if pa.types.is_dictionary(values.type):
-        values = values.cast(values.type.value_type)
+    from ..engines.arrow import decoded
+
+    values = decoded(values)
     if pa.types.is_boolean(values.type):
         words = {truth: written.filter(pc.equal(observed, truth)).slice(0, 1).to_pylist() for truth in (True, False)}
         yes, no = (words[True] or ["true"])[0], (words[False] or ["false"])[0]
-        return pc.if_else(values, pa.scalar(yes), pa.scalar(no))
-    texts = values.cast(pa.string())
-    return pc.replace_substring(texts, ".", mark) if pa.types.is_floating(values.type) and mark == "," else texts
+        texts: Column = pc.if_else(values, pa.scalar(yes), pa.scalar(no))
+    elif pa.types.is_floating(values.type) and mark == ",":
+        texts = pc.replace_substring(values.cast(pa.string()), ".", mark)
+    else:
+        texts = values.cast(pa.string())
+    return texts
 
 
-def _stack(several: list[Any], common: Common) -> Any:
+def _stack(several: list[Table], common: Common) -> Table:
     """Return the filled tables below each other, the number of each in front."""
     import pyarrow as pa
 
     name = free_name("draw", "imputed_", several[0].column_names, common)
     tables = [one.add_column(0, name, pa.array([number] * one.num_rows)) for number, one in enumerate(several, start=1)]
-    return pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    stacked: Table = pa.concat_tables(tables, promote_options="permissive").unify_dictionaries()
+    return stacked

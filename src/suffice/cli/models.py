@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from .output import Facts
+from .parts import Declared
 from .problems import ColumnProblem, UsageProblem
 from .training import Training
 
+if TYPE_CHECKING:
+    from ..estimators.base import GenerativeEstimator
+
 ModelName = Literal["auto", "nb", "full", "shared", "diagonal", "spherical", "mixture"]
 
-GAUSSIANS: dict[str, dict[str, Any]] = {
+GAUSSIANS: dict[str, Facts] = {
     "full": {"covariance": "full"},
     "shared": {"covariance": "full", "shared": True},
     "diagonal": {"covariance": "diagonal"},
@@ -29,9 +34,9 @@ TITLES = {
 }
 
 
-def make_estimator(name: str, **settings: Any) -> Any:
+def make_estimator(name: str, **settings: Any) -> GenerativeEstimator:
     """Return an unfitted estimator; settings that are None keep the estimator's own default."""
-    from .. import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+    from ..estimators import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 
     given = {key: value for key, value in settings.items() if value is not None}
     if name == "auto":
@@ -41,7 +46,7 @@ def make_estimator(name: str, **settings: Any) -> Any:
     return NaiveBayes(**given) if name == "nb" else GaussianDiscriminant(**GAUSSIANS[name], **given)
 
 
-def read_families(wanted: Sequence[str], training: Training, path: Path) -> dict[str, str] | None:
+def read_families(wanted: Sequence[str], training: Training | Declared, path: Path) -> dict[str, str] | None:
     """Return the family of each column that has one, from `NAME` (all numbers) and `COLUMN=NAME`; None if no column."""
     from ..estimate import FAMILIES
 
@@ -63,7 +68,7 @@ def read_families(wanted: Sequence[str], training: Training, path: Path) -> dict
     return {**every, **single} or None
 
 
-def usable_columns(name: str, training: Training) -> tuple[list[str], list[str]]:
+def usable_columns(name: str, training: Training | Declared) -> tuple[list[str], list[str]]:
     """Return the columns a model can use and those it leaves out; SchemaError if it can use none."""
     names = list(training.columns.column_names)
     if name in ("auto", "nb"):

@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import check_writable, file_format
-from .output import Common, progress
+from .answers import deliver, free_name, open_model, read_rows
+from .files import check_output
+from .output import COMMON, Common, progress
+from .parameters import Answers, Rows, SavedModel, Switch
 from .problems import count
 
 
 def outliers(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: SavedModel,
+    data: Rows,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
+    output: Answers = None,
     below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
-    keep: Annotated[bool, Parameter(show_default=False)] = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    keep: Switch = False,
+    common: Common = COMMON,
 ) -> None:
     """Say of each row how likely a row of the model is at least as far out.
 
@@ -32,12 +32,6 @@ def outliers(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
-    data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
     below
         Only rows with p-values up to this.
     keep
@@ -49,17 +43,12 @@ def outliers(
     """
     import pyarrow as pa
 
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    read = read_for(estimator, schema, data)
-    names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
-    rows = model_columns(read.columns, names, data)
-    table = read.kept(names, output, common.json)
+    read, rows = read_rows(estimator, schema, data)
+    table = read.kept(rows.column_names, output, common.json)
     with progress(common, f"Judging {data.name}"):
-        found: dict[str, Any] = {"p_value": estimator.outlier_pvalues(rows)}
-        found["log_density"] = estimator.score_samples(rows)
+        found = {"p_value": estimator.outlier_pvalues(rows), "log_density": estimator.score_samples(rows)}
     number = free_name("row", "outlier_", table.column_names if keep else [], common)
     answers = table.add_column(0, number, pa.array(range(1, table.num_rows + 1)))
     answers = answers if keep else answers.select([number])

@@ -8,13 +8,17 @@ import math
 import os
 import shutil
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import UNSEEN, visible
+from ..errors import UNSEEN, one_line, visible
+
+if TYPE_CHECKING:
+    from ..engines import Progress, Watcher
 
 
 @Parameter(name="*")
@@ -39,21 +43,27 @@ class Common:
             print(visible(text), file=sys.stderr)
 
 
-def print_json(document: Any) -> None:
+COMMON = Common()
+
+
+Facts = dict[str, Any]  # plain values under their names, as JSON has them
+
+
+def print_json(document: Facts) -> None:
     """Print one JSON document; numbers that JSON cannot hold (NaN, infinity) become null."""
     ascii_only = (sys.stdout.encoding or "ascii").lower().replace("-", "") != "utf8"
     text = json.dumps(_finite(document), allow_nan=False, ensure_ascii=ascii_only, indent=2, default=str)
     print(UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text))  # the same JSON
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_finite(item) for item in value]
-    return value.item() if hasattr(value, "item") else value
+    return value.item() if hasattr(value, "item") else value  # of NumPy, which may not be loaded
 
 
 def page_width() -> int:
@@ -76,6 +86,16 @@ def align(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), gap: int = 
 
 
 @contextlib.contextmanager
+def noting_warnings(common: Common) -> Iterator[None]:
+    """Print what is warned of while the block runs as notes at its end, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("once")
+        yield
+    for message in dict.fromkeys(one_line(warning.message) for warning in caught):
+        common.remark(f"Note: {message}")
+
+
+@contextlib.contextmanager
 def progress_of_em(common: Common, what: str) -> Iterator[None]:
     """Show a bar on stderr while the block runs, with the step and the log likelihood where EM fills missing cells."""
     from ..estimate.em_climb import watch
@@ -83,7 +103,7 @@ def progress_of_em(common: Common, what: str) -> Iterator[None]:
     with _bar(common, what, None) as update:
 
         def tell(step: int, likelihood: float) -> None:
-            update({"description": f"{what}: EM step {step}, log likelihood {likelihood:,.2f}"})
+            update({"description": visible(f"{what}: EM step {step}, log likelihood {likelihood:,.2f}")})
 
         with watch(tell):
             yield
@@ -100,7 +120,7 @@ def progress(common: Common, what: str, total: int | None = None) -> Iterator[Ca
 
 
 @contextlib.contextmanager
-def _bar(common: Common, what: str, total: int | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+def _bar(common: Common, what: str, total: int | None) -> Iterator[Callable[[Facts], None]]:
     """Show a bar while the block runs; it receives a function that changes the bar.
 
     There is no bar when stderr is not a terminal, under --quiet, or where NO_COLOR asks for plain output.
@@ -114,28 +134,24 @@ def _bar(common: Common, what: str, total: int | None) -> Iterator[Callable[[dic
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(visible(what), total=total)
-        yield lambda change: bar.update(task, **{name: _shown(value) for name, value in change.items()})
-
-
-def _shown(value: Any) -> Any:
-    return visible(value) if isinstance(value, str) else value
+        yield lambda change: bar.update(task, **change)
 
 
 @contextlib.contextmanager
-def rows_progress(common: Common, what: str) -> Iterator[Callable[[Any], None]]:
+def rows_progress(common: Common, what: str) -> Iterator[Watcher]:
     """Show a bar with the rows done and the time left while the block runs; it receives what `fit_table` calls."""
     with _bar(common, what, None) as update:
 
-        def tell(done: Any) -> None:
+        def tell(done: Progress) -> None:
             text = (
                 f"{what}: {done.rows:,} rows" if done.total is None else f"{what}: {done.rows:,} of {done.total:,} rows"
             )
             if done.total is None and done.share is not None:
                 text += f", {done.share:.0%}"
             left = "" if done.seconds_left is None else f", {done.seconds_left:,.0f} s left"
-            known = {"completed": done.rows, "total": done.total}
+            known: Facts = {"completed": done.rows, "total": done.total}
             if done.total is None and done.share is not None:
                 known = {"completed": done.share, "total": 1.0}
-            update({"description": text + left, **known})
+            update({"description": visible(text + left), **known})
 
         yield tell

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._files import COMPRESSED
 from ..errors import quoted
 from .files import check_readable, file_format
 from .output import Common, rows_progress
 from .problems import ColumnProblem, TargetProblem
-from .training import Training, check_named, training_reading
+from .training import check_named, training_reading
+
+if TYPE_CHECKING:
+    from ..engines import Source
+    from ..engines.arrow import Table
+    from ..estimators.base import GenerativeEstimator
 
 LARGE = 1 << 28  # bytes of a file, decompressed, that is then read in parts
 CHUNK = 1 << 20  # bytes decompressed at a time
@@ -48,10 +53,11 @@ def comes_in_parts(data: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Declared(Training):
+class Declared:
     """What is known of a table in parts before it is learned from; `columns` has no row, `source` all of them."""
 
-    source: Any = None
+    columns: Table
+    source: Source
 
     @property
     def numeric(self) -> list[str]:
@@ -91,10 +97,12 @@ def declared(
     if empty:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
     columns = source.declared([name for name in used if name not in empty])
-    return Declared(columns, None, None, 0, None if source.csv is None else source.csv.dialect, source)
+    return Declared(columns, source)
 
 
-def learn(estimator: Any, table: Declared, data: Path, target: str, common: Common, **told: Any) -> tuple[int, int]:
+def learn(
+    estimator: GenerativeEstimator, table: Declared, data: Path, target: str, common: Common, **told: Any
+) -> tuple[int, int]:
     """Fit to a table in parts; return the number of rows learned and of those without a label."""
     with rows_progress(common, f"Learning from {data.name}") as watch:
         estimator.fit_table(table.source, target, unlabelled="skip", progress=watch, **told)

@@ -5,9 +5,14 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .training import Training
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+
+    from .._arrays import Array, Codes, NDArray
 
 YARDSTICK = "logistic"
 MORE = ("forest", "boosting")
@@ -18,8 +23,16 @@ PEER_TITLES = {
 }
 MOST_NATIVE_LEVELS = 255  # of a category that histogram gradient boosting takes as it is
 
-# Rows to learn from → (class labels, posterior of other rows, seconds of the fit alone)
-Fit = Callable[[Any], tuple[Any, Callable[[Any], Any], float]]
+
+class Fitted(NamedTuple):
+    """A model of some of the rows: its classes, the posterior of other rows, and the seconds of the fit alone."""
+
+    classes: NDArray[Any]
+    posterior: Callable[[Codes], Array]
+    seconds: float
+
+
+Fit = Callable[["Codes"], Fitted]  # of the rows with these numbers
 
 
 def fit_peer(name: str, training: Training) -> Fit:
@@ -31,7 +44,7 @@ def fit_peer(name: str, training: Training) -> Fit:
     if name == "boosting":
         rows[:, categories] = _without_code(rows[:, categories])
 
-    def fit(learn: Any) -> tuple[Any, Callable[[Any], Any], float]:
+    def fit(learn: Codes) -> Fitted:
         model = _boosting(rows, categories) if name == "boosting" else _encoded(name, numbers, categories)
         with warnings.catch_warnings(), single_blas_thread():  # two threads on busy cores are far slower than one
             warnings.simplefilter("ignore")  # slow convergence is no concern of a yardstick
@@ -39,12 +52,12 @@ def fit_peer(name: str, training: Training) -> Fit:
             started = time.perf_counter()
             model.fit(own, truth)
             seconds = time.perf_counter() - started
-        return model.classes_, lambda rest: model.predict_proba(rows[rest]), seconds
+        return Fitted(model.classes_, lambda rest: model.predict_proba(rows[rest]), seconds)
 
     return fit
 
 
-def _encoded(name: str, numbers: list[int], categories: list[int]) -> Any:
+def _encoded(name: str, numbers: list[int], categories: list[int]) -> ClassifierMixin:
     """Return a classifier behind standardised numbers, missing ones marked, and one-hot categories."""
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import RandomForestClassifier
@@ -61,7 +74,7 @@ def _encoded(name: str, numbers: list[int], categories: list[int]) -> Any:
     )
 
 
-def _boosting(rows: Any, categories: list[int]) -> Any:
+def _boosting(rows: Array, categories: list[int]) -> ClassifierMixin:
     """Return gradient boosting on the cells as they are: missing ones, and categories by their codes."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -69,14 +82,14 @@ def _boosting(rows: Any, categories: list[int]) -> Any:
     return HistGradientBoostingClassifier(categorical_features=native or None, random_state=0)
 
 
-def _without_code(codes: Any) -> Any:
+def _without_code(codes: Array) -> Array:
     """Return codes with not a number for those of missing cells."""
     from .._arrays import np
 
     return np.where(codes < 0, np.nan, codes)
 
 
-def _encode(training: Training) -> tuple[Any, list[int], list[int]]:
+def _encode(training: Training) -> tuple[Array, list[int], list[int]]:
     """Return all columns as numbers (n, d), a category as its code and −1 for a missing one, and which are which."""
     from .._arrays import np
     from ..table import read_table

@@ -2,33 +2,41 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, model_columns, open_model, read_for
-from .files import check_readable, check_writable, file_format
-from .output import Common, print_json, progress, rows_progress
+from ..schema import Level, Schema
+from .answers import by_text, deliver, free_name, open_model, read_rows
+from .files import check_output, check_readable
+from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
+from .parameters import Answers, DataPath, SavedModel, Switch
 from .parts import comes_in_parts, is_many
-from .problems import ColumnProblem, UsageProblem, count, one_line
+from .problems import ColumnProblem, UsageProblem, count
+
+if TYPE_CHECKING:
+    from .._arrays import Array
+    from ..engines.arrow import Table
+    from ..estimators.base import GenerativeEstimator
+
+    Priors = Literal["uniform"] | dict[Level, float] | Array | None  # as the library takes them
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
 
 def predict(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
-    data: Annotated[Path, Parameter(metavar="DATA")],
+    model: SavedModel,
+    data: DataPath,
     /,
     *,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    keep: Annotated[bool, Parameter(show_default=False)] = False,
+    output: Answers = None,
+    keep: Switch = False,
     priors: Annotated[tuple[str, ...], Parameter(metavar="PRIOR", show_default=False)] = (),
     reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = None,
     sets: Annotated[float | None, Parameter(name="--set", metavar="ALPHA", validator=Between(gt=0, lt=1))] = None,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Label the rows of a table, with the probability of each class.
 
@@ -38,14 +46,10 @@ def predict(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     data
         Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc; with --output
         also many files, by a pattern in quotes or their folder. All but a single CSV file are read and answered in
         parts, so that memory does not grow with the rows.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
     keep
         Copy the columns of DATA in front of the answers.
     priors
@@ -65,29 +69,34 @@ def predict(
     """
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(data, "table"), (model, "model")])
+    check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
+    adapt = priors == ("adapt",)
     if output is not None and schema.named and comes_in_parts(data):
-        wanted = "adapt" if priors == ("adapt",) else _priors(priors, estimator, None)
-        told = {"priors": wanted, "reject": reject, "alpha": sets}
+        told = {"priors": "adapt" if adapt else _priors(priors, estimator), "reject": reject, "alpha": sets}
         _predict_parts(estimator, schema, data, output, keep, told, common)
         return
-    table = read_for(estimator, schema, data)
-    names = [str(name) for name in schema.names] if schema.named else table.columns.column_names
-    rows = model_columns(table.columns, names, data)
-    wanted = _priors(priors, estimator, rows)
-    if priors == ("adapt",):
+    table, rows = read_rows(estimator, schema, data)
+    wanted: Priors
+    if adapt:
+        wanted = estimator.adapt_priors(rows)
         _remark_priors(estimator, wanted, data, common)
+    else:
+        wanted = _priors(priors, estimator)
     answers = _answer(estimator, rows, wanted, reject, sets, common)
     if keep:
-        answers = _beside(table.kept(names, output, common.json), answers, common)
+        answers = _beside(table.kept(rows.column_names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
 def _predict_parts(
-    estimator: Any, schema: Any, data: Path, output: Path, keep: bool, told: dict[str, Any], common: Common
+    estimator: GenerativeEstimator,
+    schema: Schema,
+    data: Path,
+    output: Path,
+    keep: bool,
+    told: Facts,
+    common: Common,
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import Reading, open_source
@@ -104,36 +113,31 @@ def _predict_parts(
         raise ColumnProblem.absent(missing, names, data, "which the model needs")
     answers = _names(estimator, told["alpha"] is not None)
     columns = [*kept, *(free_name(name, "predicted_", kept, common) for name in answers)]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("once")
+    with noting_warnings(common):
         if told["priors"] == "adapt":
             with rows_progress(common, "Estimating class priors") as watch:
                 told["priors"] = adapt_to_table(estimator._fitted, source, watch)
             _remark_priors(estimator, told["priors"], data, common)
         with rows_progress(common, "Labelling") as watch:
             rows = estimator.predict_table(source, output, keep=kept, progress=watch, **told)
-    for message in dict.fromkeys(one_line(warning.message) for warning in caught):
-        common.remark(f"Note: {message}")
     common.remark(f"Wrote {output}: {count(rows, 'row')}.")
     if common.json:
         facts = {"classes": estimator.classes_.tolist(), "columns": columns, "output": str(output)}
         print_json({"rows": rows, **facts})
 
 
-def _remark_priors(estimator: Any, priors: Any, data: Path, common: Common) -> None:
+def _remark_priors(estimator: GenerativeEstimator, priors: Array, data: Path, common: Common) -> None:
     found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), priors, strict=True))
     common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
 
 
-def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:
+def _priors(words: tuple[str, ...], estimator: GenerativeEstimator) -> Priors:
     """Return the priors that the command line asks for, as the library takes them."""
     if not words:
         return None
     if words == ("uniform",):
         return "uniform"
-    if words == ("adapt",):
-        return estimator.adapt_priors(rows)
-    known = {str(label): label for label in estimator.classes_.tolist()}
+    known = by_text(estimator)
     given = {}
     for word in words:
         label, mark, number = word.rpartition("=")
@@ -146,7 +150,14 @@ def _priors(words: tuple[str, ...], estimator: Any, rows: Any) -> Any:
     return given
 
 
-def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, alpha: float | None, common: Common) -> Any:
+def _answer(
+    estimator: GenerativeEstimator,
+    rows: Table,
+    priors: Priors,
+    reject: float | None,
+    alpha: float | None,
+    common: Common,
+) -> Table:
     """Return the table of labels, posteriors, log densities and sets, one row per row."""
     import pyarrow as pa
 
@@ -155,8 +166,7 @@ def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, alpha:
 
     labels = pa.array(estimator.classes_.tolist())
     parts = []
-    with warnings.catch_warnings(record=True) as caught, progress(common, "Labelling", rows.num_rows) as advance:
-        warnings.simplefilter("once")
+    with noting_warnings(common), progress(common, "Labelling", rows.num_rows) as advance:
         for start in range(0, rows.num_rows, CHUNK):
             part = rows.slice(start, CHUNK)
             log_posterior = estimator.predict_log_proba(part, priors=priors)
@@ -168,18 +178,17 @@ def _answer(estimator: Any, rows: Any, priors: Any, reject: float | None, alpha:
                 columns += [pa.array(column) for column in estimator.predict_set(part, alpha).T]
             parts.append(pa.table(columns, names=_names(estimator, alpha is not None)))
             advance(part.num_rows)
-    for message in dict.fromkeys(one_line(warning.message) for warning in caught):
-        common.remark(f"Note: {message}")
-    return pa.concat_tables(parts)
+    answers: Table = pa.concat_tables(parts)
+    return answers
 
 
-def _names(estimator: Any, sets: bool) -> list[str]:
+def _names(estimator: GenerativeEstimator, sets: bool) -> list[str]:
     labels = estimator.classes_.tolist()
     inside = [f"in_{label}" for label in labels] if sets else []
     return ["label", *(f"p_{label}" for label in labels), "log_density", *inside]
 
 
-def _beside(table: Any, answers: Any, common: Common) -> Any:
+def _beside(table: Table, answers: Table, common: Common) -> Table:
     """Return the columns of the table and then the answers, renamed where the table has a column of that name."""
     for name, column in zip(answers.column_names, answers.columns, strict=True):
         table = table.append_column(free_name(name, "predicted_", table.column_names, common), column)

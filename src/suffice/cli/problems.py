@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from shlex import quote
+from typing import Self
 
-from ..errors import DataError, SchemaError, quoted
+from ..errors import DataError, SchemaError, SourceError, quoted
 
-FORMATS = ".csv, .tsv, .parquet, .arrow, .feather, .ipc"
-
-
+FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 MOST_FILES = 10_000  # of a folder, looked through for a name nearly like the one given
 
 
@@ -19,11 +19,11 @@ class UsageProblem(Exception):
     """The options do not fit together; the command ends with status 2."""
 
 
-class FileProblem(DataError):
+class FileProblem(SourceError):
     """A table cannot be read or written."""
 
     @classmethod
-    def absent(cls, path: object) -> FileProblem:
+    def absent(cls, path: object) -> Self:
         """Say that there is no such file, and which file of that folder is called nearly the same."""
         wanted = Path(str(path))
         if wanted.parent.is_dir():
@@ -38,7 +38,7 @@ class FileProblem(DataError):
                 return cls(f"There is no file {str(path)!r}. Next: check the name; did you mean {found!r}?")
         elif wanted.parent.name:
             return cls(f"There is no file {str(path)!r}, nor the folder {str(wanted.parent)!r}. Next: check the name.")
-        return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
+        return super().absent(path)
 
     @classmethod
     def folder(cls, path: object) -> FileProblem:
@@ -46,10 +46,10 @@ class FileProblem(DataError):
         return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
 
     @classmethod
-    def unknown_format(cls, path: object) -> FileProblem:
+    def unknown_format(cls, path: object, formats: Sequence[str] = FORMATS) -> Self:
         """Refuse a file whose name does not say what it holds."""
         return cls(
-            f"{str(path)!r} has no ending that says what it holds. Next: use one of {FORMATS} "
+            f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)} "
             "(a CSV or TSV to be read may also end in .gz, .bz2 or .zst)."
         )
 
@@ -59,35 +59,9 @@ class FileProblem(DataError):
         return cls(f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row.")
 
     @classmethod
-    def no_rows(cls, path: object, columns: int) -> FileProblem:
+    def only_names(cls, path: object, columns: int) -> FileProblem:
         """Refuse a table with columns and nothing below them."""
         return cls(f"{str(path)!r} has {count(columns, 'column')} and no rows. Next: give at least one row.")
-
-    @classmethod
-    def pipe(cls, path: object) -> FileProblem:
-        """Refuse a pipe or a device, which can be read once only, and may never end."""
-        return cls(
-            f"{str(path)!r} is a pipe or a device, not a file, and files are read more than once. Next: write it to a "
-            "file first, and name that."
-        )
-
-    @classmethod
-    def repeated(cls, path: object, names: Sequence[str]) -> FileProblem:
-        """Refuse columns that share a name."""
-        return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
-
-    @classmethod
-    def unreadable(cls, path: object, what: str, why: object) -> FileProblem:
-        """Say that the contents are not what the name promises."""
-        return cls(
-            f"{str(path)!r} cannot be read as {what}: {_sentence(why)}. Next: check that the file is complete and that "
-            "its name ends in what it holds."
-        )
-
-    @classmethod
-    def unwritable(cls, path: object, why: object) -> FileProblem:
-        """Say why a result cannot be written."""
-        return cls(f"{str(path)!r} cannot be written: {_sentence(why)}. Next: choose another place or name.")
 
     @classmethod
     def no_model(cls, path: object) -> FileProblem:
@@ -215,21 +189,10 @@ def did_you_mean(name: str, known: Sequence[str], what: str) -> str:
 
 def drop_flags(names: Sequence[str]) -> str:
     """Return the options that leave these columns out, ready to paste."""
-    import shlex
-
-    return " ".join(f"--drop {shlex.quote(name)}" for name in names)
-
-
-def one_line(text: object) -> str:
-    """Return a message on a single line."""
-    return " ".join(str(text).split())
+    return " ".join(f"--drop {quote(name)}" for name in names)
 
 
 def count(number: int, noun: str) -> str:
     """Return a number with its noun: 1 row, 1,000 rows, 2 classes."""
     plural = f"{noun}es" if noun.endswith("s") else f"{noun}s"
     return f"{number:,} {noun if number == 1 else plural}"
-
-
-def _sentence(why: object) -> str:
-    return one_line(why).rstrip(". ")

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import open_model
-from .output import Common, print_json, progress
+from .answers import load_model
+from .output import COMMON, Common, Facts, print_json, progress
+from .parameters import Force, ModelPath, NewModel
 from .problems import count
-from .saving import Force, check_model_output, save_model
+from .saving import check_model_output, save_model
+
+if TYPE_CHECKING:
+    from ..estimators.base import GenerativeEstimator
 
 
 def release(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
+    model: ModelPath,
     /,
     *,
-    output: Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")],
+    output: NewModel,
     least: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=2))] = 5,
-    like: Annotated[Path | None, Parameter(metavar="MODEL")] = None,
+    like: ModelPath | None = None,
     force: Force = False,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Make a model file for others: no row is in it, and no number that sums over few rows.
 
@@ -41,23 +45,21 @@ def release(
         or leave it out (`suffice drop-class`) first.
     like
         A released model of another site, on whose knots columns are read; for automatic classifiers that will merge.
-    force
-        Replace a file even if it holds no model, or is named like a table.
 
     Examples
     --------
     $ suffice release penguins.suffice -o given.suffice
     """
     check_model_output(output, force, [(model, "model")] + ([(like, "model")] if like is not None else []))
-    estimator = open_model(model)[0]
-    other = None if like is None else open_model(like)[0]
+    estimator = load_model(model)
+    other = None if like is None else load_model(like)
     with progress(common, f"Releasing {model.name}"):
         found = estimator.release(least=least, like=other)
         save_model(found, output, force)
     _report(common, found, output)
 
 
-def _report(common: Common, found: Any, output: Path) -> None:
+def _report(common: Common, found: GenerativeEstimator, output: Path) -> None:
     told = found.released_
     if common.json:
         print_json({"output": str(output), "classes": found.classes_.tolist(), **held(found), "released": told.plain()})
@@ -68,7 +70,7 @@ def _report(common: Common, found: Any, output: Path) -> None:
     common.remark(f"Wrote {output}: it {found.rows_held_}; learned from {rows}.")
 
 
-def held(estimator: Any) -> dict[str, Any]:
+def held(estimator: GenerativeEstimator) -> Facts:
     """Return what a model holds of the rows it learned, as plain values."""
     found = estimator.rows_held_
     return {"rows_held": found.kept, "least_rows_of_a_sum": found.least}

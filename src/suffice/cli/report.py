@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from ..schema import Level, Schema
 from .answers import model_columns, model_labels, open_model
 from .files import check_writable, read_file
-from .output import Common, print_json, progress
+from .output import COMMON, Common, print_json, progress
+from .parameters import ColumnName, DataPath, SavedModel
 from .problems import ColumnProblem
+
+if TYPE_CHECKING:
+    from ..engines.arrow import Column, Table
+    from ..estimators.base import GenerativeEstimator
 
 
 def report(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
-    data: Annotated[Path | None, Parameter(metavar="DATA")] = None,
+    model: SavedModel,
+    data: DataPath | None = None,
     /,
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="PAGE")] = None,
-    target: Annotated[str | None, Parameter(metavar="COLUMN")] = None,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    target: ColumnName | None = None,
+    common: Common = COMMON,
 ) -> None:
     """Write a web page about a model: how good it is, its classes and columns, pictures, and what was repaired.
 
@@ -30,8 +36,6 @@ def report(
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     data
         Table with the columns the model was fitted on. The page then has what the model says of its rows: answers by
         class, and the most unusual rows with some of their cells.
@@ -64,7 +68,9 @@ def report(
         common.remark(f"Wrote {made}.")
 
 
-def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: Common) -> tuple[Any, Any]:
+def _read(
+    estimator: GenerativeEstimator, schema: Schema, data: Path, target: str | None, common: Common
+) -> tuple[Table, Column | None]:
     """Return the model's columns of a table, and its labels where it has some."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -93,6 +99,6 @@ def _read(estimator: Any, schema: Any, data: Path, target: str | None, common: C
     return X, model_labels(estimator, labels, target)
 
 
-def _holds_classes(column: Any, classes: list[Any]) -> bool:
+def _holds_classes(column: Column, classes: list[Level]) -> bool:
     values = [value for value in column.unique().to_pylist() if value not in (None, "")]
     return bool(values) and set(map(str, values)) <= set(map(str, classes))

@@ -2,40 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from .answers import deliver, free_name, open_model
-from .files import check_writable, file_format
-from .output import Common, progress
+from ..schema import Kind, Level, Name, Schema
+from .answers import by_text, deliver, free_name, open_model
+from .files import check_output
+from .output import COMMON, Common, progress
+from .parameters import Answers, SavedModel, Seed
 from .problems import UsageProblem, did_you_mean
+
+if TYPE_CHECKING:
+    from ..engines.arrow import Table
 
 TRUTHS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
 def sample(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
+    model: SavedModel,
     /,
     *,
     rows: Annotated[int, Parameter(name=("--rows", "-n"), metavar="NUMBER", validator=Between(gte=1))],
     label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
-    seed: Annotated[
-        int | None, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
-    ] = None,
-    output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")] = None,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    seed: Seed | None = None,
+    output: Answers = None,
+    common: Common = COMMON,
 ) -> None:
     """Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.
 
     Parameters
     ----------
-    model
-        File that `suffice fit` wrote.
     rows
         How many rows to draw.
     label
@@ -44,8 +44,6 @@ def sample(
         Cell held fixed, such as island=Dream; classes and other cells are drawn given these. May be repeated.
     seed
         Start of the random draws; the same seed gives the same rows.
-    output
-        File to write, in the format of its ending; CSV on stdout if not given.
 
     Examples
     --------
@@ -53,37 +51,34 @@ def sample(
     """
     from ..questions.sample import draw_rows
 
-    if output is not None:
-        file_format(output)
-        check_writable(output, [(model, "model")])
+    check_output(output, [(model, "model")])
     estimator, schema = open_model(model)
     fixed = _read_given(given, schema)
-    wanted = None if label is None else _find_label(label, estimator.classes_.tolist())
+    wanted = None if label is None else _find_label(label, by_text(estimator))
     with progress(common, "Drawing rows"):
         table, labels = draw_rows(estimator._fitted.joint_value, rows, wanted, fixed, seed, "pyarrow")
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
 
 
-def _in_front(table: Any, labels: list[Any], common: Common) -> Any:
+def _in_front(table: Table, labels: list[Level], common: Common) -> Table:
     import pyarrow as pa
 
     name = free_name("label", "sampled_", table.column_names, common)
     return table.add_column(0, name, pa.array(labels))
 
 
-def _find_label(label: str, classes: Sequence[Any]) -> Any:
+def _find_label(label: str, classes: Mapping[str, Level]) -> Level:
     """Return the class that is written like this."""
-    for known in classes:
-        if str(known) == label:
-            return known
-    known = did_you_mean(label, list(map(str, classes)), "its classes are")
-    raise UsageProblem(f"--label {label!r} is not a class of this model; {known}")
+    if label in classes:
+        return classes[label]
+    near = did_you_mean(label, list(classes), "its classes are")
+    raise UsageProblem(f"--label {label!r} is not a class of this model; {near}")
 
 
-def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
+def _read_given(given: Sequence[str], schema: Schema) -> dict[Name, Level]:
     """Return {column: value} of `column=value` texts, each value of its column's kind."""
     names = {str(column.name): column for column in schema.columns}
-    found: dict[Any, Any] = {}
+    found: dict[Name, Level] = {}
     for text in given:
         name, mark, value = text.partition("=")
         if not mark:
@@ -98,9 +93,7 @@ def _read_given(given: Sequence[str], schema: Any) -> dict[Any, Any]:
     return found
 
 
-def _read_value(text: str, value: str, kind: Any) -> Any:
-    from ..schema import Kind
-
+def _read_value(text: str, value: str, kind: Kind) -> Level:
     if kind.is_label:
         return value
     if kind is Kind.BOOLEAN:

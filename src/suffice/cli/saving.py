@@ -6,16 +6,15 @@ import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING
 
 from .._files import format_of, is_stream
 from .._locks import locked
 from .files import check_writable
 from .problems import FileProblem, UsageProblem
 
-Force = Annotated[bool, Parameter(show_default=False)]
+if TYPE_CHECKING:
+    from ..estimators.base import GenerativeEstimator
 
 
 def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str]] = ()) -> None:
@@ -46,7 +45,7 @@ def sole_writer(path: Path) -> Iterator[None]:
         yield
 
 
-def save_model(estimator: Any, path: Path, force: bool = False) -> None:
+def save_model(estimator: GenerativeEstimator, path: Path, force: bool = False) -> None:
     """Write a model that can be estimated; one that cannot raises its error here, and the old file stays."""
     _ = estimator.model_
     try:

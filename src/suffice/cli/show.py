@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from ..errors import DataError, visible
-from .output import Common, align, page_width, print_json
+from ..schema import Schema
+from .answers import load_model
+from .output import COMMON, Common, Facts, align, page_width, print_json
+from .parameters import SavedModel
 from .problems import count
 from .release import held
+
+if TYPE_CHECKING:
+    from .._arrays import Array
+    from ..densities import Categorical, Covariance, Gaussian, Mixture
+    from ..estimators.base import GenerativeEstimator
+    from ..stats import ByClass
 
 MOST_LEVELS = 6  # categories shown per column
 MOST_COLUMNS = 40
@@ -19,17 +26,12 @@ MOST_CLASSES = 12
 
 
 def show(
-    model: Annotated[Path, Parameter(metavar="MODEL")],
+    model: SavedModel,
     /,
     *,
-    common: Common = Common(),  # noqa: B008 - frozen, so it can be shared
+    common: Common = COMMON,
 ) -> None:
     """Say what a model is: its classes, what it learned of each column, and what had to be repaired.
-
-    Parameters
-    ----------
-    model
-        File that `suffice fit` wrote.
 
     Examples
     --------
@@ -45,15 +47,12 @@ def show(
 # --- the facts ---------------------------------------------------------------------------------------------------
 
 
-def summarize(path: Path) -> dict[str, Any]:
+def summarize(path: Path) -> Facts:
     """Return what there is to say of a model file as plain values."""
-    from .. import load
-    from ..estimators._loading import PIECES
+    from ..files.settings import PIECES
     from ..store import read_model
-    from .files import check_readable
 
-    check_readable(path)
-    estimator = load(path)
+    estimator = load_model(path)
     document, schema, statistics = read_model(path, PIECES)
     weights = statistics.weight.tolist()
     return {
@@ -76,9 +75,9 @@ def summarize(path: Path) -> dict[str, Any]:
     }
 
 
-def _members(estimator: Any) -> dict[str, Any]:
+def _members(estimator: GenerativeEstimator) -> Facts:
     """Return the members of an automatic classifier, the heaviest first, and the loss of all together."""
-    from .. import GenerativeClassifier
+    from ..estimators import GenerativeClassifier
 
     if not isinstance(estimator, GenerativeClassifier):
         return {}
@@ -89,7 +88,7 @@ def _members(estimator: Any) -> dict[str, Any]:
     return {"loss": loss, "members": sorted(estimator.members_, key=lambda member: -member["weight"])}
 
 
-def _meaning(kind: str, settings: dict[str, Any]) -> str:
+def _meaning(kind: str, settings: Facts) -> str:
     if kind == "GenerativeClassifier":
         return "Several models pooled. Columns are described by the joint model, which fills cells and draws rows."
     if kind == "NaiveBayes":
@@ -107,9 +106,9 @@ def _meaning(kind: str, settings: dict[str, Any]) -> str:
     return f"One Gaussian per class: {structure}, and {spread}."
 
 
-def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: Any) -> list[dict[str, Any]]:
+def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, statistics: ByClass) -> list[Facts]:
     """Return one entry per column in the model's order."""
-    entries: dict[int, dict[str, Any]] = {}
+    entries: dict[int, Facts] = {}
     # An automatic classifier has one block more: the rows or statistics of its members.
     parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=False)
     for block, density, stats in parts:
@@ -117,18 +116,19 @@ def _columns(estimator: Any, document: dict[str, Any], schema: Any, statistics: 
         for j, position in enumerate(block["positions"]):
             column = schema.columns[position]
             entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - float(observed[j]))}
-            own = _mixture(density, j) if block["family"].get("mixture") else _parameters(density, j)
             family = block["family"].get("family", "mixture" if block["family"].get("mixture") else "gaussian")
-            entries[position] = entry | {"family": family} | own
+            entries[position] = entry | {"family": family} | _parameters(density, j)
     return [entries[position] for position in sorted(entries)]
 
 
-def _parameters(density: Any, j: int) -> dict[str, Any]:
+def _parameters(density: Any, j: int) -> Facts:
     """Return what a class says of column j, in the terms of its family."""
-    from ..densities import Bernoulli, Categorical, Gaussian
+    from ..densities import Bernoulli, Categorical, Gaussian, Mixture
 
     if isinstance(density, Gaussian):
         return _gaussian(density, j)
+    if isinstance(density, Mixture):
+        return _mixture(density, j)
     if isinstance(density, Categorical):
         return _categorical(density, j)
     if isinstance(density, Bernoulli):
@@ -138,7 +138,7 @@ def _parameters(density: Any, j: int) -> dict[str, Any]:
     return {"parameters": {name: values.tolist() for name, values in density.parameters(j).items()}}
 
 
-def _gaussian(density: Any, j: int) -> dict[str, Any]:
+def _gaussian(density: Gaussian, j: int) -> Facts:
     """Return means (k,) and standard deviations (k,) of a column; no deviation where it never varies."""
     k = len(density.means)
     deviation = None
@@ -148,7 +148,7 @@ def _gaussian(density: Any, j: int) -> dict[str, Any]:
     return {"mean": density.means[:, j].tolist(), "sd": deviation}
 
 
-def _mixture(density: Any, j: int) -> dict[str, Any]:
+def _mixture(density: Mixture, j: int) -> Facts:
     """Return means (k,) and standard deviations (k,) of a column over the components of each class."""
     from .._arrays import np
 
@@ -161,19 +161,21 @@ def _mixture(density: Any, j: int) -> dict[str, Any]:
     return {"mean": mean.tolist(), "sd": np.sqrt(variance).tolist()}
 
 
-def _deviations(covariance: Any) -> Any:
+def _deviations(covariance: Covariance) -> Array:
     """Return standard deviations (g, d); no d × d matrix is built, since a model may have thousands of columns."""
     from .._arrays import np
-    from ..densities import Diagonal, Full, Spherical
+    from ..densities import Diagonal, Full, LowRank, Spherical
 
     if isinstance(covariance, Full | Diagonal):
         return np.sqrt(covariance.variance)
+    if isinstance(covariance, LowRank):
+        return covariance.scale
     if isinstance(covariance, Spherical):
         return np.repeat(np.sqrt(covariance.variance)[:, None], covariance.d, axis=1)
-    return covariance.scale
+    raise TypeError(f"{type(covariance).__name__} has no standard deviations")
 
 
-def _categorical(density: Any, j: int) -> dict[str, Any]:
+def _categorical(density: Categorical, j: int) -> Facts:
     """Return p(level | class) of a column, the commonest level first, and of a category never seen."""
     from .._arrays import np
 
@@ -186,7 +188,7 @@ def _categorical(density: Any, j: int) -> dict[str, Any]:
 # --- the page ----------------------------------------------------------------------------------------------------
 
 
-def render(summary: dict[str, Any], width: int) -> list[str]:
+def render(summary: Facts, width: int) -> list[str]:
     """Return the summary as lines of text."""
     classes, columns = summary["classes"], summary["columns"]
     size = f"{count(len(classes), 'class')}, {count(len(columns), 'column')}"
@@ -209,7 +211,7 @@ def render(summary: dict[str, Any], width: int) -> list[str]:
     return lines
 
 
-def _member_table(summary: dict[str, Any]) -> list[str]:
+def _member_table(summary: Facts) -> list[str]:
     """Return a row per member: its weight in the pool, its loss and temperature, and the settings chosen."""
     rows = [["member", "weight", "log-loss", "temperature", "settings chosen"]]
     for member in summary["members"]:
@@ -225,7 +227,7 @@ def _more(rest: int, what: str) -> list[str]:
     return [f"… and {rest} more {what}; --json lists all"] if rest > 0 else []
 
 
-def _column_tables(classes: list[dict[str, Any]], columns: list[dict[str, Any]], width: int) -> list[str]:
+def _column_tables(classes: list[Facts], columns: list[Facts], width: int) -> list[str]:
     """Return one table with as many classes side by side as fit, and another below it for the next ones."""
     lines: list[str] = []
     start = 0
@@ -240,7 +242,7 @@ def _column_tables(classes: list[dict[str, Any]], columns: list[dict[str, Any]],
     return lines
 
 
-def _table(classes: list[dict[str, Any]], columns: list[dict[str, Any]], start: int, stop: int) -> list[str]:
+def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int) -> list[str]:
     rows = [["column", "family", "missing", *(str(c["label"]) for c in classes[start:stop])]]
     blank = [""] * (stop - start)
     for column in columns:

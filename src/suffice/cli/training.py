@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-from cyclopts import Parameter
-
+from .._dialect import Dialect
 from ..errors import DataError, SchemaError, quoted
+from ..schema import Level, Schema
 from .answers import model_columns, read_for
 from .files import read_file
 from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
 
-Missing = Annotated[tuple[str, ...], Parameter(metavar="TEXT", show_default=False)]
+if TYPE_CHECKING:
+    from .._arrays import Array
+    from ..engines import Reading
+    from ..engines.arrow import Column, Table
+    from ..estimators.base import GenerativeEstimator
+
 ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
 FEW_ROWS = 20
 DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b"
@@ -29,14 +34,14 @@ class Training:
     `unlabelled` how many rows were left out because they have no label, `dialect` how a CSV was written.
     """
 
-    columns: Any
-    labels: Any
-    weight: Any
+    columns: Table
+    labels: Column
+    weight: Array | None
     unlabelled: int
-    dialect: Any = None
+    dialect: Dialect | None = None
 
     @property
-    def classes(self) -> list[Any]:
+    def classes(self) -> list[Level]:
         """The distinct labels in order."""
         return sorted(self.labels.unique().to_pylist())
 
@@ -79,7 +84,7 @@ def read_training(
     return Training(columns, given, weights, unlabelled, None if found.csv is None else found.csv.dialect)
 
 
-def training_reading(target: str, drop: Sequence[str], labels: str | None, missing: Sequence[str]) -> Any:
+def training_reading(target: str, drop: Sequence[str], labels: str | None, missing: Sequence[str]) -> Reading:
     """Return how a CSV to learn from is read."""
     from ..engines import Reading
 
@@ -98,8 +103,8 @@ def check_named(names: Sequence[str], target: str, drop: Sequence[str], weight: 
 
 def read_batch(
     path: Path,
-    estimator: Any,
-    schema: Any,
+    estimator: GenerativeEstimator,
+    schema: Schema,
     target: str,
     weight: str | None,
     common: Common,
@@ -107,7 +112,7 @@ def read_batch(
 ) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
     also = () if weight is None else (weight,)
-    found = read_for(estimator, schema, path, also, target, blank=tuple(missing))
+    found = read_for(estimator, schema, path, also, target, tuple(missing))
     table = found.columns
     check_named(table.column_names, target, (), weight, path)
     rows, unlabelled = _labelled_rows(table, target)
@@ -119,21 +124,19 @@ def read_batch(
     return Training(columns, rows.column(target), weights, unlabelled, None if found.csv is None else found.csv.dialect)
 
 
-def _labelled_rows(table: Any, target: str) -> tuple[Any, int]:
+def _labelled_rows(table: Table, target: str) -> tuple[Table, int]:
     """Return the rows with a label, whose column is made plain text, integers or truth values."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    labels = table.column(target)
-    if pa.types.is_dictionary(labels.type):
-        labels = labels.cast(labels.type.value_type)
+    from ..engines.arrow import decoded, missing
+
+    labels = decoded(table.column(target))
     if pa.types.is_temporal(labels.type):
         raise TargetProblem.not_classes(target, f"dates or times ({labels.type})")
     if pa.types.is_nested(labels.type) or pa.types.is_binary(labels.type):
         raise TargetProblem.not_classes(target, f"values of type {labels.type}")
-    present = pc.is_valid(labels)
-    if pa.types.is_floating(labels.type):
-        present = pc.invert(pc.is_null(labels, nan_is_null=True))
+    present = pc.invert(missing(labels))
     rows, labels = table.filter(present), labels.filter(present)
     if not rows.num_rows:
         raise TargetProblem.no_label(target, table.num_rows)
@@ -143,7 +146,7 @@ def _labelled_rows(table: Any, target: str) -> tuple[Any, int]:
     return rows, table.num_rows - rows.num_rows
 
 
-def _whole_numbers(labels: Any, target: str) -> Any:
+def _whole_numbers(labels: Column, target: str) -> Column:
     """Return labels that tools store as 1.0, 2.0 because some were missing as the integers they are."""
     import pyarrow as pa
 
@@ -155,7 +158,7 @@ def _whole_numbers(labels: Any, target: str) -> Any:
         raise TargetProblem.not_classes(target, what) from None
 
 
-def _weights(column: Any, name: str) -> Any:
+def _weights(column: Column, name: str) -> Array:
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -172,7 +175,7 @@ def _weights(column: Any, name: str) -> Any:
     return values.to_numpy()
 
 
-def _check_columns(columns: Any, target: str) -> None:
+def _check_columns(columns: Table, target: str) -> None:
     """Refuse columns no model can use, all of them at once, with the options that leave them out."""
     import pyarrow as pa
 
@@ -192,9 +195,11 @@ def _check_columns(columns: Any, target: str) -> None:
         raise DataError.infinite(infinite)
 
 
-def _without_empty(columns: Any, common: Common) -> Any:
+def _without_empty(columns: Table, common: Common) -> Table:
     """Return the columns that have a value in some row, saying which have none: a model can learn nothing of them."""
-    empty = [name for name in columns.column_names if not _has_value(columns.column(name))]
+    from ..engines.arrow import how_many, missing
+
+    empty = [name for name in columns.column_names if how_many(missing(columns.column(name))) == columns.num_rows]
     if empty and len(empty) == columns.num_columns:
         raise ColumnProblem.no_values(empty)
     if empty:
@@ -202,22 +207,14 @@ def _without_empty(columns: Any, common: Common) -> Any:
     return columns.drop_columns(empty)
 
 
-def _has_value(column: Any) -> bool:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    missing = pc.is_null(column, nan_is_null=pa.types.is_floating(column.type))
-    return not pc.all(missing).as_py()
-
-
-def _has_infinity(column: Any) -> bool:
+def _has_infinity(column: Column) -> bool:
     import pyarrow as pa
     import pyarrow.compute as pc
 
     return pa.types.is_floating(column.type) and bool(pc.any(pc.is_inf(column)).as_py())
 
 
-def _remark_names(columns: Any, common: Common) -> None:
+def _remark_names(columns: Table, common: Common) -> None:
     """Warn of columns that look like the name or number of a row: they tell classes apart in these rows only."""
     import pyarrow as pa
 
@@ -244,14 +241,14 @@ def _remark_names(columns: Any, common: Common) -> None:
                 )
 
 
-def _numbers_rows(column: Any) -> bool:
+def _numbers_rows(column: Column) -> bool:
     """Say whether whole numbers rise by one from row to row."""
     from .._arrays import np
 
     return not column.null_count and bool((np.diff(column.to_numpy()) == 1).all())
 
 
-def _holds_dates(column: Any) -> bool:
+def _holds_dates(column: Column) -> bool:
     """Say whether every text is a date such as 31.12.2020 or 12/31/20."""
     import pyarrow.compute as pc
 

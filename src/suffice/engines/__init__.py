@@ -9,8 +9,9 @@ from .._dialect import Remark
 from .csv_table import CsvTable, Reading, as_written
 from .fold import Fold, Kernel, State, learn_part
 from .local import Progress, Watcher, answer, learn
+from .opening import engine_of, open_source
 from .rows import LabelledRows
-from .sources import Source, engine_of, open_source
+from .sources import Source
 from .writing import answers_table, write_tables, written_whole
 
 __all__ = [

@@ -6,14 +6,15 @@ few facts only, so that a file of any size is read alike; `convert` then turns a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._dialect import MARKS
 from .._files import MISSING_TOKENS
+from .arrow import Column, DataType, how_many, is_number
 
 FEWEST_NUMBERS = 10  # different ones, in a column whose single other text then means a missing cell
 MOST_ODD = 20  # different texts of a column remembered while it may still hold truth values
@@ -38,6 +39,13 @@ DATE = r"^\d{4}-\d{2}-\d{2}$"
 CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
 STAMP = rf"^(?:\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]{CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?|{CLOCK})$"
 ZONE = r"(:\d{2}(?:\.\d+)?)(?:Z|[+-]\d{2}:?\d{2})$"
+NOTHING: DataType = pa.null()
+TEXT: DataType = pa.string()
+TRUTH: DataType = pa.bool_()
+WHOLE: DataType = pa.int64()
+REAL: DataType = pa.float64()
+DAY: DataType = pa.date32()
+MOMENT: DataType = pa.timestamp("us")
 FIRST = 256  # cells looked at before all of them
 
 
@@ -68,7 +76,7 @@ class Seen:
     numbers: set[str] = field(default_factory=set)
     odd: dict[str, int] = field(default_factory=dict)
 
-    def add(self, cells: Any, blank: Any) -> Any:
+    def add(self, cells: Column, blank: Column) -> Column | None:
         """Look at a batch of cells (an array of text); `blank` are the texts that mean a missing one.
 
         Returns the cells as numbers, null where missing, if they are such as programs write; else None.
@@ -84,28 +92,28 @@ class Seen:
                 self._look(values.drop_null(), blank)
         return None if numbers is None else _known(numbers)
 
-    def _plain(self, values: Any, present: bool) -> Any:
+    def _plain(self, values: Column, present: bool) -> Column | None:
         """Take in cells that are numbers as programs write them, the common case; None if some cell is not.
 
         `present` says that none of them means a missing cell, as NaN does.
         """
         count = len(values) - values.null_count
         if not count:
-            return pa.nulls(len(values), pa.int64())
-        numbers = _cast(values, pa.int64()) if self.whole else None
+            nothing: Column = pa.nulls(len(values), WHOLE)
+            return nothing
+        numbers = _cast(values, WHOLE) if self.whole else None
         if numbers is None:
-            numbers = _cast(values, pa.float64())
+            numbers = _cast(values, REAL)
             if numbers is None or not (present or not pc.any(pc.is_nan(numbers)).as_py()):
                 return None
             self.whole = False
             self._find_points(values)
-            if not self.fraction:
-                self._take("fraction", values.filter(pc.not_equal(pc.floor(numbers), numbers)))
+            self.fraction = self.fraction or _first(values.filter(pc.not_equal(pc.floor(numbers), numbers)))
         self.cells, self.dates = self.cells + count, False
         self._count(values)
         return numbers
 
-    def _find_points(self, values: Any) -> None:
+    def _find_points(self, values: Column) -> None:
         """Find a cell whose point can be a decimal mark only, and one whose point may be either."""
         for part in (values.slice(0, FIRST), values):
             if self.point:
@@ -114,10 +122,10 @@ class Seen:
             if len(pointed):
                 self.pointed = True
                 either = pc.match_substring_regex(pointed, THOUSAND_POINT)
-                self._take("dots", pointed.filter(either))
-                self._take("point", pointed.filter(pc.invert(either)))
+                self.dots = self.dots or _first(pointed.filter(either))
+                self.point = _first(pointed.filter(pc.invert(either)))
 
-    def _look(self, values: Any, blank: Any) -> None:
+    def _look(self, values: Column, blank: Column) -> None:
         """Take in cells of any kind, each different one once."""
         distinct = values.unique()
         tidy = _tidy(distinct)
@@ -135,24 +143,24 @@ class Seen:
             self._find_fraction(found)
             self._count(found)
 
-    def _find_marks(self, found: Any, point: Any, comma: Any) -> None:
+    def _find_marks(self, found: Column, point: Column, comma: Column) -> None:
         """Find numbers that say which decimal mark they have; `point`, `comma` are which of them could have which."""
-        self._take("point", found.filter(pc.and_not(point, comma)))
-        self._take("comma", found.filter(pc.and_not(comma, point)))
+        self.point = self.point or _first(found.filter(pc.and_not(point, comma)))
+        self.comma = self.comma or _first(found.filter(pc.and_not(comma, point)))
         either = found.filter(pc.and_(point, comma))
-        self._take("dots", either.filter(pc.match_substring(either, ".")))
-        self._take("commas", either.filter(pc.match_substring(either, ",")))
+        self.dots = self.dots or _first(either.filter(pc.match_substring(either, ".")))
+        self.commas = self.commas or _first(either.filter(pc.match_substring(either, ",")))
         self.grouped |= bool(pc.any(pc.match_substring_regex(_tidy(found), f"[{SPACES}{APOSTROPHES}]")).as_py())
         self.pointed |= bool(pc.any(pc.match_substring(found, ".")).as_py())
         self.commaed |= bool(pc.any(pc.match_substring(found, ",")).as_py())
 
-    def _find_fraction(self, found: Any) -> None:
+    def _find_fraction(self, found: Column) -> None:
         for mark in MARKS:
-            numbers = _numbers(found, mark, pa.float64())
+            numbers = _numbers(found, mark, REAL)
             odd = pc.fill_null(pc.not_equal(pc.floor(numbers), numbers), False)
-            self._take("fraction", found.filter(odd))
+            self.fraction = self.fraction or _first(found.filter(odd))
 
-    def _odd(self, values: Any, odd: Any) -> None:
+    def _odd(self, values: Column, odd: Column) -> None:
         """Take in texts that are no numbers; `odd` are the different ones."""
         if self.dates:
             self.dates = _stamps(odd) is not None
@@ -165,29 +173,27 @@ class Seen:
         self.settled = len(words) > 1 or len(self.odd) + len(odd) > MOST_ODD
         if not self.settled:
             for text in texts:
-                self.odd[text] = self.odd.get(text, 0) + pc.sum(pc.equal(values, text)).as_py()
+                self.odd[text] = self.odd.get(text, 0) + how_many(pc.equal(values, text))
 
-    def _count(self, values: Any) -> None:
+    def _count(self, values: Column) -> None:
         if len(self.numbers) <= FEWEST_NUMBERS:
             for part in (values.slice(0, FIRST), values):
                 if len(self.numbers) <= FEWEST_NUMBERS:
                     self.numbers.update(part.unique().drop_null().slice(0, 2 * FEWEST_NUMBERS).to_pylist())
 
-    def _take(self, name: str, found: Any) -> None:
-        if len(found) and not getattr(self, name):
-            setattr(self, name, found[0].as_py())
-
     def merge(self, other: Seen) -> Seen:
         """Return what is known of the cells of both."""
-        one, two = (self, other)
+        one, two = self, other
         odd = {text: one.odd.get(text, 0) + two.odd.get(text, 0) for text in {**one.odd, **two.odd}}
         both_dates = (one.dates or not one.cells) and (two.dates or not two.cells)
-        texts = {
-            name: getattr(one, name) or getattr(two, name) for name in ("point", "comma", "dots", "commas", "fraction")
-        }
         return Seen(
             cells=one.cells + two.cells,
             whole=one.whole and two.whole,
+            point=one.point or two.point,
+            comma=one.comma or two.comma,
+            dots=one.dots or two.dots,
+            commas=one.commas or two.commas,
+            fraction=one.fraction or two.fraction,
             grouped=one.grouped or two.grouped,
             pointed=one.pointed or two.pointed,
             commaed=one.commaed or two.commaed,
@@ -196,7 +202,6 @@ class Seen:
             settled=one.settled or two.settled or (one.has_dates != two.has_dates and bool(one.cells and two.cells)),
             numbers=one.numbers | two.numbers,
             odd=odd,
-            **texts,
         )
 
     @property
@@ -204,26 +209,26 @@ class Seen:
         """Whether every cell is a date or a time."""
         return self.cells > 0 and self.dates and bool(self.odd) and not self.numbers
 
-    def kind(self, known: bool, missing: str | None, mixed: bool) -> Any:
+    def kind(self, known: bool, missing: str | None, mixed: bool) -> DataType:
         """Return the type of the column.
 
         `known` says that it is known to hold numbers, `missing` which text stood for a missing one where that was
         learned, `mixed` that its numbers cannot all be of one notation.
         """
         if not self.cells:
-            return pa.null()
+            return NOTHING
         if self.settled:
-            return pa.string()
+            return TEXT
         if self.has_dates:
-            return pa.timestamp("us") if self.stamps else pa.date32()
+            return MOMENT if self.stamps else DAY
         words = [text for text in self.odd if text.strip().lower() not in TRUTHS]
         if self.odd and not words and self.numbers <= BOTH:
-            return pa.bool_()
+            return TRUTH
         if mixed or len(self.odd) > 1:
-            return pa.string()
+            return TEXT
         if self.odd and not self._stands_for_missing(next(iter(self.odd)), known, missing):
-            return pa.string()
-        return pa.int64() if self.whole else pa.float64()
+            return TEXT
+        return WHOLE if self.whole else REAL
 
     def _stands_for_missing(self, text: str, known: bool, missing: str | None) -> bool:
         if text == missing:
@@ -239,20 +244,20 @@ class UnexpectedCellError(ValueError):
     """A cell that no pass over the file has seen before: the file is another by now."""
 
 
-def convert(cells: Any, kind: Any, mark: str, blank: Any, odd: str | None = None) -> Any:
+def convert(cells: Column, kind: DataType, mark: str, blank: Column, odd: str | None = None) -> Column:
     """Return text cells as values of a type; `mark` is the decimal mark, `odd` the one text that means no number.
 
     UnexpectedCellError for any other that does not fit the type, which `Seen` found from all cells.
     """
     cells = _where(cells, pc.not_equal(pc.binary_length(cells), 0))
-    if _is_number(kind) and mark != ",":
+    if is_number(kind) and mark != ",":
         found = _cast(cells, kind)
         if found is not None:
             return _known(found)
     cells = without(cells, blank)
     if pa.types.is_string(kind):
         return cells
-    if _is_number(kind):
+    if is_number(kind):
         found = None if mark == "," else _cast(cells, kind)
         if found is not None:
             return _known(found)
@@ -262,13 +267,12 @@ def convert(cells: Any, kind: Any, mark: str, blank: Any, odd: str | None = None
     elif pa.types.is_boolean(kind):
         words = pc.utf8_lower(_tidy(cells))
         known = pc.is_in(words, value_set=pa.array(list(TRUTHS)))
-        found = pc.if_else(known, pc.is_in(words, value_set=pa.array(["true", "1"])), pa.scalar(None, pa.bool_()))
+        found = pc.if_else(known, pc.is_in(words, value_set=pa.array(["true", "1"])), pa.scalar(None, TRUTH))
         lost = cells.filter(pc.and_(pc.invert(known), pc.is_valid(cells)))
         lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
     elif pa.types.is_temporal(kind):
         stamps = _stamps(cells)
-        found, lost = (stamps, []) if stamps is not None else (cells, cells)
-        found = found.cast(kind) if stamps is not None else found
+        found, lost = (cells, cells) if stamps is None else (stamps.cast(kind), cells.slice(0, 0))
     else:
         found, lost = pa.nulls(len(cells)), cells.filter(pc.invert(pc.is_in(_tidy(cells), value_set=blank)))
         lost = lost.drop_null()
@@ -278,35 +282,39 @@ def convert(cells: Any, kind: Any, mark: str, blank: Any, odd: str | None = None
     return _known(found)
 
 
-def _known(values: Any) -> Any:
+def _known(values: Column) -> Column:
     """Return values with null for NaN, so that a missing number is one thing however its file wrote it."""
     if not pa.types.is_floating(values.type) or not pc.any(pc.is_nan(values)).as_py():
         return values
-    return pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    known: Column = pc.if_else(pc.is_nan(values), pa.scalar(None, values.type), values)
+    return known
 
 
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def without(cells: Any, blank: Any) -> Any:
+def without(cells: Column, blank: Column) -> Column:
     """Return text cells with null for the texts that mean a missing one."""
     return _where(cells, pc.invert(pc.is_in(cells, value_set=blank)))
 
 
-def _where(cells: Any, valid: Any) -> Any:
+def _where(cells: pa.StringArray, valid: pa.BooleanArray) -> Column:
     """Return text cells with null where `valid` is not true; the text itself is not copied if it can be shared."""
     if cells.null_count or cells.offset or valid.offset or valid.null_count:
-        return pc.if_else(pc.fill_null(valid, False), cells, pa.scalar(None, cells.type))
-    return pa.Array.from_buffers(cells.type, len(cells), [valid.buffers()[1], *cells.buffers()[1:]])
+        kept: Column = pc.if_else(pc.fill_null(valid, False), cells, pa.scalar(None, cells.type))
+    else:
+        kept = pa.Array.from_buffers(cells.type, len(cells), [valid.buffers()[1], *cells.buffers()[1:]])
+    return kept
 
 
-def blanks(declared: Any = ()) -> Any:
+def blanks(declared: Sequence[str] = ()) -> Column:
     """Return the texts that mean a missing cell: the usual ones and those declared."""
-    return pa.array(list(dict.fromkeys([*MISSING_TOKENS, *declared])), pa.string())
+    texts: Column = pa.array(list(dict.fromkeys([*MISSING_TOKENS, *declared])), TEXT)
+    return texts
 
 
-def _cast(cells: Any, kind: Any) -> Any:
+def _first(cells: Column) -> str:
+    return str(cells[0].as_py()) if len(cells) else ""
+
+
+def _cast(cells: Column, kind: DataType) -> Column | None:
     """Return cells as numbers, None if one of them is none; Arrow would take 0x10 for an integer."""
     try:
         if len(cells) > FIRST:
@@ -319,11 +327,12 @@ def _cast(cells: Any, kind: Any) -> Any:
     return found
 
 
-def _tidy(cells: Any) -> Any:
-    return pc.replace_substring(pc.utf8_trim_whitespace(cells), MINUS, "-")
+def _tidy(cells: Column) -> Column:
+    tidy: Column = pc.replace_substring(pc.utf8_trim_whitespace(cells), MINUS, "-")
+    return tidy
 
 
-def _numbers(cells: Any, mark: str, kind: Any) -> Any:
+def _numbers(cells: Column, mark: str, kind: DataType) -> Column:
     """Return cells as numbers written with this decimal mark, missing where they are none."""
     cells = _tidy(cells)
     fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
@@ -331,10 +340,10 @@ def _numbers(cells: Any, mark: str, kind: Any) -> Any:
     cells = pc.replace_substring_regex(cells, f"[{SPACES}{APOSTROPHES}{'.' if mark == ',' else ','}]", "")
     if mark == ",":
         cells = pc.replace_substring(cells, ",", ".")
-    return cells.cast(pa.float64()).cast(kind)
+    return cells.cast(REAL).cast(kind)
 
 
-def _stamps(cells: Any) -> Any:
+def _stamps(cells: Column) -> Column | None:
     """Return dates and times as timestamps, None if some cell is none; a time of day is one of the first day."""
     if not pc.all(pc.fill_null(pc.match_substring_regex(cells, STAMP), True)).as_py():
         return None

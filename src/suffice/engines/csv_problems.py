@@ -2,38 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ..errors import SourceError, quoted
+from ..errors import SourceError, sentence
 
 
 class CsvProblem(SourceError):
     """A CSV file cannot be read, or says two things at once."""
 
     @classmethod
-    def pipe(cls, path: object) -> CsvProblem:
-        """Refuse a pipe or a device, which can be read once only, and may never end."""
-        return cls(
-            f"{str(path)!r} is a pipe or a device, not a file, and a table is read more than once. Next: write it to a "
-            "file first, and name that."
-        )
-
-    @classmethod
     def damaged(cls, path: object, why: object) -> CsvProblem:
         """Say that compressed data do not decompress."""
-        reason = " ".join(str(why).split()).rstrip(". ")
         return cls(
-            f"{str(path)!r} is damaged or cut off, or not compressed as its name says: {reason}. Next: copy it again, "
-            "or decompress it to see how far it is good."
-        )
-
-    @classmethod
-    def unreadable_csv(cls, path: object, why: object) -> CsvProblem:
-        """Say that the contents are not what the name promises."""
-        reason = " ".join(str(why).split()).rstrip(". ")
-        return cls(
-            f"{str(path)!r} cannot be read as CSV: {reason}. Next: check that the file is complete and that "
-            "its name ends in what it holds."
+            f"{str(path)!r} is damaged or cut off, or not compressed as its name says: {sentence(why)}. Next: copy "
+            "it again, or decompress it to see how far it is good."
         )
 
     @classmethod
@@ -59,11 +39,6 @@ class CsvProblem(SourceError):
             f"{str(path)!r} is not UTF-8 text ({where}). Next: save it as UTF-8, for example with "
             "iconv -f latin1 -t utf-8."
         )
-
-    @classmethod
-    def repeated(cls, path: object, names: Sequence[str]) -> CsvProblem:
-        """Refuse columns that share a name."""
-        return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
 
     @classmethod
     def two_readings(cls, path: object, column: str, cell: str, learned: str, here: str) -> CsvProblem:

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shlex import quote
-from typing import Any
 
 from .._dialect import Dialect
 from ..errors import quoted
 from .cells import Seen
+from .csv_marks import Marks
 from .csv_text import Form, remark
 
 WORDS = {".": "decimal points", ",": "decimal commas"}
@@ -20,7 +20,7 @@ def of_numbers(
     paths: Sequence[Path],
     forms: Sequence[Form],
     seen: Sequence[dict[str, Seen]],
-    marks: Any,
+    marks: Marks,
     numbers: Iterable[str],
     learned: Dialect,
 ) -> None:
@@ -52,7 +52,7 @@ def of_numbers(
     _of_doubts(paths, marks, names)
 
 
-def _of_doubts(paths: Sequence[Path], marks: Any, names: Sequence[str]) -> None:
+def _of_doubts(paths: Sequence[Path], marks: Marks, names: Sequence[str]) -> None:
     """Say which numbers could be others, by what mark they were read, and how to write them."""
     for name in names:
         if name not in marks.unsure or name in marks.mixed:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import IO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,7 +20,9 @@ from .._files import MISSING_TOKENS
 from ..errors import SourceError
 from ..schema import Schema, repeated_names
 from . import csv_remarks
+from .arrow import Column, Rows, Table, is_number
 from .cells import Seen, UnexpectedCellError, blanks, convert, without
+from .csv_marks import Marks
 from .csv_problems import CsvProblem
 from .csv_text import Form, check_lines, check_regular, explained, find_form, open_text_cells
 
@@ -46,17 +48,24 @@ class Reading:
     learned: Dialect | None = None
 
     @classmethod
-    def of(cls, schema: Schema, learned: Dialect | None, also: Sequence[str] = (), **known: Any) -> Reading:
+    def of(
+        cls,
+        schema: Schema,
+        learned: Dialect | None,
+        also: Sequence[str] = (),
+        target: str | None = None,
+        labels: str | None = None,
+        blank: tuple[str, ...] = (),
+    ) -> Reading:
         """Return how the columns of a model are read: its text as text, its numbers as numbers, others not at all.
 
         `also` names columns that are read beside those.
         """
         text = tuple(str(column.name) for column in schema.columns if column.kind.is_label)
         numbers = tuple(str(column.name) for column in schema.columns if column.kind.is_number)
-        if not schema.named:
-            return cls(learned=learned, **known)
         used = {*text, *numbers, *also}
-        return cls(text, numbers, lambda name: name not in used, learned=learned, **known)
+        known = cls(text, numbers, lambda name: name not in used) if schema.named else cls()
+        return replace(known, target=target, labels=labels, blank=blank, learned=learned)
 
     def is_verbatim(self, name: str) -> bool:
         """Return whether a column is copied as it stands."""
@@ -75,12 +84,19 @@ class Meter:
 
     size: int
     done: int = 0
-    file: Any = None
+    file: IO[bytes] | None = None
 
     def share(self) -> float:
         """Return the share of the bytes that is read, which is some blocks ahead of the rows."""
         here = 0 if self.file is None or self.file.closed else int(self.file.tell())
         return min((self.done + here) / max(self.size, 1), 1.0)
+
+
+class Batch(NamedTuple):
+    """Some rows of a file as text, and those columns as numbers that are such as programs write."""
+
+    text: Rows
+    numbers: dict[str, Column]
 
 
 def as_written(name: str) -> str:
@@ -104,7 +120,7 @@ class CsvTable:
         self._check_names()
         self._blank = blanks(reading.declared)
         self._no_label = pa.array(["", *reading.declared], pa.string())
-        self._held: list[list[Any]] | None = [] if hold else None
+        self._held: list[list[Batch]] | None = [] if hold else None
         self.looks_missing: Counter[str] = Counter()
         self._seen = [self._look(path, form) for path, form in zip(self._paths, self._forms, strict=True)]
         self._settle()
@@ -131,7 +147,7 @@ class CsvTable:
         fixed = {*reading.text} - {reading.target}
         seen = {name: Seen() for name in form.names if name not in fixed and not reading.is_verbatim(name)}
         looks = pa.array([token for token in MISSING_TOKENS if token and token not in reading.declared], pa.string())
-        held: list[Any] = []
+        held: list[Batch] = []
         last = None
         for batch in _batches(path, form):
             numbers = {name: own.add(batch.column(name), self._blank) for name, own in seen.items()}
@@ -139,7 +155,7 @@ class CsvTable:
                 cells = batch.column(reading.target)
                 self.looks_missing.update(cells.filter(pc.is_in(cells, value_set=looks)).to_pylist())
             if self._held is not None:
-                held.append((batch, {name: found for name, found in numbers.items() if found is not None}))
+                held.append(Batch(batch, {name: found for name, found in numbers.items() if found is not None}))
             last = batch if batch.num_rows else last
         if last is not None and any("\n" in cell for cell in last.slice(last.num_rows - 1).to_pylist()[0].values()):
             check_lines(path, form)  # a quote left open swallows the rest of a file
@@ -152,7 +168,7 @@ class CsvTable:
         reading, learned = self._reading, self._reading.learned or Dialect()
         names = [name for name in self.names if name in self._seen[0]]
         total = {name: _merged(seen[name] for seen in self._seen) for name in names}
-        marks = Marks(self._paths, self._forms, self._seen, total, reading)
+        marks = Marks(self._paths, self._forms, self._seen, total, reading.target, learned)
         self._marks = marks.found
         kinds, known = dict.fromkeys(self.names, pa.string()), set(reading.numbers)
         for name in names:
@@ -161,7 +177,7 @@ class CsvTable:
         if reading.target in kinds:
             kinds[reading.target] = pa.int64() if reading.labels == "numbers" else pa.string()
         self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
-        numbers = {name for name in names if _is_number(kinds[name]) and name != reading.target}
+        numbers = {name for name in names if is_number(kinds[name]) and name != reading.target}
         odd = {name: next(iter(total[name].odd)) for name in numbers if total[name].odd}
         self.dialect = Dialect(
             decimal=learned.decimal or marks.of_table,
@@ -190,14 +206,14 @@ class CsvTable:
 
     # --- what comes out ----------------------------------------------------------------------------------------------
 
-    def batches(self, columns: Sequence[str]) -> Iterator[Any]:
+    def batches(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Yield record batches of these columns, those named by `as_written` as the text they are."""
         needed = list(dict.fromkeys(name.removeprefix(AS_WRITTEN) for name in columns))
         self.meter.done = 0
         for number, (path, form) in enumerate(zip(self._paths, self._forms, strict=True)):
             with pa.OSFile(str(path)) as self.meter.file:
-                source: Iterable[Any] = (
-                    ((batch, {}) for batch in _batches(path, form, needed, self.meter.file))
+                source: Iterable[Batch] = (
+                    (Batch(batch, {}) for batch in _batches(path, form, needed, self.meter.file))
                     if self._held is None
                     else self._held[number]
                 )
@@ -206,7 +222,7 @@ class CsvTable:
                     yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
             self.meter.done += path.stat().st_size
 
-    def _column(self, batch: Any, name: str, number: int, numbers: dict[str, Any]) -> Any:
+    def _column(self, batch: Rows, name: str, number: int, numbers: dict[str, Column]) -> Column:
         if name.startswith(AS_WRITTEN):
             return batch.column(name.removeprefix(AS_WRITTEN))
         cells, kind = batch.column(name), self.schema.field(name).type
@@ -214,16 +230,16 @@ class CsvTable:
             return cells
         if name == self._reading.target:
             cells = without(cells, self._no_label)
-            return self._whole(cells, number) if _is_number(kind) else cells
+            return self._whole(cells, number) if is_number(kind) else cells
         mark = self._marks[number].get(name, ".")
-        if name in numbers and _is_number(kind) and mark == ".":
+        if name in numbers and is_number(kind) and mark == ".":
             return numbers[name].cast(kind, safe=False)  # beyond 2^53 a float is the nearest one
         try:
             return convert(cells, kind, mark, self._blank, self.dialect.missing.get(name))
         except UnexpectedCellError as error:
             raise CsvProblem.changed(self._paths[number], name, str(error)) from error
 
-    def _whole(self, cells: Any, number: int) -> Any:
+    def _whole(self, cells: Column, number: int) -> Column:
         """Return labels that were said to be numbers as integers."""
         target = self._reading.target or ""
         try:
@@ -236,12 +252,13 @@ class CsvTable:
             raise CsvProblem.no_whole_number(self._paths[number], target, bad[0].as_py())
         return found.cast(pa.int64())
 
-    def table(self, columns: Sequence[str]) -> Any:
+    def table(self, columns: Sequence[str]) -> Table:
         """Return these columns of all rows."""
         fields = [
             pa.field(name, pa.string()) if name.startswith(AS_WRITTEN) else self.schema.field(name) for name in columns
         ]
-        return pa.Table.from_batches(list(self.batches(columns)), pa.schema(fields))
+        table: Table = pa.Table.from_batches(list(self.batches(columns)), pa.schema(fields))
+        return table
 
     def mark(self, name: str) -> str:
         """Return the decimal mark by which numbers of a column are written, of the first file."""
@@ -255,76 +272,11 @@ def _merged(seen: Iterable[Seen]) -> Seen:
     return total
 
 
-def _is_number(kind: Any) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
-
-
-def _batches(path: Path, form: Form, columns: Sequence[str] | None = None, file: Any = None) -> Iterator[Any]:
+def _batches(
+    path: Path, form: Form, columns: Sequence[str] | None = None, file: IO[bytes] | None = None
+) -> Iterator[Rows]:
     """Yield record batches of text; a CsvProblem names the line where there is one."""
     try:
         yield from open_text_cells(path, form, columns, file)
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise explained(path, form, error) from error
-
-
-class Marks:
-    """Which decimal mark the numbers of each column have, in each file.
-
-    A number that can be read with one mark only decides for its column in its file. Where there is none, the mark that
-    the model has learned does, then that of the same column in other files, of other columns of the file, and of all.
-    `found` holds a mark by column for each file, `of_table` that of all numbers that decide, "" if they differ;
-    `to_learn` the marks of columns that have any; `mixed` the columns whose numbers contradict each other; `unsure`
-    those, with an example, for which nothing spoke.
-    """
-
-    def __init__(
-        self,
-        paths: Sequence[Path],
-        forms: Sequence[Form],
-        seen: Sequence[dict[str, Seen]],
-        total: dict[str, Seen],
-        reading: Reading,
-    ) -> None:
-        self._learned = reading.learned
-        # A target is never counted with, and text columns of odd numbers say nothing.
-        used = {name: own for name, own in total.items() if _speaks(own) and name != reading.target}
-        of_files = [_common(_own(file[name]) for name in used) for file in seen]
-        self.of_table = _common(_own(own) for own in used.values())
-        self.mixed = {name for name in total for file in seen if file[name].point and file[name].comma}
-        self.found: list[dict[str, str]] = []
-        self.unsure: dict[str, str] = {}
-        for path, form, file, of_file in zip(paths, forms, seen, of_files, strict=True):
-            own = {name: self._choose(path, form, name, file[name], total[name], of_file) for name in total}
-            self.found.append(own)
-        marked = {name for name, own in total.items() if own.point or own.comma or own.dots or own.commas}
-        self.to_learn = {name: self.found[0][name] for name in total if name in marked}
-
-    def _choose(self, path: Path, form: Form, name: str, own: Seen, total: Seen, of_file: str) -> str:
-        certain = _own(own)
-        if certain:
-            return certain
-        example = own.dots or own.commas
-        learned = "" if self._learned is None else self._learned.mark(name)
-        if example and learned and of_file and learned != of_file:
-            raise CsvProblem.two_readings(path, name, example, learned, of_file)
-        known = learned or _own(total) or of_file or self.of_table
-        if known or not example:
-            return known or "."
-        if own.dots and own.commas:
-            self.mixed.add(name)
-        self.unsure[name] = example
-        return "." if own.dots or form.separator == "," else ","
-
-
-def _speaks(seen: Seen) -> bool:
-    return not seen.settled and len(seen.odd) < 2
-
-
-def _own(seen: Seen) -> str:
-    """Return the mark that the numbers of a column must have, "" if it may be either or cannot be one."""
-    return "" if bool(seen.point) == bool(seen.comma) else "." if seen.point else ","
-
-
-def _common(marks: Iterable[str]) -> str:
-    different = {mark for mark in marks if mark}
-    return different.pop() if len(different) == 1 else ""

@@ -14,9 +14,10 @@ import re
 import stat
 import sys
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -65,17 +66,27 @@ def find_form(path: Path) -> Form:
         found = _arrow_names(path, form)
     except (pa.ArrowException, OSError, EOFError) as error:
         raise explained(path, form, error) from error
-    return Form(encoding, separator, tuple(found))
+    return Form(encoding, separator, found)
 
 
-def _arrow_names(path: Path, form: Form) -> Any:
+def _arrow_names(path: Path, form: Form) -> tuple[str, ...]:
     if sum(map(len, form.names)) < BLOCK >> 8:
         with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
-            return open_text_cells(path, form, block=BLOCK >> 5).schema.names
-    return open_text_cells(path, form).schema.names
+            return _names(open_text_cells(path, form, block=BLOCK >> 5))
+    return _names(open_text_cells(path, form))
 
 
-def open_text_cells(path: Path, form: Form, columns: Any = None, file: Any = None, block: int | None = None) -> Any:
+def _names(reader: pa.RecordBatchReader) -> tuple[str, ...]:
+    return tuple(reader.schema.names)
+
+
+def open_text_cells(
+    path: Path,
+    form: Form,
+    columns: Sequence[str] | None = None,
+    file: IO[bytes] | None = None,
+    block: int | None = None,
+) -> arrow_csv.CSVStreamingReader:
     """Return an Arrow reader of the cells of a file as text, batch by batch, empty cells as empty text."""
     if file is not None and path.suffix.lower() in COMPRESSED:
         file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
@@ -113,7 +124,7 @@ def explained(path: Path, form: Form | None, error: Exception) -> SourceError:
             check_lines(path, form)
         except SourceError as found:
             return found
-    return CsvProblem.unreadable_csv(path, error)
+    return CsvProblem.not_as_named(path, "CSV", error)
 
 
 def check_lines(path: Path, form: Form) -> None:
@@ -135,7 +146,7 @@ def check_lines(path: Path, form: Form) -> None:
         except csv.Error as error:
             if "unexpected end" in str(error):
                 raise CsvProblem.open_quote(path, start) from error
-            raise CsvProblem.unreadable_csv(path, f"line {start}: {error}") from error
+            raise CsvProblem.not_as_named(path, "CSV", f"line {start}: {error}") from error
 
 
 def _find_encoding(path: Path) -> tuple[str, bool]:
@@ -184,7 +195,7 @@ def _find_separator(path: Path, encoding: str) -> tuple[str, list[str]]:
     if "\0" in first:
         raise CsvProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
     if not first.strip():
-        raise CsvProblem.unreadable_csv(path, "the first line is blank, and should hold the column names")
+        raise CsvProblem.not_as_named(path, "CSV", "the first line is blank, and should hold the column names")
     csv.field_size_limit(sys.maxsize)
     marks = "\t" if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()) else ",;\t|"
     parted = {mark: _records(sample, mark, whole) for mark in marks}

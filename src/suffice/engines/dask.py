@@ -10,11 +10,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
-from distributed import Client, LocalCluster, as_completed
+from distributed import Client, Future, LocalCluster, as_completed
 
 from .._arrays import single_blas_thread
-from ..errors import SourceError
-from .fold import FAN_IN, Kernel, learn_part, merge_all
+from .fold import FAN_IN, Kernel, State, learn_part, merge_all
 from .local import Clock, Watcher
 from .parts import HeldPart, Part, rows_at_a_time
 from .sources import Source
@@ -43,10 +42,7 @@ def learn(
         elif source.files:
             states = [client.submit(_learn, part, shared, columns, rows, pure=False) for part in source.files]
         else:
-            raise SourceError(
-                f"{source.name} is read on this machine, and a cluster needs files that its workers can read. "
-                'Next: give Parquet or Arrow files, or engine="local".'
-            )
+            raise source.not_for_clusters()
         groups = _merged(client, states)
         level = groups
         while len(level) > 1:
@@ -59,7 +55,7 @@ def learn(
         return level[0].result() if level else None
 
 
-def _merged(client: Any, states: Sequence[Any]) -> list[Any]:
+def _merged(client: Client, states: Sequence[Future]) -> list[Future]:
     groups = (states[start : start + FAN_IN] for start in range(0, len(states), FAN_IN))
     return [client.submit(merge_all, list(group), pure=False) for group in groups]
 
@@ -68,22 +64,22 @@ def _itself(kernel: Kernel) -> Kernel:
     return kernel
 
 
-def _learn(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+def _learn(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> State | None:
     with single_blas_thread():
         return learn_part(part, kernel, columns, rows)
 
 
-def _learn_frame(frame: Any, number: int, kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+def _learn_frame(frame: Any, number: int, kernel: Kernel, columns: Sequence[str], rows: int) -> State | None:
     table = pa.Table.from_pandas(frame, preserve_index=False)
     return _learn(HeldPart(table, f"Partition {number}"), kernel, columns, rows)
 
 
-def _rows(state: Any) -> int:
-    return 0 if state is None else int(state.rows)
+def _rows(state: State | None) -> int:
+    return 0 if state is None else state.rows
 
 
 @contextlib.contextmanager
-def _client(engine: Any) -> Iterator[Any]:
+def _client(engine: Any) -> Iterator[Client]:
     """Give the client of a cluster: the caller's, that at an address, or of one started on this machine."""
     if isinstance(engine, Client):
         yield engine

@@ -15,7 +15,8 @@ from typing import Any
 from uuid import uuid4
 
 from .._arrays import Array, np
-from .sources import Source
+from ..schema import Level
+from .sources import Relation, Source
 
 MOST_COLUMNS = 30  # with more, reading the rows is faster than d (d + 1) / 2 sums
 NUMBERS = re.compile(r"(?:U?(?:TINY|SMALL|BIG|HUGE)?INT(?:EGER)?|FLOAT|DOUBLE|BOOLEAN|DECIMAL\(.*\))", re.IGNORECASE)
@@ -31,7 +32,7 @@ class ClassSums:
     (k, d, d) of classes without a missing cell, if asked for.
     """
 
-    labels: list[Any]
+    labels: list[Level]
     rows: int
     unlabelled: int
     weight: Array
@@ -43,20 +44,21 @@ class ClassSums:
 
 def kinds(source: Source) -> dict[str, str]:
     """Return "number", "word" or "" for each column of a relation, by its type."""
-    types = dict(zip(source.relation.columns, map(str, source.relation.types), strict=True))
+    types = _types(source)
     return {
         name: "number" if NUMBERS.fullmatch(own) else "word" if WORDS.fullmatch(own) else ""
         for name, own in types.items()
     }
 
 
-def class_sums(source: Source, columns: Sequence[str], target: str, weight: str | None, cross: bool) -> Any:
+def class_sums(
+    source: Source, columns: Sequence[str], target: str, weight: str | None, cross: bool
+) -> ClassSums | None:
     """Return the `ClassSums` of columns of numbers; None where the rows have to be read to say what is wrong.
 
     `cross`: with the sums of products of two columns, which need every cell to be there.
     """
-    label_type = str(dict(zip(source.relation.columns, source.relation.types, strict=True))[target])
-    if not LABELS.fullmatch(label_type):
+    if not LABELS.fullmatch(_types(source)[target]):
         return None
     values = [f"CAST({_quoted(name)} AS DOUBLE)" for name in columns]
     cells = [f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END AS x{j}" for j, value in enumerate(values)]
@@ -93,7 +95,7 @@ def class_sums(source: Source, columns: Sequence[str], target: str, weight: str 
     return ClassSums(labels, rows, absent, total, seen, mean, squares, moved if cross else None)
 
 
-def class_counts(source: Source, column: str, target: str, weight: str | None) -> list[tuple[Any, Any, float]]:
+def class_counts(source: Source, column: str, target: str, weight: str | None) -> list[tuple[Any, ...]]:
     """Return (label, level, weight) for each level of a column of words, None where it is missing."""
     cells = _listed(f"{_quoted(target)} AS y", f"{_quoted(column)} AS x", f"{_weight(weight)} AS w")
     counts = "SELECT y, x, sum(w) FROM t WHERE w > 0 AND y IS NOT NULL GROUP BY y, x"
@@ -108,13 +110,26 @@ def _weight(name: str | None) -> str:
     return f"CAST({'1' if name is None else _quoted(name)} AS DOUBLE)"
 
 
-def _rows(source: Source, query: str) -> list[Any]:
-    name = f"suffice_{uuid4().hex}"  # a table of the connection would come before the relation
+def _rows(source: Source, query: str) -> list[tuple[Any, ...]]:
+    relation, name = (
+        _relation(source),
+        f"suffice_{uuid4().hex}",
+    )  # a table of the connection would come before the relation
     try:
-        found: list[Any] = source.relation.query(name, query.format(rows=name)).fetchall()
+        return relation.query(name, query.format(rows=name)).fetchall()
     finally:
-        source.relation.query(name, f"DROP VIEW IF EXISTS {name}")  # DuckDB 1.4 leaves it behind
-    return found
+        relation.query(name, f"DROP VIEW IF EXISTS {name}")  # DuckDB 1.4 leaves it behind
+
+
+def _types(source: Source) -> dict[str, str]:
+    relation = _relation(source)
+    return dict(zip(relation.columns, map(str, relation.types), strict=True))
+
+
+def _relation(source: Source) -> Relation:
+    if source.relation is None:
+        raise TypeError(f"{source.name} is no relation of a database")
+    return source.relation
 
 
 def _quoted(name: str) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 
 from .._files import FORMATS, format_of
 from ..errors import SourceError
+from .arrow import DataType, Schema
 from .csv_text import check_regular
 from .parts import UNREADABLE, FilePart, arrow_batches, arrow_schema, claims_too_much
 
@@ -29,7 +29,7 @@ class Files:
     """The files of one table: Parquet and Arrow files as parts, CSV files by name."""
 
     name: str
-    schema: Any
+    schema: Schema  # of CSV files empty: they are read first
     rows: int | None
     parts: tuple[FilePart, ...]
     csv: tuple[Path, ...]
@@ -44,12 +44,15 @@ def file_kind(path: Path) -> str:
     return kind
 
 
-def find_files(source: Any) -> tuple[list[Path], Path | None]:
+Given = str | Path | Sequence[str | Path]  # names, patterns, folders
+
+
+def find_files(source: Given) -> tuple[list[Path], Path | None]:
     """Return the files that a name, a pattern, a folder or a list of these means, sorted, and the folder if it is one.
 
     Names that begin with a dot or an underscore are no data: they are the marks that engines leave.
     """
-    if isinstance(source, list | tuple):
+    if not isinstance(source, str | Path):
         return [file for item in source for file in find_files(item)[0]], None
     path = Path(source)
     if path.is_dir():
@@ -72,7 +75,7 @@ def _is_mark(file: Path, folder: Path) -> bool:
     return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
 
 
-def open_files(source: Any) -> Files:
+def open_files(source: Given) -> Files:
     """Return the files of a table, checked against each other."""
     paths, folder = find_files(source)
     name = str(source) if isinstance(source, str | Path) else f"{paths[0]} and the others"
@@ -85,7 +88,7 @@ def open_files(source: Any) -> Files:
     stamps = tuple(f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths)
     kind = kinds.pop()
     if kind == "CSV":
-        return Files(repr(name), None, None, (), tuple(paths), stamps)
+        return Files(repr(name), pa.schema([]), None, (), tuple(paths), stamps)
     schema, rows, parts = _open_parts(paths, kind, folder)
     return Files(repr(name), schema, rows, parts, (), stamps)
 
@@ -98,7 +101,7 @@ def _check_readable(path: Path) -> None:
         raise SourceError(f"{str(path)!r} is empty. Next: remove it, or write it again.")
 
 
-def _open_parts(paths: Sequence[Path], kind: str, folder: Path | None) -> tuple[Any, int, tuple[FilePart, ...]]:
+def _open_parts(paths: Sequence[Path], kind: str, folder: Path | None) -> tuple[Schema, int, tuple[FilePart, ...]]:
     """Return the schema, the number of rows and the parts of Parquet or Arrow files."""
     with ThreadPoolExecutor(8) as pool:
         footers = list(pool.map(_parquet_footer if kind == "Parquet" else _arrow_footer, paths))
@@ -123,7 +126,7 @@ class _Footer:
     """What a file says of itself: its schema, and the rows of each row group (of an Arrow file: of all)."""
 
     path: str
-    schema: Any
+    schema: Schema
     groups: tuple[int, ...]
 
 
@@ -150,9 +153,10 @@ def _arrow_footer(path: Path) -> _Footer:
         raise SourceError.unreadable(repr(str(path)), error) from error
 
 
-def _readable_names(schema: Any) -> Any:
+def _readable_names(schema: Schema) -> Schema:
     """Return a schema without metadata; UnicodeDecodeError where a name is no text."""
-    return pa.schema([pa.field(field.name, field.type) for field in schema])
+    plain: Schema = pa.schema([pa.field(field.name, field.type) for field in schema])
+    return plain
 
 
 def _given(path: Path, folder: Path | None) -> dict[str, str | None]:
@@ -167,7 +171,7 @@ def _given(path: Path, folder: Path | None) -> dict[str, str | None]:
     }
 
 
-def _common_schema(footers: Sequence[_Footer]) -> Any:
+def _common_schema(footers: Sequence[_Footer]) -> Schema:
     """Return the schema of all files; SourceError names a file that lacks a column or has it in another kind."""
     filled = [footer for footer in footers if any(footer.groups)] or list(footers[:1])
     first = filled[0]
@@ -182,15 +186,16 @@ def _common_schema(footers: Sequence[_Footer]) -> Any:
             raise SourceError.columns_missing(repr(first.path), extra, first.schema.names, f"as {footer.path!r} has")
     fields = []
     for name in wanted:
-        kind = pa.null()
+        kind: DataType = pa.null()
         for footer in filled:
             if footer.schema.names.count(name) == 1:
                 kind = _joined(kind, footer.schema.field(name).type, footer.path, name)
         fields += [pa.field(name, kind)] * first.schema.names.count(name)
-    return pa.schema(fields)
+    schema: Schema = pa.schema(fields)
+    return schema
 
 
-def _joined(one: Any, other: Any, path: str, name: str) -> Any:
+def _joined(one: DataType, other: DataType, path: str, name: str) -> DataType:
     """Return the type that holds the cells of both."""
     if one == other or pa.types.is_null(other):
         return one
@@ -199,6 +204,7 @@ def _joined(one: Any, other: Any, path: str, name: str) -> Any:
     plain = [kind.value_type if pa.types.is_dictionary(kind) else kind for kind in (one, other)]
     try:
         fields = [pa.schema([pa.field(name, kind)]) for kind in plain]
-        return pa.unify_schemas(fields, promote_options="permissive").field(0).type
+        both: DataType = pa.unify_schemas(fields, promote_options="permissive").field(0).type
+        return both
     except pa.ArrowException as error:
         raise SourceError.kind_differs(repr(path), name, one, other) from error

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 from ..errors import SufficeError
+from .arrow import Table
 from .parts import Part
 
 FAN_IN = 8
@@ -18,12 +19,17 @@ FAN_IN = 8
 class State(Protocol):
     """What is learned from some rows."""
 
+    @property
+    def rows(self) -> int:
+        """How many rows that are."""
+        ...
+
     def merge(self, other: Self) -> Self:
         """Return what is learned from both sets of rows."""
         ...
 
 
-Kernel = Callable[[Any], Any]  # from a pyarrow table to a State
+Kernel = Callable[[Table], State | None]  # None of no row
 
 
 @dataclass
@@ -33,7 +39,7 @@ class Fold:
     levels: list[tuple[int, Any]] = field(default_factory=list)
     parts: int = 0
 
-    def push(self, state: Any) -> None:
+    def push(self, state: State | None) -> None:
         """Add the state of the next part."""
         self.parts += 1
         for number, (count, sofar) in enumerate(self.levels):
@@ -45,29 +51,29 @@ class Fold:
             state = merged
         self.levels.append((1, state))
 
-    def result(self) -> Any:
+    def result(self) -> State | None:
         """Return the state of all parts, or None if there was none."""
-        carried = None
+        carried: State | None = None
         for count, sofar in self.levels:
             if count:
                 carried = merged_pair(sofar, carried)
         return carried
 
 
-def merged_pair(one: Any, other: Any) -> Any:
+def merged_pair(one: State | None, other: State | None) -> State | None:
     """Return the state of the rows of both; None is that of no row."""
     return other if one is None else one if other is None else one.merge(other)
 
 
-def merge_all(states: Iterable[Any]) -> Any:
+def merge_all(states: Iterable[State | None]) -> State | None:
     """Return the states merged one after the other."""
-    merged = None
+    merged: State | None = None
     for state in states:
         merged = merged_pair(merged, state)
     return merged
 
 
-def learn_part(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> Any:
+def learn_part(part: Part, kernel: Kernel, columns: Sequence[str], rows: int) -> State | None:
     """Return the state of a part, read and summarised table by table; None if it holds no row.
 
     An error names the part.

@@ -7,10 +7,11 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from .._arrays import bounded_map
 from ..errors import SufficeError
+from .arrow import Table
 from .fold import Fold, Kernel, learn_part, placed
 from .parts import Part, rows_at_a_time
 from .sources import Source
@@ -41,6 +42,7 @@ class Progress:
 
 
 Watcher = Callable[[Progress], None]
+T = TypeVar("T")
 
 
 class Clock:
@@ -89,16 +91,16 @@ def learn(
 def answer(
     source: Source,
     columns: Sequence[str],
-    kernel: Kernel,
+    kernel: Callable[[Table], T],
     *,
     width: int = 0,
     progress: Watcher | None = None,
-) -> Iterator[Any]:
+) -> Iterator[T]:
     """Yield kernel(table) for all rows of a source in their order; `width` is the number of columns of an answer."""
     rows = rows_at_a_time(len(columns) + width)
     clock = Clock(progress, source)
 
-    def work(item: tuple[Part, Any]) -> tuple[Any, int]:
+    def work(item: tuple[Part, Table]) -> tuple[T, int]:
         part, table = item
         try:
             return kernel(table), table.num_rows

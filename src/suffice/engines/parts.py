@@ -7,25 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import IO, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from ..errors import SourceError
+from .arrow import Rows, Schema, Table, is_text
 
 CELLS = 1 << 20  # read at a time: 8 MiB of numbers
 BUFFER = 1 << 16  # bytes of a column read at a time
 MOST_CELLS = 1 << 28  # of a table that repeats: 2 GiB of numbers
 MOST_REPEATED = 1 << 10  # cells for each byte of its file
 LARGEST_TEXT = 1 << 30  # bytes of repeated text in one column of a batch
-UNREADABLE = (
-    pa.ArrowException,
-    OSError,
-    UnicodeDecodeError,
-)  # what pyarrow raises for damaged files
+UNREADABLE = (pa.ArrowException, OSError, UnicodeDecodeError)  # what pyarrow raises for damaged files
 FEWEST_ROWS, MOST_ROWS = 1 << 12, 1 << 16
+AnyRows = TypeVar("AnyRows", bound=Rows)
 
 
 class Part(Protocol):
@@ -36,7 +34,7 @@ class Part(Protocol):
         """What to call it in a message."""
         ...
 
-    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
         """Yield these columns as pyarrow tables of at most so many rows."""
         ...
 
@@ -55,15 +53,15 @@ class FilePart:
 
     path: str
     group: int | None
-    schema: Any
-    given: tuple[tuple[str, Any], ...] = ()
+    schema: Schema
+    given: tuple[tuple[str, str | int | None], ...] = ()
 
     @property
     def where(self) -> str:
         """What to call it in a message."""
         return repr(self.path) if self.group is None else f"{self.path!r}, row group {self.group}"
 
-    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
         """Yield these columns as pyarrow tables of at most so many rows."""
         given = dict(self.given)
         stored = [name for name in columns if name not in given]
@@ -74,19 +72,19 @@ class FilePart:
         except UNREADABLE as error:
             raise SourceError.unreadable(self.where, error) from error
 
-    def _parquet(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def _parquet(self, columns: Sequence[str], rows: int) -> Iterator[Rows]:
         # Read as it is decoded, not whole beforehand: the size of a row group is the writer's choice, memory is ours.
         with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=BUFFER) as file:
             yield from file.iter_batches(rows, row_groups=[self.group], columns=list(columns), use_threads=False)
 
-    def _arrow(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def _arrow(self, columns: Sequence[str], rows: int) -> Iterator[Rows]:
         with pa.OSFile(self.path) as file:
             for batch in arrow_batches(file, columns):
                 chosen = checked(batch).select(list(columns))
                 for start in range(0, batch.num_rows, rows):
                     yield chosen.slice(start, rows)
 
-    def _complete(self, batch: Any, columns: Sequence[str], given: dict[str, Any]) -> Any:
+    def _complete(self, batch: Rows, columns: Sequence[str], given: dict[str, str | int | None]) -> Table:
         """Return a batch as a table with its columns in order, in the types of the whole table."""
         arrays = []
         for name in columns:
@@ -96,10 +94,11 @@ class FilePart:
                 continue
             own = batch.column(name)
             arrays.append(own if own.type == kind or pa.types.is_dictionary(own.type) else own.cast(kind))
-        return pa.table(arrays, names=list(columns))
+        table: Table = pa.table(arrays, names=list(columns))
+        return table
 
 
-def arrow_batches(file: Any, columns: Sequence[str]) -> Iterator[Any]:
+def arrow_batches(file: IO[bytes], columns: Sequence[str]) -> Iterator[Rows]:
     """Yield the record batches of an open Arrow file, or of a stream that was written to one, as they stand there.
 
     Of the columns at least these, or at least one where there are none, are read. The file is not to be a memory map:
@@ -117,12 +116,13 @@ def arrow_batches(file: Any, columns: Sequence[str]) -> Iterator[Any]:
         yield reader.get_batch(number)
 
 
-def arrow_schema(file: Any) -> Any:
+def arrow_schema(file: IO[bytes]) -> Schema:
     """Return the schema of an open Arrow file or stream."""
-    return arrow_reader(file).schema
+    schema: Schema = arrow_reader(file).schema
+    return schema
 
 
-def arrow_reader(file: Any, options: Any = None) -> Any:
+def arrow_reader(file: IO[bytes], options: pa.ipc.IpcReadOptions | None = None) -> pa.RecordBatchReader:
     """Return what reads an open Arrow file, or a stream that was written to one."""
     try:
         return pa.ipc.open_file(file, options=options)
@@ -137,7 +137,7 @@ def claims_too_much(rows: int, columns: int, size: int) -> bool:
     return rows < 0 or (cells > MOST_CELLS and cells > MOST_REPEATED * size)
 
 
-def checked(batch: Any) -> Any:
+def checked(batch: AnyRows) -> AnyRows:
     """Return a record batch or table having looked at every offset, index and letter in it; ArrowInvalid if one is off.
 
     Arrow believes the buffers of a file: an offset beyond the end of its text would be read all the same, and end the
@@ -151,9 +151,9 @@ def checked(batch: Any) -> Any:
     return batch
 
 
-def _check_dictionary(column: Any) -> None:
+def _check_dictionary(column: pa.DictionaryArray) -> None:
     known = column.dictionary
-    if not (pa.types.is_string(known.type) or pa.types.is_large_string(known.type)):
+    if not is_text(known.type):
         return
     longest = pc.max(pc.binary_length(known)).as_py() or 0
     if longest * len(column) > LARGEST_TEXT:
@@ -166,19 +166,19 @@ def _check_dictionary(column: Any) -> None:
 class HeldPart:
     """Rows in memory."""
 
-    table: Any
+    table: Table
     where: str
 
-    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Any]:
+    def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
         """Yield these columns as pyarrow tables of at most so many rows."""
         chosen = self.table.select(list(columns))
         for start in range(0, chosen.num_rows, rows):
             yield chosen.slice(start, rows)
 
 
-def regular(batches: Iterable[Any], rows: int) -> Iterator[Any]:
+def regular(batches: Iterable[Rows], rows: int) -> Iterator[Table]:
     """Yield the rows of batches, cut anywhere, as tables of `rows` rows each: sums then do not depend on the cuts."""
-    kept: list[Any] = []
+    kept: list[Rows] = []
     count = 0
     for batch in batches:
         while count + batch.num_rows >= rows:

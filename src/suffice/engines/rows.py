@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from .._arrays import Array
 from ..errors import DataError
+from .arrow import Column, Table, decoded, how_many, is_number, missing
 
 
 @dataclass(frozen=True)
@@ -20,25 +20,22 @@ class LabelledRows:
     `columns` is a pyarrow table, `labels` a pyarrow array, `weight` (n,) or None for ones.
     """
 
-    columns: Any
-    labels: Any
+    columns: Table
+    labels: Column
     weight: Array | None
     unlabelled: int
 
     @classmethod
     def of(
-        cls, table: Any, columns: Sequence[str], target: str, weight: str | None, keep: bool = False
+        cls, table: Table, columns: Sequence[str], target: str, weight: str | None, keep: bool = False
     ) -> LabelledRows:
         """Take apart a batch; DataError for weights that are no weights."""
-        labels = table.column(target)
-        if pa.types.is_dictionary(labels.type):
-            labels = labels.cast(labels.type.value_type)
-        floating = pa.types.is_floating(labels.type)
-        absent = pc.sum(pc.is_null(labels, nan_is_null=floating)).as_py() or 0
+        labels = decoded(table.column(target))
+        absent = how_many(missing(labels))
         weights = None if weight is None else _weights(table.column(weight), weight)
         kept = None
         if absent and not keep:
-            kept = pc.invert(pc.is_null(labels, nan_is_null=floating))
+            kept = pc.invert(missing(labels))
         if weights is not None and pc.min(weights).as_py() == 0:
             positive = pc.greater(weights, 0)
             kept = positive if kept is None else pc.and_(kept, positive)
@@ -46,17 +43,17 @@ class LabelledRows:
         if kept is not None:
             table, labels = table.filter(kept), labels.filter(kept)
             weights = None if weights is None else weights.filter(kept)
-            absent = pc.sum(pc.is_null(labels, nan_is_null=floating)).as_py() or 0 if keep else absent
-        return cls(table, labels, None if weights is None else weights.to_numpy(), int(absent))
+            absent = how_many(missing(labels)) if keep else absent
+        return cls(table, labels, None if weights is None else weights.to_numpy(), absent)
 
 
-def _weights(column: Any, name: str) -> Any:
+def _weights(column: Column, name: str) -> Column:
     kind = column.type
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+    if not (is_number(kind) or pa.types.is_decimal(kind)):
         raise DataError(f"The weight column {name!r} has the type {kind}. Next: name a column of numbers.")
     values = column.cast(pa.float64())
     right = pc.fill_null(pc.and_(pc.is_finite(values), pc.greater_equal(values, 0)), False)
-    bad = len(values) - (pc.sum(right).as_py() or 0)
+    bad = len(values) - how_many(right)
     if bad:
         raise DataError(
             f"The weight column {name!r}: {bad} of {len(values)} cells are missing, infinite or negative; weights "

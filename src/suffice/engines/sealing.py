@@ -22,7 +22,7 @@ def new_key() -> bytes:
     return secrets.token_bytes(LENGTH)
 
 
-def sealed(value: Any, key: bytes) -> bytes:
+def sealed(value: object, key: bytes) -> bytes:
     """Return an object as bytes, signed."""
     data = pickle.dumps(value)
     return hmac.digest(key, data, DIGEST) + data

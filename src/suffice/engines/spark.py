@@ -16,24 +16,26 @@ from typing import Any
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.errors import PythonException
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from .._arrays import single_blas_thread
 from ..errors import DataError, SchemaError, SettingError, SourceError, SufficeError
 from ..stats.patterns import TooManyPatternsError
-from .fold import FAN_IN, Fold, Kernel, learn_part, merge_all
+from .arrow import Rows
+from .fold import FAN_IN, Fold, Kernel, State, learn_part, merge_all
 from .local import Clock, Watcher
 from .parts import regular, rows_at_a_time
 from .sealing import new_key, sealed, unsealed
 from .sources import Source
 
+Task = Callable[[Iterable[Rows]], Iterator[Rows]]  # that Spark runs on batches
 ANSWER = "number long, state binary"
 REFUSALS: dict[str, type[SufficeError]] = {
     kind.__name__: kind for kind in (SourceError, SchemaError, SettingError, TooManyPatternsError)
 }
 
 
-def open_frame(frame: Any) -> Source:
+def open_frame(frame: DataFrame) -> Source:
     """Return a Spark DataFrame as a source whose parts are its partitions."""
     return Source("The Spark DataFrame", frame.limit(0).toArrow().schema, None, native=frame)
 
@@ -50,10 +52,7 @@ def learn(
         elif source.files:
             states = _groups(_session(engine), source, key).mapInArrow(_on_parts(kernel, columns, rows, key), ANSWER)
         else:
-            raise SourceError(
-                f"{source.name} is read on this machine, and a cluster needs files that its workers can read. "
-                'Next: give Parquet or Arrow files, or engine="local".'
-            )
+            raise source.not_for_clusters()
         try:
             found = sorted(states.toArrow().to_pylist(), key=lambda row: row["number"])
         except PythonException as error:
@@ -77,7 +76,7 @@ def _session(engine: Any) -> Any:
     return SparkSession.builder.getOrCreate()
 
 
-def _groups(session: Any, source: Source, key: bytes) -> Any:
+def _groups(session: Any, source: Source, key: bytes) -> DataFrame:
     """Return a DataFrame with the parts of a source, eight to a row and a row to a task."""
     parts = source.files
     groups = [parts[start : start + FAN_IN] for start in range(0, len(parts), FAN_IN)]
@@ -88,10 +87,8 @@ def _groups(session: Any, source: Source, key: bytes) -> Any:
 # What Spark is given is sent by value with all it names, so that the work itself stands in functions of this module.
 
 
-def _on_parts(
-    kernel: Kernel, columns: Sequence[str], rows: int, key: bytes
-) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
+def _on_parts(kernel: Kernel, columns: Sequence[str], rows: int, key: bytes) -> Task:
+    def run(batches: Iterable[Rows]) -> Iterator[Rows]:
         for batch in batches:
             for row in batch.to_pylist():
                 yield _learn_group(row, kernel, columns, rows, key)
@@ -99,29 +96,30 @@ def _on_parts(
     return run
 
 
-def _learn_group(row: dict[str, Any], kernel: Kernel, columns: Sequence[str], rows: int, key: bytes) -> Any:
+def _learn_group(row: dict[str, Any], kernel: Kernel, columns: Sequence[str], rows: int, key: bytes) -> Rows:
     parts = unsealed(row["parts"], key)
     with single_blas_thread():
         return _answer(row["number"], merge_all(learn_part(part, kernel, columns, rows) for part in parts), key)
 
 
-def _on_batches(kernel: Kernel, rows: int, key: bytes) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    def run(batches: Iterable[Any]) -> Iterator[Any]:
+def _on_batches(kernel: Kernel, rows: int, key: bytes) -> Task:
+    def run(batches: Iterable[Rows]) -> Iterator[Rows]:
         yield _learn_batches(batches, kernel, rows, key)
 
     return run
 
 
-def _learn_batches(batches: Iterable[Any], kernel: Kernel, rows: int, key: bytes) -> Any:
+def _learn_batches(batches: Iterable[Rows], kernel: Kernel, rows: int, key: bytes) -> Rows:
     context = TaskContext.get()
     number = 0 if context is None else context.partitionId()
     with single_blas_thread():
         return _answer(number, merge_all(kernel(table) for table in regular(batches, rows)), key)
 
 
-def _answer(number: int, state: Any, key: bytes) -> Any:
+def _answer(number: int, state: State | None, key: bytes) -> Rows:
     kinds = pa.schema([("number", pa.int64()), ("state", pa.binary())])
-    return pa.RecordBatch.from_pydict({"number": [number], "state": [sealed(state, key)]}, schema=kinds)
+    answer: Rows = pa.RecordBatch.from_pydict({"number": [number], "state": [sealed(state, key)]}, schema=kinds)
+    return answer
 
 
 def _quoted(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
@@ -14,10 +14,12 @@ import pyarrow.parquet as pq
 from .._arrays import Array, Codes
 from .._files import COMPRESSED, whole_file
 from ..errors import SourceError
+from ..schema import Level
+from .arrow import Schema, Table
 from .files import file_kind
 
 
-def write_tables(path: Path, tables: Iterable[Any]) -> int:
+def write_tables(path: Path, tables: Iterable[Table]) -> int:
     """Write tables of one schema to a Parquet, Arrow or CSV file and return the number of rows.
 
     On any error, and when interrupted, nothing is left and an old file is as it was.
@@ -34,14 +36,19 @@ def write_tables(path: Path, tables: Iterable[Any]) -> int:
                     writer = stack.enter_context(_writer(kind, file, table.schema, path))
                 writer.write_table(table)
             except (pa.ArrowException, OSError) as error:
-                raise SourceError.unwritable(path, getattr(error, "strerror", None) or error) from error
+                raise SourceError.unwritable(path, reason(error)) from error
             rows += table.num_rows
         if writer is None:
             raise SourceError.no_rows("The source")
     return rows
 
 
-def _writer(kind: str, file: IO[bytes], schema: Any, path: Path) -> Any:
+def reason(error: Exception) -> object:
+    """Return what the operating system says, or else the error."""
+    return (error.strerror if isinstance(error, OSError) else None) or error
+
+
+def _writer(kind: str, file: IO[bytes], schema: Schema, path: Path) -> pq.ParquetWriter | pa.ipc.RecordBatchFileWriter:
     if kind == "Parquet":
         floats = [field.name for field in schema if not pa.types.is_floating(field.type)]
         return pq.ParquetWriter(file, schema, compression="zstd", use_dictionary=floats)
@@ -58,10 +65,12 @@ def written_whole(path: Path) -> Iterator[IO[bytes]]:
         with whole_file(path) as file:
             yield file
     except OSError as error:
-        raise SourceError.unwritable(path, error.strerror or error) from error
+        raise SourceError.unwritable(path, reason(error)) from error
 
 
-def answers_table(labels: Sequence[Any], choice: Codes, columns: Sequence[tuple[str, Array]], kept: Any = None) -> Any:
+def answers_table(
+    labels: Sequence[Level], choice: Codes, columns: Sequence[tuple[str, Array]], kept: Table | None = None
+) -> Table:
     """Return a table of the chosen label of each row, null where it is −1, and columns of numbers.
 
     `kept` is a table whose columns go in front, and keep their names.
@@ -69,7 +78,8 @@ def answers_table(labels: Sequence[Any], choice: Codes, columns: Sequence[tuple[
     first = pa.array(list(labels)).take(pa.array(choice, mask=choice < 0))
     answers = [("label", first), *((name, pa.array(values)) for name, values in columns)]
     if kept is None:
-        return pa.table([values for _, values in answers], names=[name for name, _ in answers])
+        table: Table = pa.table([values for _, values in answers], names=[name for name, _ in answers])
+        return table
     for name, values in answers:
         free = name
         while free in kept.column_names:

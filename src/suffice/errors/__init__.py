@@ -44,7 +44,9 @@ from .wording import LONGEST as LONGEST
 from .wording import LONGEST_VALUE as LONGEST_VALUE
 from .wording import UNSEEN as UNSEEN
 from .wording import brief as brief
+from .wording import one_line as one_line
 from .wording import quoted as quoted
+from .wording import sentence as sentence
 from .wording import shown as shown
 from .wording import visible as visible
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Self
 
-from .wording import brief, quoted, shown, visible
+from .wording import brief, quoted, sentence, shown, visible
 
 
 class SufficeError(ValueError):
@@ -120,7 +120,12 @@ class DataError(SufficeError):
         )
 
     @classmethod
-    def without_rows(cls, what: str, released: bool, otherwise: str = "") -> DataError:
+    def without_rows(
+        cls,
+        what: str = "This model keeps no rows to judge itself by",
+        released: bool = False,
+        otherwise: str = "",
+    ) -> DataError:
         """Refuse what takes rows of a model that keeps none; a released one is of a model that may."""
         step = "ask the model it was made from" if released else "fit it again with keep_rows=2000"
         return cls(f"{what}. Next: {step}{otherwise}.")
@@ -194,34 +199,32 @@ class SourceError(DataError):
     """A table in files, or from an engine, cannot be read or written; the message names the file."""
 
     @classmethod
-    def absent(cls, path: object) -> SourceError:
+    def absent(cls, path: object) -> Self:
         """Say that nothing has this name or matches this pattern."""
         return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
 
     @classmethod
-    def unreadable(cls, where: object, why: object) -> SourceError:
+    def unreadable(cls, where: object, why: object) -> Self:
         """Say which file, and which part of it, cannot be read."""
-        return cls(f"{where} cannot be read: {_sentence(why)}. Next: write it again, or leave it out.")
+        return cls(f"{where} cannot be read: {sentence(why)}. Next: write it again, or leave it out.")
 
     @classmethod
-    def unwritable(cls, path: object, why: object) -> SourceError:
+    def unwritable(cls, path: object, why: object) -> Self:
         """Say why a result cannot be written; an old file of that name is as it was."""
-        return cls(f"{str(path)!r} cannot be written: {_sentence(why)}. Next: choose another place or name.")
+        return cls(f"{str(path)!r} cannot be written: {sentence(why)}. Next: choose another place or name.")
 
     @classmethod
-    def unknown_format(cls, path: object, formats: Sequence[str]) -> SourceError:
+    def unknown_format(cls, path: object, formats: Sequence[str]) -> Self:
         """Refuse a file whose name does not say what it holds."""
         return cls(f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)}.")
 
     @classmethod
-    def no_rows(cls, what: object) -> SourceError:
+    def no_rows(cls, what: object) -> Self:
         """Refuse a source without a row."""
         return cls(f"{what} holds no row. Next: check the name, the pattern or the query.")
 
     @classmethod
-    def columns_missing(
-        cls, where: object, missing: Sequence[object], known: Sequence[object], role: str
-    ) -> SourceError:
+    def columns_missing(cls, where: object, missing: Sequence[object], known: Sequence[object], role: str) -> Self:
         """Name columns that are not there, what they were wanted for, and those that are."""
         one = "column" if len(missing) == 1 else "columns"
         return cls(
@@ -230,7 +233,7 @@ class SourceError(DataError):
         )
 
     @classmethod
-    def kind_differs(cls, where: object, column: object, expected: object, got: object) -> SourceError:
+    def kind_differs(cls, where: object, column: object, expected: object, got: object) -> Self:
         """Refuse a file in which a column has another type than in the others."""
         return cls(
             f"{where}: column {shown(column)} is {got}, and {expected} in the other files. "
@@ -238,17 +241,33 @@ class SourceError(DataError):
         )
 
     @classmethod
-    def read_once(cls, who: str, passes: str) -> SourceError:
+    def read_once(cls, who: str, passes: str) -> Self:
         """Refuse a stream where the rows are needed more than once."""
         return cls(
             f"{who} reads the rows {passes}, and a stream can be read once. Next: write the stream to a Parquet file "
             "and give its name."
         )
 
+    @classmethod
+    def repeated(cls, path: object, names: Sequence[str]) -> Self:
+        """Refuse columns that share a name."""
+        return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
 
-def _sentence(why: object) -> str:
-    """Return a reason on one line, without the full stop that ends the sentence around it."""
-    return " ".join(str(why).split()).rstrip(".")
+    @classmethod
+    def pipe(cls, path: object, read: str = "a table is") -> Self:
+        """Refuse a pipe or a device, which can be read once only, and may never end."""
+        return cls(
+            f"{str(path)!r} is a pipe or a device, not a file, and {read} read more than once. Next: write it to a "
+            "file first, and name that."
+        )
+
+    @classmethod
+    def not_as_named(cls, path: object, what: str, why: object) -> Self:
+        """Say that the contents are not what the name promises."""
+        return cls(
+            f"{str(path)!r} cannot be read as {what}: {sentence(why)}. Next: check that the file is complete and that "
+            "its name ends in what it holds."
+        )
 
 
 class NotLearnedError(DataError):

@@ -28,6 +28,16 @@ def quoted(names: Sequence[object], limit: int = 8) -> str:
     return some if len(names) <= limit else f"{some} and {len(names) - limit} more"
 
 
+def one_line(text: object) -> str:
+    """Return a message on a single line."""
+    return " ".join(str(text).split())
+
+
+def sentence(why: object) -> str:
+    """Return a reason on one line, without the full stop that ends the sentence around it."""
+    return one_line(why).rstrip(". ")
+
+
 def shown(value: object, limit: int = LONGEST_VALUE) -> str:
     """Return how Python writes a value, with the middle left out where that is longer than `limit` characters."""
     text = repr(value)

@@ -19,6 +19,7 @@ from .categories import factorize, recode
 from .devices import DeviceTable
 from .frames import FrameTable, declared_schema, label_values
 from .matrices import ContainerError, SparseTable
+from .types import Frame
 from .writing import CONTAINERS, Holes, NewColumn, make_sparse, make_table, stack_sparse
 
 __all__ = [
@@ -60,7 +61,7 @@ class Table(Protocol):
         ...
 
 
-def read_table(X: Any) -> Table:
+def read_table(X: object) -> Table:
     """Return `X` as a Table: a 2-D array, also of another library, list of rows, SciPy sparse matrix or data frame."""
     if is_sparse(X):
         return SparseTable(X)
@@ -75,27 +76,23 @@ def read_table(X: Any) -> Table:
     try:
         return FrameTable(_frame(X))
     except nw.exceptions.DuplicateError:
-        repeated = repeated_names([str(name) for name in _native_names(X)])
+        repeated = repeated_names([str(name) for name in getattr(X, "column_names", getattr(X, "columns", ()))])
         raise SchemaError(f"The table has several columns named {quoted(repeated)}. Next: rename.") from None
 
 
-def read_schema(X: Any) -> Schema:
+def read_schema(X: object) -> Schema:
     """Return the schema that the column types of a data frame declare: a column without a value has its type's kind."""
     return declared_schema(_frame(X))
 
 
-def _frame(X: Any) -> nw.DataFrame[Any]:
+def _frame(X: Any) -> Frame:
     try:
         return nw.from_native(X, eager_only=True)
     except TypeError:
         return _from_arrow_stream(X)
 
 
-def _native_names(X: Any) -> list[Any]:
-    return list(getattr(X, "column_names", getattr(X, "columns", ())))
-
-
-def is_frame(X: Any) -> bool:
+def is_frame(X: object) -> bool:
     return hasattr(type(X), "__arrow_c_stream__") or hasattr(type(X), "columns")
 
 
@@ -107,7 +104,7 @@ def _is_series(X: Any) -> bool:
     return True
 
 
-def _from_arrow_stream(X: Any) -> nw.DataFrame[Any]:
+def _from_arrow_stream(X: Any) -> Frame:
     try:
         return nw.from_arrow(X, backend="pyarrow")
     except (TypeError, ModuleNotFoundError) as error:

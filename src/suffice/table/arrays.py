@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any
 
 from .._arrays import Array, Codes, np
@@ -10,16 +10,17 @@ from ..errors import DataError, SchemaError, shown
 from ..schema import Column, Kind, Level, Schema
 from .categories import both_truths, factorize, factorize_integers
 from .cells import as_float, check_finite, object_kind
+from .types import Cells, Coded
 from .writing import Holes, fill_array
 
 
 class ArrayTable:
     """A 2-D array (or list of rows) whose columns have no names."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: object) -> None:
         values = _fill_masked(X) if isinstance(X, np.ma.MaskedArray) else _rectangle(X)
         self._values = _check_array(values)
-        self._coded: list[tuple[Sequence[Level], Codes] | None] | None = None
+        self._coded: list[Coded | None] | None = None
         self.rows, d = self._values.shape
         kinds = _array_kinds(self._values)
         self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
@@ -40,13 +41,13 @@ class ArrayTable:
         levels, codes = coded or factorize(self._values[:, position], self.schema.names[position])
         return both_truths(levels, codes) if self.schema.columns[position].kind is Kind.BOOLEAN else (levels, codes)
 
-    def fill(self, holes: Holes) -> Any:
+    def fill(self, holes: Holes) -> Cells:
         return fill_array(self._values, holes)
 
 
-def _rectangle(X: Any) -> Any:
+def _rectangle(X: Any) -> Cells:
     """Return an array; rows that mix text and numbers keep their Python values instead of all becoming text."""
-    if isinstance(X, np.ndarray) or hasattr(X, "__array__"):
+    if hasattr(X, "__array__"):
         return np.asarray(X)
     try:
         values = np.asarray(X)
@@ -61,8 +62,8 @@ def _rectangle(X: Any) -> Any:
     return values
 
 
-def _refuse_ragged(X: Any) -> None:
-    lengths = [len(row) if hasattr(row, "__len__") else -1 for row in X]
+def _refuse_ragged(X: Iterable[object]) -> None:
+    lengths = [len(row) if isinstance(row, Sized) else -1 for row in X]
     odd = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
     if odd is not None:
         raise DataError(
@@ -70,7 +71,7 @@ def _refuse_ragged(X: Any) -> None:
         )
 
 
-def _check_array(values: Any) -> Any:
+def _check_array(values: Cells) -> Cells:
     if values.ndim == 0:
         what = f"{type(values.item()).__name__} {shown(values.item())}"
         raise DataError(f"Expected 2D array, got scalar array instead: {what}. Next: pass rows and columns.")
@@ -88,15 +89,16 @@ def _check_array(values: Any) -> Any:
     return values
 
 
-def _fill_masked(X: Any) -> Any:
+def _fill_masked(X: Any) -> Cells:
     if X.dtype.kind in "fiu":
-        return X.astype(np.float64).filled(np.nan)
+        filled: Cells = X.astype(np.float64).filled(np.nan)
+        return filled
     values = np.asarray(X.data).astype(object)
     values[np.ma.getmaskarray(X)] = None
     return values
 
 
-def _array_kinds(values: Any) -> list[Kind]:
+def _array_kinds(values: Cells) -> list[Kind]:
     if values.dtype.kind == "O":
         return [object_kind(values[:, j], j) for j in range(values.shape[1])]
     kinds = {"b": Kind.BOOLEAN, "U": Kind.STRING, "S": Kind.STRING, "T": Kind.STRING}

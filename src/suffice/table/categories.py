@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._arrays import Codes, np, parallel_map, row_chunks
 from ..errors import DataError, SchemaError
 from ..schema import Level, Name, check_text, sort_levels
 from .cells import holds_value, plain_value
+from .types import Cells, Coded
 
 BLOCK_CELLS = 1 << 18  # cells of a table coded at a time: few enough for a cache, enough to keep threads apart
 INTEGER_SPAN = 4096  # integers within so small a range are counted directly, without sorting
 
 
-def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
+def factorize(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted levels in a one-dimensional array and a code per value, −1 where missing."""
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
@@ -33,7 +33,7 @@ def factorize(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
     return levels, codes
 
 
-def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None]:
+def factorize_integers(values: Cells) -> list[Coded | None]:
     """Return levels and codes of every column of an integer array (n, d); None for a column that spans too much.
 
     The levels of a column are the range from its least to its largest value: which of them occur is for who counts
@@ -46,20 +46,20 @@ def factorize_integers(values: Any) -> list[tuple[Sequence[Level], Codes] | None
     chunks = list(row_chunks(n, max(1, BLOCK_CELLS // d)))
     coded = _code_small(values, chunks) or _code_any(values, chunks)
     codes, least, most = coded
-    columns: list[tuple[Sequence[Level], Codes] | None] = []
+    columns: list[Coded | None] = []
     for own, lowest, highest in zip(codes, least, most, strict=True):
         columns.append((range(lowest, highest + 1), own) if highest - lowest < INTEGER_SPAN else None)
     return columns
 
 
-Coded = tuple[Codes, list[int], list[int]]  # codes (d, n), least and largest values (d)
+Spans = tuple[Codes, list[int], list[int]]  # codes (d, n), least and largest values (d)
 
 
-def _code_small(values: Any, chunks: list[slice]) -> Coded | None:
+def _code_small(values: Cells, chunks: list[slice]) -> Spans | None:
     """Code numbers that fit in a byte, the common case: they are narrowed before they are turned."""
     codes = np.empty(values.shape[::-1], dtype=np.int8)
 
-    def code(part: slice) -> tuple[Any, Any] | None:
+    def code(part: slice) -> tuple[Codes, Codes] | None:
         block = values[part]
         if block.min() < -128 or block.max() > 127:
             return None
@@ -80,13 +80,13 @@ def _code_small(values: Any, chunks: list[slice]) -> Coded | None:
     return codes, least, most
 
 
-def _code_any(values: Any, chunks: list[slice]) -> Coded:
+def _code_any(values: Cells, chunks: list[slice]) -> Spans:
     """Code any integers; where a column spans too much its codes are of no use."""
     low = values[chunks[0]].min(axis=0)  # seldom has to be lowered
     low = low.astype(np.int32) if low.itemsize < 4 else low
     codes = np.empty(values.shape[::-1], dtype=np.int16)
 
-    def code(part: slice) -> tuple[Any, Any]:
+    def code(part: slice) -> tuple[Codes, Codes]:
         block = np.ascontiguousarray(values[part].T, dtype=low.dtype)
         np.subtract(block, low[:, None], out=codes[:, part], casting="unsafe")
         return block.min(axis=1), block.max(axis=1)
@@ -98,11 +98,11 @@ def _code_any(values: Any, chunks: list[slice]) -> Coded:
     return codes, least, most
 
 
-def _ends(pairs: list[tuple[Any, Any]]) -> tuple[list[int], list[int]]:
+def _ends(pairs: list[tuple[Codes, Codes]]) -> tuple[list[int], list[int]]:
     return np.min([a for a, _ in pairs], axis=0).tolist(), np.max([b for _, b in pairs], axis=0).tolist()
 
 
-def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:
+def _factorize_range(values: Cells, low: int, high: int) -> tuple[tuple[Level, ...], Codes]:
     shifted = values if low == 0 else values.astype(np.int64) - low if high < 2**63 else values - np.uint64(low)
     shifted = shifted.astype(np.intp, copy=False)
     seen = np.bincount(shifted, minlength=high - low + 1) > 0
@@ -112,11 +112,11 @@ def _factorize_range(values: Any, low: int, high: int) -> tuple[tuple[Level, ...
     return levels, np.asarray((np.cumsum(seen) - 1)[shifted])
 
 
-def factorize_objects(values: Any, column: Name) -> tuple[tuple[Level, ...], Codes]:
+def factorize_objects(values: Cells, column: Name) -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted levels and codes of an array of Python objects."""
     plain = [plain_value(value) if holds_value(value) else None for value in values.tolist()]
     present = {value for value in plain if value is not None}
-    strange: list[Any] = [value for value in present if type(value) not in (str, int, float, bool)]
+    strange: list[object] = [value for value in present if type(value) not in (str, int, float, bool)]
     if strange:
         raise SchemaError.unsupported(column, type(strange[0]).__name__)
     check_text(list(present), column)

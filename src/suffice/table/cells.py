@@ -9,16 +9,17 @@ from typing import Any
 from .._arrays import Array, np, parallel_map, row_chunks
 from ..errors import DataError, SchemaError
 from ..schema import Kind, Level, Name
+from .types import Cells
 
 LARGEST = 1e150  # numbers beyond this are as bad as infinite: their squares overflow
 CHUNK_CELLS = 1 << 19  # checked at a time
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     return value is None or value != value or type(value).__name__ in ("NAType", "NaTType")
 
 
-def object_kind(values: Any, column: Name) -> Kind:
+def object_kind(values: Cells, column: Name) -> Kind:
     """Infer the kind of a column of Python objects; SchemaError names a column that mixes types."""
     types = {type(value) for value in values.tolist() if holds_value(value)}
     if not types:
@@ -42,7 +43,7 @@ class _ObjectMismatch(SchemaError, TypeError):
     """An object cell that is no number, string or truth value; scikit-learn expects a TypeError here."""
 
 
-def holds_value(value: Any) -> bool:
+def holds_value(value: object) -> bool:
     """Return whether a Python object is a value, not None, NaN, NaT or NA."""
     try:
         return not _is_missing(value)
@@ -52,7 +53,7 @@ def holds_value(value: Any) -> bool:
         return False
 
 
-def as_float(values: Any, names: Sequence[Name]) -> Array:
+def as_float(values: Cells, names: Sequence[Name]) -> Array:
     """Return an array as float64 (float32 stays), NaN where missing; SchemaError names columns that hold text."""
     if values.dtype.kind == "O":
         missing = np.frompyfunc(lambda value: not holds_value(value), 1, 1)(values).astype(bool)

@@ -9,9 +9,10 @@ from typing import Any
 from .._arrays import Array, Codes, np
 from .._arrays_api import blocks, fetch, namespace, plain, put, wide_float
 from ..errors import DataError
-from ..schema import Kind, Level, Schema, unnamed_schema
+from ..schema import Kind, Level, Name, Schema, unnamed_schema
 from .arrays import ArrayTable
 from .cells import LARGEST
+from .types import Cells
 from .writing import Holes
 
 
@@ -53,7 +54,7 @@ class DeviceTable:
         return values
 
     @staticmethod
-    def _check(values: Any, names: Sequence[Any]) -> None:
+    def _check(values: Any, names: Sequence[Name]) -> None:
         xp = namespace(values)
         for part in blocks(values):
             cells = xp.astype(values[part, ...], wide_float(values))
@@ -77,7 +78,7 @@ class DeviceTable:
         """Return the levels of a column and their codes, on the CPU."""
         return self._here().categories(position)
 
-    def fill(self, holes: Holes) -> Any:
+    def fill(self, holes: Holes) -> Cells:
         """Return a NumPy array with these cells filled."""
         return self._here().fill(holes)
 

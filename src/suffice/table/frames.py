@@ -7,18 +7,19 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
 from ..errors import SchemaError
 from ..schema import Column, Kind, Level, Name, Schema, check_text, sort_levels
 from .categories import both_truths, factorize, factorize_objects, recode
 from .cells import as_float, check_finite, holds_value, object_kind, plain_value
+from .types import Cells, Frame, Series
 from .writing import FRAMES, Holes, fill_frame
 
 
 class FrameTable:
     """A pandas, polars or pyarrow table in memory, read through narwhals."""
 
-    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+    def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self.rows = len(frame)
         self._names = names = frame.columns
@@ -32,7 +33,7 @@ class FrameTable:
         library = frame.implementation.value
         self.schema = Schema(columns, self._named, library if library in FRAMES else "pandas")
 
-    def _series(self, position: int) -> nw.Series[Any]:
+    def _series(self, position: int) -> Series:
         return self._frame.get_column(self._names[position])
 
     def numeric(self, positions: Sequence[int]) -> Array:
@@ -63,18 +64,18 @@ class FrameTable:
         return fill_frame(self._frame, holes)
 
 
-def declared_schema(frame: nw.DataFrame[Any]) -> Schema:
+def declared_schema(frame: Frame) -> Schema:
     """Return the schema that the types of a table's columns declare, whatever cells it holds."""
     library = frame.implementation.value
     columns = tuple(Column(name, _declared_kind(frame.get_column(name), name)) for name in frame.columns)
     return Schema(columns, True, library if library in FRAMES else "pandas")
 
 
-def _series_kind(series: nw.Series[Any], name: Name) -> Kind:
+def _series_kind(series: Series, name: Name) -> Kind:
     return Kind.EMPTY if _is_empty(series) else _declared_kind(series, name)
 
 
-def _declared_kind(series: nw.Series[Any], name: Name) -> Kind:
+def _declared_kind(series: Series, name: Name) -> Kind:
     dtype = series.dtype
     if dtype == nw.Boolean:
         return Kind.BOOLEAN
@@ -91,7 +92,7 @@ def _declared_kind(series: nw.Series[Any], name: Name) -> Kind:
     raise SchemaError.unsupported(name, dtype)
 
 
-def _is_empty(series: nw.Series[Any]) -> bool:
+def _is_empty(series: Series) -> bool:
     """Return whether no cell has a value, whatever the type; most columns show one in their first cell."""
     if len(series) and holds_value(series[0]):
         return False
@@ -100,12 +101,12 @@ def _is_empty(series: nw.Series[Any]) -> bool:
     return bool((series.is_null() | series.is_nan()).all() if series.dtype.is_float() else series.is_null().all())
 
 
-def _objects(series: nw.Series[Any]) -> Any:
+def _objects(series: Series) -> Cells:
     """Return the cells of a column of objects; `to_numpy` would ask them all whether they are missing."""
     return np.fromiter(series.to_list(), dtype=object, count=len(series))
 
 
-def _series_float(series: nw.Series[Any], name: Name) -> Array:
+def _series_float(series: Series, name: Name) -> Array:
     if series.dtype == nw.Object:
         return as_float(_objects(series), [name])
     if series.dtype in (nw.Categorical, nw.Enum, nw.String):
@@ -122,20 +123,20 @@ def _series_float(series: nw.Series[Any], name: Name) -> Array:
     return np.full(len(series), np.nan)
 
 
-def _present_numbers(series: nw.Series[Any]) -> tuple[Any, Any]:
+def _present_numbers(series: Series) -> tuple[NDArray[np.bool_], Cells]:
     """Return which cells of an integer column have a value, and those values exactly."""
     present = ~np.asarray(series.is_null().to_numpy(), dtype=bool)
     return present, _integers(series if present.all() else series.drop_nulls())
 
 
-def _integers(series: nw.Series[Any]) -> Any:
+def _integers(series: Series) -> Cells:
     """Return integers without nulls exactly; NumPy has no type for those of 128 bits."""
     if series.dtype in (nw.Int128, nw.UInt128):
         return np.array(series.to_list(), dtype=object)
     return series.to_numpy()
 
 
-def _factorize_numbers(series: nw.Series[Any], name: Name) -> tuple[tuple[Level, ...], Codes]:
+def _factorize_numbers(series: Series, name: Name) -> tuple[tuple[Level, ...], Codes]:
     if not series.dtype.is_integer():
         return factorize(_series_float(series, name), name)
     present, numbers = _present_numbers(series)
@@ -145,14 +146,14 @@ def _factorize_numbers(series: nw.Series[Any], name: Name) -> tuple[tuple[Level,
     return levels, codes
 
 
-def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, ...], Codes]:
+def _factorize_series(series: Series, kind: Kind) -> tuple[tuple[Level, ...], Codes]:
     """Code a boolean, categorical or string column without passing through object arrays.
 
     Dictionary columns are cast to strings first: reading a chunked pyarrow dictionary with nulls through
     `to_numpy` turns the nulls into a real category. Missing cells of pandas leave before the cast, which in
     pandas 2 makes them the text "nan".
     """
-    declared: list[Any] = []
+    declared: list[Level] = []
     if series.dtype in (nw.Categorical, nw.Enum):
         categories = series.cat.get_categories()
         pandas = nw.get_native_namespace(series).__name__ == "pandas"
@@ -176,7 +177,7 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     found = [value for value in series.unique().to_list() if holds_value(value)]
     levels = sort_levels([*declared, *(found if kind is not Kind.BOOLEAN else [])])
     check_text(levels, series.name)
-    index: dict[Any, int] = {level: i for i, level in enumerate(levels)}
+    index = {level: i for i, level in enumerate(levels)}
     if not found:
         return levels, codes
     coded = series.replace_strict(found, [index[value] for value in found], default=None, return_dtype=nw.Float64)
@@ -185,7 +186,7 @@ def _factorize_series(series: nw.Series[Any], kind: Kind) -> tuple[tuple[Level, 
     return levels, codes
 
 
-def _declared_objects(series: nw.Series[Any], declared: Sequence[Level]) -> tuple[tuple[Level, ...], Codes]:
+def _declared_objects(series: Series, declared: Sequence[Level]) -> tuple[tuple[Level, ...], Codes]:
     """Code a pandas category of values that are not text; intervals and the like go by their text."""
     if any(hasattr(level, "year") or hasattr(level, "total_seconds") for level in declared):
         raise SchemaError.temporal(series.name, "category")
@@ -196,12 +197,12 @@ def _declared_objects(series: nw.Series[Any], declared: Sequence[Level]) -> tupl
     return levels, recode(found, codes, levels)
 
 
-def _named(value: Any) -> Level:
+def _named(value: object) -> Level:
     plain = plain_value(value)
     return plain if type(plain) in (str, int, float, bool) else str(plain)
 
 
-def label_values(y: Any) -> Any:
+def label_values(y: Any) -> Cells:
     """Return labels (a list, array, or pandas, polars or pyarrow series) as a one-dimensional array."""
     if isinstance(y, np.ndarray):
         return y
@@ -214,13 +215,14 @@ def label_values(y: Any) -> Any:
     if series.dtype.is_integer() and not series.is_null().any():
         return _integers(series)
     if series.dtype.is_float():
-        return series.to_numpy()
+        numbers: Cells = series.to_numpy()
+        return numbers
     values = np.empty(len(series), dtype=object)  # through a list: a chunked dictionary array would lose its nulls
     values[:] = series.to_list()
     return values
 
 
-def _labels_array(y: Any) -> Any:
+def _labels_array(y: Any) -> Cells:
     if hasattr(y, "__array__"):
         return np.asarray(y)
     items = list(y)

@@ -10,11 +10,12 @@ import narwhals.stable.v2 as nw
 
 from .._arrays import Array, Codes, np, sparse
 from ..schema import Kind, Level, Name
+from .types import Cells, Frame, Series
 
 FRAMES = ("pandas", "polars", "pyarrow")
 CONTAINERS = ("numpy", "sparse", *FRAMES)
 
-Holes = Mapping[int, tuple[Codes, Any]]  # column position → row numbers (h,) and the values (h,) that belong there
+Holes = Mapping[int, tuple[Codes, Cells]]  # column position → row numbers (h,) and the values (h,) that belong there
 
 
 class NewColumn(NamedTuple):
@@ -25,14 +26,14 @@ class NewColumn(NamedTuple):
 
     name: Name
     kind: Kind
-    values: Any
+    values: Cells
     levels: tuple[Level, ...] | None = None
 
 
 # --- filling ---------------------------------------------------------------------------------------------------------
 
 
-def fill_array(values: Any, holes: Holes) -> Any:
+def fill_array(values: Cells, holes: Holes) -> Cells:
     """Return a copy of an array (n, d) with its holes filled; floats stay floats, objects take Python values."""
     out = np.array(values)
     for position, (rows, cells) in holes.items():
@@ -40,7 +41,7 @@ def fill_array(values: Any, holes: Holes) -> Any:
     return out
 
 
-def fill_frame(frame: nw.DataFrame[Any], holes: Holes) -> Any:
+def fill_frame(frame: Frame, holes: Holes) -> Any:
     """Return the data frame, in its own library, with holes filled; columns without any are those that came in."""
     native = frame.to_native()
     pandas = frame.implementation.is_pandas_like()
@@ -54,7 +55,7 @@ def fill_frame(frame: nw.DataFrame[Any], holes: Holes) -> Any:
     return out if pandas else out.to_native()
 
 
-def _fill_pandas(series: nw.Series[Any], rows: Codes, cells: Any) -> Any:
+def _fill_pandas(series: Series, rows: Codes, cells: Cells) -> Any:
     """Fill a pandas column, which keeps its type where that can hold the values."""
     native = series.to_native()
     if len(rows) == len(series) and not _can_hold(series.dtype, cells):
@@ -72,7 +73,7 @@ def _fill_pandas(series: nw.Series[Any], rows: Codes, cells: Any) -> Any:
     return native
 
 
-def _fill_series(series: nw.Series[Any], rows: Codes, cells: Any) -> nw.Series[Any]:
+def _fill_series(series: Series, rows: Codes, cells: Cells) -> Series:
     """Fill a polars or pyarrow column, which keeps its type where that can hold the values."""
     dtype, backend = series.dtype, series.implementation
     if len(rows) == len(series) and not _can_hold(dtype, cells):
@@ -98,14 +99,14 @@ def _fill_series(series: nw.Series[Any], rows: Codes, cells: Any) -> nw.Series[A
     return base.scatter(rows.tolist(), values)
 
 
-def _can_hold(dtype: Any, cells: Any) -> bool:
+def _can_hold(dtype: nw.dtypes.DType, cells: Cells) -> bool:
     """Return whether a column in which no cell has a value is of a type for these cells."""
     if cells.dtype.kind == "O":
         return dtype in (nw.Categorical, nw.Enum, nw.String, nw.Object)
     return bool(dtype.is_numeric() or (cells.dtype.kind == "b" and dtype == nw.Boolean))
 
 
-def _fit_numbers(series: nw.Series[Any], cells: Any) -> nw.Series[Any]:
+def _fit_numbers(series: Series, cells: Cells) -> Series:
     """Return the column as floats if it holds integers or decimals and some cell to come is not among those."""
     dtype = series.dtype
     if cells.dtype.kind not in "fiu" or not dtype.is_numeric() or dtype.is_float():
@@ -140,7 +141,7 @@ def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> Any
     return frame
 
 
-def make_array(columns: Sequence[NewColumn]) -> Any:
+def make_array(columns: Sequence[NewColumn]) -> Cells:
     """Return an array (n, d) of these columns: numbers if all are, else objects."""
     if all(column.values.dtype.kind in "fiub" for column in columns):
         return np.column_stack([column.values for column in columns])
@@ -150,17 +151,18 @@ def make_array(columns: Sequence[NewColumn]) -> Any:
     return out
 
 
-def make_sparse(rows: Array) -> Any:
+def make_sparse(rows: Array) -> sparse.csr_array:
     """Return rows of counts (n, d) as a sparse array of integers."""
     return sparse.csr_array(rows.astype(np.int64))
 
 
-def stack_sparse(parts: Sequence[Any]) -> Any:
+def stack_sparse(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
     """Return sparse arrays below each other."""
-    return sparse.vstack(parts, format="csr")
+    stacked: sparse.csr_array = sparse.vstack(parts, format="csr")
+    return stacked
 
 
-def _make_series(column: NewColumn, backend: Any) -> nw.Series[Any]:
+def _make_series(column: NewColumn, backend: Any) -> Series:
     values, name = column.values, str(column.name)
     if values.dtype.kind != "O":
         return nw.new_series(name, values.tolist() if backend == "pyarrow" else values, backend=backend)
@@ -173,6 +175,6 @@ def _make_series(column: NewColumn, backend: Any) -> nw.Series[Any]:
     text = [None if cell is None else str(cell) for cell in cells]
     series = nw.new_series(name, text, nw.String, backend=backend)
     if backend == "pyarrow":
-        coded: nw.Series[Any] = nw.from_native(series.to_native().dictionary_encode(), series_only=True)
+        coded: Series = nw.from_native(series.to_native().dictionary_encode(), series_only=True)
         return coded.alias(name)
     return series.cast(nw.Categorical)

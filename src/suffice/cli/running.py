@@ -1,0 +1,185 @@
+"""How a command line is run, and what happens when something goes wrong: one line on stderr and an exit status."""
+
+from __future__ import annotations
+
+import inspect
+import io
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, UnusedCliTokensError
+
+from .. import __version__
+from .._dialect import Remark
+from .._locks import tell_of_waiting
+from ..errors import SettingError, SufficeError, brief, one_line, quoted, visible
+from .problems import UsageProblem
+
+OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+SIGNALLED = 128  # and the number of the signal, as shells count
+
+HELP = """Generative classification: learn what each class looks like, and answer from that.
+
+A table is a CSV, Parquet or Arrow file with one row per case; cells may be missing. Start with:
+
+  suffice compare table.csv --target COLUMN
+  suffice fit table.csv --target COLUMN --output model.suffice
+  suffice predict model.suffice new.csv
+
+Or see the whole job done on a table of penguins, which stays in the folder demo:
+
+  suffice demo
+"""
+
+Command = Callable[..., None]
+
+
+def build(commands: Sequence[Command]) -> App:
+    """Return the tree of these commands."""
+    app = App(
+        name="suffice",
+        help=HELP,
+        help_format="plaintext",
+        version=f"suffice {__version__}",
+        default_parameter=Parameter(negative=(), negative_iterable=()),
+        result_action="return_value",
+        suppress_keyboard_interrupt=False,
+    )
+    for command in commands:
+        # Markdown joins the lines of a paragraph again.
+        app.command(command, help_format="markdown", help_epilogue=_examples(command))
+    return app
+
+
+def examples(command: Command) -> list[str]:
+    """Return the command lines under Examples in a command's docstring; they run in the folder `suffice demo` makes."""
+    section = (inspect.getdoc(command) or "").partition("Examples\n--------\n")[2]
+    return [line.strip().removeprefix("$ ") for line in section.splitlines() if line.strip().startswith("$ ")]
+
+
+def _examples(command: Command) -> str:
+    lines = "\n".join(examples(command))
+    return f"Examples, in the folder that `suffice demo` makes:\n\n```text\n{lines}\n```"
+
+
+def run(argv: Sequence[str], commands: Sequence[Command]) -> int:
+    """Run a command line, which means one of these commands, and return its exit status."""
+    _never_fail_to_print()
+    quiet = "--quiet" in argv
+    try:
+        with _ended_in_order(), _warnings_as_remarks(quiet), tell_of_waiting(lambda path: _tell_of(path, quiet)):
+            build(commands)(list(argv), exit_on_error=False, print_error=False)
+        sys.stdout.flush()
+    except (CycloptsError, UsageProblem, SettingError) as error:
+        return _report(_explain_usage(error, argv, commands), BAD_USAGE)
+    except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return BAD_DATA
+    except _Ended as ended:
+        return _report("ended; nothing was written.", SIGNALLED + ended.signal)
+    except KeyboardInterrupt:
+        return _report("stopped; nothing was written.", INTERRUPTED)
+    except Exception as error:  # whatever happens, users get one line and no traceback
+        if os.environ.get("SUFFICE_TRACEBACK"):
+            raise
+        return _report(_explain(error), BAD_DATA)
+    return OK
+
+
+class _Ended(KeyboardInterrupt):
+    """A signal asks the command to end."""
+
+    def __init__(self, signal: int) -> None:
+        super().__init__(signal)
+        self.signal = signal
+
+
+@contextmanager
+def _ended_in_order() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does, so that it removes what is unfinished."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # where signals do not come
+        return
+
+    def end(number: int, frame: object) -> None:
+        raise _Ended(number)
+
+    wanted = [number for number in signal.Signals if number.name in ("SIGTERM", "SIGHUP")]  # Windows has no SIGHUP
+    ours = [number for number in wanted if signal.getsignal(number) == signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def _tell_of(path: Path, quiet: bool) -> None:
+    if not quiet:
+        print(f"Waiting for another process that is writing {str(path)!r}.", file=sys.stderr)
+
+
+@contextmanager
+def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
+    """Print warnings of the library as remarks, each once: a person at a terminal needs no file and line of ours."""
+    told: set[str] = set()
+
+    def remark(message: Warning | str, *_: object, **__: object) -> None:
+        text = f"Note: {one_line(message)}"
+        if not quiet and text not in told:
+            print(visible(text), file=sys.stderr)
+        told.add(text)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = remark
+        warnings.simplefilter("always", Remark)
+        yield
+
+
+def _explain_usage(error: Exception, argv: Sequence[str], commands: Sequence[Command]) -> str:
+    """Return what is wrong with a command line, and where to read what would be right."""
+    known = {command.__name__.replace("_", "-") for command in commands}
+    command = [argv[0]] if argv and argv[0] in known else []
+    message = one_line(error)
+    if isinstance(error, UnusedCliTokensError):
+        message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
+    if isinstance(error, MissingArgumentError) and error.argument is not None and error.keyword is None:
+        message = message.replace(
+            f" parameter {error.argument.name} requires an argument.", f" needs {error.argument.name}."
+        )
+    return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
+
+
+def _explain(error: Exception) -> str:
+    """Return an error as one line in the users' words."""
+    if isinstance(error, SufficeError) or (isinstance(error, ImportError) and "Next:" in str(error)):
+        return one_line(error)
+    if isinstance(error, ModuleNotFoundError):
+        return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'
+    if isinstance(error, OSError) and error.strerror:
+        return one_line(f"{error.strerror}: {error.filename!r}" if error.filename else error.strerror)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this table. Next: fit fewer rows or columns."
+    return one_line(
+        f"an unexpected error ({type(error).__name__}: {error}). Next: please report it; with SUFFICE_TRACEBACK=1 in "
+        "the environment the same command shows where it happened."
+    )
+
+
+def _report(message: str, status: int) -> int:
+    print(f"suffice: {brief(visible(message))}", file=sys.stderr)
+    return status
+
+
+def _never_fail_to_print() -> None:
+    """Let a terminal that cannot show a character show a question mark instead of ending the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if (stream.encoding or "").lower().replace("-", "") != "utf8" and isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
