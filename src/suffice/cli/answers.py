@@ -19,7 +19,7 @@ def open_model(path: Path) -> tuple[Any, Any]:
     """Return the estimator in a model file, and the schema of its columns."""
     from .. import load
     from ..estimators._loading import PIECES
-    from ..store import read_model
+    from ..files.model_file import read_model
 
     check_readable(path)
     return load(path), read_model(path, PIECES)[1]

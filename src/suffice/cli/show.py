@@ -49,7 +49,7 @@ def summarize(path: Path) -> dict[str, Any]:
     """Return what there is to say of a model file as plain values."""
     from .. import load
     from ..estimators._loading import PIECES
-    from ..store import read_model
+    from ..files.model_file import read_model
     from .files import check_readable
 
     check_readable(path)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._archive import Archive, open_archive
 from ..errors import DataError
-from ..store import read_model
+from ..files.archive import Archive, open_archive
+from ..files.model_file import read_model
 from ._persistence import plain, save_fitted
 
 if TYPE_CHECKING:

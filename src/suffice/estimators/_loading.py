@@ -9,11 +9,11 @@ from .._arrays import np
 from .._dialect import Dialect
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
+from ..files.model_file import check_whole, fingerprint, read_model
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..store import check_whole, fingerprint, read_model
 from ._persistence import state_of, unplain
 from ._queries import GenerativeEstimator
 from ._released import Release

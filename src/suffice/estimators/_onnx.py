@@ -23,7 +23,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, chec
         raise SettingError.choice("dtype", dtype, DTYPES)
     program = lower(model)
     try:
-        from ..export.onnx import build
+        from ..export.onnx.file import build
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("onnx", "google"):
             raise
@@ -47,7 +47,7 @@ def write_onnx(model: Any, path: str | os.PathLike[str] | None, dtype: str, chec
 
 def _check(model: Any, program: Program, data: bytes, dtype: str, rows: Any) -> None:
     """Raise ExportError where the file does not answer like the model."""
-    from ..export.onnx_check import check, feeds
+    from ..export.onnx.check import check, feeds
 
     table = read_table(rows)
     with warnings.catch_warnings():

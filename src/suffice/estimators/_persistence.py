@@ -15,10 +15,10 @@ from ..errors import SettingError
 from ..estimate import FAMILIES, RDA, Block, Dirichlet, Family, NormalInverseWishart
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
+from ..files.model_file import describe_model, write_model
 from ..schema import Schema
 from ..selection.member_family import MemberFamily
 from ..stats import ByClass
-from ..store import describe_model, write_model
 
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 

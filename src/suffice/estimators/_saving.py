@@ -8,7 +8,7 @@ from typing import Any
 
 from .._files import is_stream
 from ..errors import ModelChangedError, ModelFileError, SufficeError
-from ..store import fingerprint, holds_model
+from ..files.model_file import fingerprint, holds_model
 from ._persistence import describe, save_fitted
 
 

@@ -2,8 +2,8 @@
 
 A `Program` is a list of *columns* (what a row has), *codes* and *readings* (what is read off a row), *terms* (what
 these add to the log density of each class) and the rule that combines them. `lower.lower(model)` makes it of any
-estimator, `evaluate.evaluate(program, table)` runs it in NumPy. Letters in shapes: `k` classes, `m` components, `d` the
-readings of one term, `g` covariances (one per component, or one for all), `L` levels.
+estimator; the tests run it in NumPy. Letters in shapes: `k` classes, `m` components, `d` the readings of one term, `g`
+covariances (one per component, or one for all), `L` levels.
 
 Columns
     `Column(name, kind, levels)`: "number" (float64, NaN missing), "truth" (a truth value read as the number 0 or 1)

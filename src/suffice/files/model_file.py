@@ -24,12 +24,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NoReturn
 
-from ._archive import Archive, DamagedArchive, open_archive
-from ._arrays import Array, np
-from ._files import whole_file
-from .errors import ModelFileError
-from .schema import Column, Kind, Schema, check_text, sort_levels
-from .stats import (
+from .._arrays import Array, np
+from .._files import whole_file
+from ..errors import ModelFileError
+from ..schema import Column, Kind, Schema, check_text, sort_levels
+from ..stats import (
     ByClass,
     CategoricalStats,
     CompletedStats,
@@ -41,8 +40,9 @@ from .stats import (
     SumStats,
     ValueStats,
 )
-from .stats._checks import amounts, at_most, grouped
-from .table import CONTAINERS
+from ..stats._checks import amounts, at_most, grouped
+from ..table import CONTAINERS
+from .archive import Archive, DamagedArchive, open_archive
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 2  # from 2 on a file has a model.sha256, and holds nothing that saving it again would not write

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._arrays import Array, gammaln, np
-from ..errors import ExportError
-from .onnx_graph import Graph, Value
-from .onnx_normal import mixture, normal
-from .onnx_readings import Readings
-from .program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term
+from ..._arrays import Array, gammaln, np
+from ...errors import ExportError
+from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term
+from .graph import Graph, Value
+from .normal import mixture, normal
+from .readings import Readings
 
 BIG = {"float64": 1e8, "float32": 1e4}  # 1 + a² is a² in floating point from here on
 FACTORIALS = 32  # log x! of smaller counts are looked up; from here on Stirling's series is exact to rounding

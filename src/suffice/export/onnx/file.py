@@ -13,13 +13,13 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper
 
-from .._arrays import np
-from ..errors import ExportError, quoted
-from ..schema import Level
-from .onnx_graph import FLOATS, Exact, Graph, Value
-from .onnx_readings import OUTPUTS, Readings, level_texts
-from .onnx_terms import Score, hats, term_score
-from .program import Hats, Program, Stack
+from ..._arrays import np
+from ...errors import ExportError, quoted
+from ...schema import Level
+from ..program import Hats, Program, Stack
+from .graph import FLOATS, Exact, Graph, Value
+from .readings import OUTPUTS, Readings, level_texts
+from .terms import Score, hats, term_score
 
 MOST_BYTES = (1 << 31) - (1 << 20)  # a protocol buffer holds no more than 2 GiB
 

@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import TensorProto, helper
 
-from .._arrays import np
-from ..errors import ExportError, quoted
-from ..schema import Level
-from .onnx_graph import FLOATS, ML_DOMAIN, Graph, Value
-from .program import Bin, Code, Column, Indicator, Interpolated, Number, Program, Projected, Scaled
+from ..._arrays import np
+from ...errors import ExportError, quoted
+from ...schema import Level
+from ..program import Bin, Code, Column, Indicator, Interpolated, Number, Program, Projected, Scaled
+from .graph import FLOATS, ML_DOMAIN, Graph, Value
 
 MATRIX = "X"
 OUTPUTS = ("label", "probabilities", "log_density")

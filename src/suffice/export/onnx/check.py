@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._arrays import Array, np
-from ..errors import ExportError
-from ..table import Table
-from .onnx_readings import inputs_of
-from .program import Column, Program
+from ..._arrays import Array, np
+from ...errors import ExportError
+from ...table import Table
+from ..program import Column, Program
+from .readings import inputs_of
 
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
 

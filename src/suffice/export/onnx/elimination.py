@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .onnx_graph import Graph, Value
+from .graph import Graph, Value
 
 TILE = 64  # rows of one pattern that share an elimination
 WIDE = 40  # columns beyond which they are eliminated in panels

@@ -1,4 +1,4 @@
-"""Gaussians and Student t's of several readings in ONNX: whitened where a row is complete, else see `onnx_elimination`.
+"""Gaussians and Student t's of several readings in ONNX: whitened where a row is complete, else see `elimination`.
 
 Rows are centred before they are scaled, and the second part of every centre is taken off after whitening, so that
 single precision loses no more digits than the input itself has lost.
@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from .._arrays import Array, np
-from .onnx_elimination import Tiles, eliminate, eliminate_panel, patch_incomplete, substitute_back
-from .onnx_graph import Graph, Value
-from .program import Dense, Factors, Independent, Mixture, Normal
+from ..._arrays import Array, np
+from ..program import Dense, Factors, Independent, Mixture, Normal
+from .elimination import Tiles, eliminate, eliminate_panel, patch_incomplete, substitute_back
+from .graph import Graph, Value
 
 FAR = {"float64": 1e6, "float32": 1e2}  # squared distance between means above which no square is expanded
 

@@ -13,7 +13,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .._arrays import np
+from ..._arrays import np
 
 OPSET = 21
 ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 4
