@@ -80,7 +80,7 @@ def test_large_batches_go_in_chunks(name: str, monkeypatch: pytest.MonkeyPatch) 
     """However small the chunks, the answers are the same; a chunk has at least 64 rows."""
     model, rows = case(name)
     rows = pd.concat([rows] * 5, ignore_index=True)
-    monkeypatch.setattr(graph, "CHUNK_CELLS", 1)
+    monkeypatch.setattr(graph, "IN_MEMORY", 1)
     agree(model, rows)
 
 

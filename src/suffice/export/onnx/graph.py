@@ -13,11 +13,10 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from ..._arrays import np
+from ..._arrays import IN_MEMORY, np, rows_within
 
 OPSET = 21
 ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 4
-CHUNK_CELLS = 1 << 21  # numbers that one term makes of a batch at a time
 IR_VERSION = 10  # the newest that the runtimes of the last years read
 FLOATS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 
@@ -159,7 +158,7 @@ class Graph:
 
         `cells` is how many numbers the body makes of one row; zeros fill up the last chunk.
         """
-        n, rows = self.rows(x), max(64, CHUNK_CELLS // max(cells, 1))
+        n, rows = self.rows(x), rows_within(8 * cells, IN_MEMORY, least=64)
 
         def chunked() -> Value:
             chunks = self.op("Div", n + (rows - 1), rows)
