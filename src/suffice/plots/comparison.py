@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..errors import SettingError
-from ..schema import Name
+from ..schema import Level, Name
 from ..table import factorize, label_values, read_table
 from . import _style as style
+from ._model import Labels
 from ._view import Axis, _range
 from .regions import draw_boundaries, shade
 
@@ -18,6 +19,19 @@ KINDS = {
     "shared covariance": {"covariance": "full", "shared": True},
     "diagonal covariances": {"covariance": "diagonal", "shared": False},
 }
+
+
+class Classifier(Protocol):
+    """What is asked of a model that is compared."""
+
+    @property
+    def classes_(self) -> Labels:
+        """Labels (k,)."""
+        ...
+
+    def predict_proba(self, X: Array, /) -> Array:
+        """Return posteriors (n, k)."""
+        ...
 
 
 class ModelComparisonDisplay:
@@ -40,10 +54,10 @@ class ModelComparisonDisplay:
         self,
         axes: Sequence[Axis],
         posteriors: Mapping[str, Array],
-        estimators: Mapping[str, Any],
-        classes: Sequence[Any],
+        estimators: Mapping[str, Classifier],
+        classes: Sequence[Level],
         cells: Array,
-        codes: Any,
+        codes: Codes,
     ) -> None:
         self.axes = tuple(axes)
         self.posteriors = dict(posteriors)
@@ -56,13 +70,13 @@ class ModelComparisonDisplay:
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
         columns: Sequence[Name] | None = None,
         peer: Any = None,
         grid: int = 100,
-        **options: Any,
+        **options: bool,
     ) -> Self:
         """Fit full, shared and diagonal covariances to two columns, and draw them beside a peer.
 
@@ -106,13 +120,13 @@ class ModelComparisonDisplay:
     @classmethod
     def from_estimators(
         cls,
-        estimators: Mapping[str, Any],
-        X: Any,
-        y: Any,
+        estimators: Mapping[str, Classifier],
+        X: object,
+        y: object,
         *,
         columns: Sequence[Name] | None = None,
         grid: int = 100,
-        **options: Any,
+        **options: bool,
     ) -> Self:
         """Draw fitted models of two columns, `estimators` {title: model}, each with `predict_proba` and `classes_`.
 
@@ -126,7 +140,7 @@ class ModelComparisonDisplay:
             at = low + (np.arange(grid) + 0.5) * (high - low) / grid
             axes.append(Axis(j, name, at, at, low, high))
         at = np.stack([part.ravel() for part in np.meshgrid(axes[0].at, axes[1].at)], axis=1)
-        classes: list[Any] = []
+        classes: list[Level] = []
         posteriors = {}
         for title, model in estimators.items():
             own = model.classes_.tolist()
@@ -176,12 +190,12 @@ class ModelComparisonDisplay:
 class _Standardised:
     """A peer fitted to standardised complete rows, so that its penalty means the same for both columns."""
 
-    def __init__(self, model: Any, center: Array, scale: Array) -> None:
+    def __init__(self, model: Classifier, center: Array, scale: Array) -> None:
         self.model, self.center, self.scale = model, center, scale
         self.classes_ = model.classes_
 
     @classmethod
-    def fit(cls, peer: Any, cells: Array, labels: Any) -> Self:
+    def fit(cls, peer: Any, cells: Array, labels: Labels) -> Self:
         whole = np.isfinite(cells).all(axis=1)
         center, scale = cells[whole].mean(axis=0), cells[whole].std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
@@ -192,7 +206,7 @@ class _Standardised:
         return np.asarray(self.model.predict_proba((cells - self.center) / self.scale))
 
 
-def _two_columns(X: Any, columns: Sequence[Name] | None) -> tuple[list[str], Array]:
+def _two_columns(X: object, columns: Sequence[Name] | None) -> tuple[list[str], Array]:
     """Return the names and cells (n, 2) of two numeric columns of a table; SettingError for anything else."""
     table = read_table(X)
     schema = table.schema
