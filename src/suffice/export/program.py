@@ -47,6 +47,7 @@ The label is the first class of largest posterior.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .._arrays import Array
@@ -228,9 +229,10 @@ class Counts:
     """Σ_j x_j per_count_kj + per_cell_kj − [log_factorial] log x_j! over the observed readings; arrays are (k, d).
 
     The order is Σ_j x_j order_per_count_kj + order_per_cell_kj over the same; None where there is no zero probability.
-    A Poisson has `log_factorial`.
+    `law` is "poisson", which has `log_factorial`, "bernoulli" or "multinomial".
     """
 
+    law: str
     readings: tuple[int, ...]
     per_count: Array
     per_cell: Array
@@ -254,6 +256,8 @@ class Pairs:
 
     `sizes[j]` levels of code j start at `starts[j]` of the L in `alone` (k, L) and `given` (k, L, L), parents first; a
     code outside 0 … sizes[j] − 1 is missing. `given` is 0 between levels of one column. Without any observed column 0.
+
+    Both are made of `counts` (k, L, L), the weight of rows that have two levels, smoothed by `strength`: fewer digits.
     """
 
     codes: tuple[int, ...]
@@ -261,6 +265,8 @@ class Pairs:
     starts: tuple[int, ...]
     alone: Array
     given: Array
+    counts: Array
+    strength: float
 
 
 Term = Normal | Mixture | LocationScale | Table | Counts | Hats | Pairs
@@ -292,8 +298,8 @@ class Program:
 
     `joint` are the numbers of the terms of the joint density p(x, class), which `log_density` is read off, and without
     a `stack` the posterior too. A class whose score is −∞ (prior 0) counts as of infinite order; where all do, the
-    posterior is the prior. `named` says whether columns go by name or by position; `estimator` is the name of the
-    class, for messages.
+    posterior is the prior. `constants` has the values (k,) of columns that no term reads, as they never varied in a
+    class. `named` says whether columns go by name or by position; `estimator` is the name of the class, for messages.
     """
 
     estimator: str
@@ -305,6 +311,7 @@ class Program:
     terms: tuple[Term, ...]
     log_prior: Array
     joint: tuple[int, ...]
+    constants: Mapping[int, Array]
     stack: Stack | None = None
 
     @property
