@@ -48,7 +48,7 @@ The label is the first class of largest posterior.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .._arrays import Array
 from ..schema import Level, Name
@@ -311,8 +311,8 @@ class Program:
     terms: tuple[Term, ...]
     log_prior: Array
     joint: tuple[int, ...]
-    constants: Mapping[int, Array]
     stack: Stack | None = None
+    constants: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def has_zeros(self) -> bool:

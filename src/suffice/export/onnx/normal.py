@@ -6,7 +6,7 @@ single precision loses no more digits than the input itself has lost.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..._arrays import Array, np
 from ..program import Dense, Factors, Independent, Mixture, Normal
@@ -20,8 +20,8 @@ class Measured(NamedTuple):
     """What a log density is read off: squared distances, log determinants, and how many cells were observed."""
 
     squares: Value
-    log_det: Any
-    observed: Any
+    log_det: Value | Array
+    observed: Value | int
 
 
 def normal(g: Graph, term: Normal, x: Value) -> Value:
@@ -76,7 +76,7 @@ def _finish(g: Graph, term: Normal, found: Measured) -> Value:
     decay = squares * 0.5
     if not endless.all():
         df = np.where(endless, 1.0, term.df)
-        half = 0.5 * (df + d) if whole else (g.cast(g.unsqueeze(o, -1)) + df) * 0.5
+        half = 0.5 * (df + d) if isinstance(o, int) else (g.cast(g.unsqueeze(o, -1)) + df) * 0.5
         heavy = g.log1p(squares / df) * half
         decay = heavy if not endless.any() else g.where(endless, decay, heavy)
     base = constant - 0.5 * log_det if whole else constant - log_det * 0.5
