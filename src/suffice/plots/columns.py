@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from .._arrays import Array, Codes, np
@@ -18,6 +19,7 @@ MOST_LEVELS = 10
 FEW_CLASSES = 4  # up to which the rows themselves are shown behind the curves
 
 
+@dataclass(eq=False, repr=False)
 class ClassDensitiesDisplay:
     """p(cell | class) of each column, a panel per column: curves for numbers, bars for categories and counts.
 
@@ -31,19 +33,11 @@ class ClassDensitiesDisplay:
     lines_ : per column the lines (k), bars_ : per column the bar containers; empty lists for the other kind.
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        densities: Sequence[Array],
-        classes: Sequence[Level],
-        cells: Sequence[Array],
-        codes: Codes,
-    ) -> None:
-        self.axes = tuple(axes)
-        self.densities = list(densities)
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    densities: list[Array]
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
 
     @classmethod
     def from_estimator(
@@ -86,7 +80,7 @@ class ClassDensitiesDisplay:
         axes = [view.axis(p, rows, grid) for p in positions]
         densities = [np.exp(view.log_density([axis])) for axis in axes]
         cells, codes = view.drawn(rows, positions)
-        return cls(axes, densities, view.classes, cells, codes).plot(ax=ax, **options)
+        return cls(tuple(axes), densities, view.classes, cells, codes).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, rows: bool = True, legend: bool = True) -> Self:
         """Draw on a new figure, or one column on `ax`; `rows` draws histograms of rows behind the curves."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 from .._arrays import Array, Codes, np
@@ -34,6 +35,7 @@ class Classifier(Protocol):
         ...
 
 
+@dataclass(eq=False, repr=False)
 class ModelComparisonDisplay:
     """The decision regions of several models that learned from the same two columns, a panel each.
 
@@ -50,21 +52,12 @@ class ModelComparisonDisplay:
     estimators : {title: fitted model}
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        posteriors: Mapping[str, Array],
-        estimators: Mapping[str, Classifier],
-        classes: Sequence[Level],
-        cells: Array,
-        codes: Codes,
-    ) -> None:
-        self.axes = tuple(axes)
-        self.posteriors = dict(posteriors)
-        self.estimators = dict(estimators)
-        self.classes = list(classes)
-        self.cells = cells
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    posteriors: dict[str, Array]
+    estimators: dict[str, Classifier]
+    classes: list[Level]
+    cells: Array
+    codes: Codes
 
     @classmethod
     def from_estimator(
@@ -150,7 +143,7 @@ class ModelComparisonDisplay:
             posteriors[title] = np.asarray(model.predict_proba(at)).reshape(grid, grid, -1)
         levels, codes = factorize(label_values(y), "y")
         number = np.array([*(classes.index(level) if level in classes else -1 for level in levels), -1])
-        return cls(axes, posteriors, estimators, classes, cells, number[codes]).plot(**options)
+        return cls(tuple(axes), posteriors, dict(estimators), classes, cells, number[codes]).plot(**options)
 
     def plot(self, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on a new figure, two panels in a row."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from .._arrays import Array, Codes, np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class MixtureComponentsDisplay:
     """The Gaussians that make up each class of a `MixtureDiscriminant`, over two columns or one.
 
@@ -34,21 +36,15 @@ class MixtureComponentsDisplay:
     ax_, figure_ : Matplotlib axes and figure; ellipses_ : one artist per component; texts_, points_ : lists of artists.
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        parts: tuple[Array, Array, Array],
-        owner: Codes,
-        classes: Sequence[Level],
-        cells: Sequence[Array],
-        codes: Codes,
-    ) -> None:
-        self.axes = tuple(axes)
-        self.weights, self.centers, self.covariances = parts
-        self.owner = owner
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    parts: tuple[Array, Array, Array]
+    owner: Codes
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
+
+    def __post_init__(self) -> None:
+        self.weights, self.centers, self.covariances = self.parts
 
     @classmethod
     def from_estimator(
@@ -100,7 +96,7 @@ class MixtureComponentsDisplay:
         covariances[np.ix_(range(m), part.used, part.used)] = part.covariance.dense()
         cells, codes = view.drawn(rows, positions)
         parts = np.exp(mixture.log_weight), part.means, covariances
-        return cls(axes, parts, mixture.owner, view.classes, cells, codes).plot(ax=ax, **options)
+        return cls(tuple(axes), parts, mixture.owner, view.classes, cells, codes).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""

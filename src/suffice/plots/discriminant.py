@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from .._arrays import Array, Codes, log_softmax, np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class DiscriminantPlaneDisplay:
     """Rows, class means and decision regions in the first two discriminant coordinates of a shared covariance.
 
@@ -34,15 +35,12 @@ class DiscriminantPlaneDisplay:
     ax_, figure_ : Matplotlib axes and figure; points_, circles_, boundaries_ : lists of artists.
     """
 
-    def __init__(
-        self, coordinates: Array, means: Array, shares: Array, priors: Array, classes: Sequence[Level], codes: Codes
-    ) -> None:
-        self.coordinates = coordinates
-        self.means = means
-        self.shares = shares
-        self.priors = priors
-        self.classes = list(classes)
-        self.codes = codes
+    coordinates: Array
+    means: Array
+    shares: Array
+    priors: Array
+    classes: list[Level]
+    codes: Codes
 
     @classmethod
     def from_estimator(

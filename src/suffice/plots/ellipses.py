@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from .._arrays import Array, Codes, np
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class ClassEllipsesDisplay:
     """The regions that hold 68 % and 95 % of each class over two numeric columns, all others integrated out.
 
@@ -35,23 +37,13 @@ class ClassEllipsesDisplay:
     ellipses_ : per class the ellipses, one per level; contours_, points_ : lists of artists.
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        shapes: tuple[Array, Array, Array] | None,
-        density: Array,
-        classes: Sequence[Level],
-        cells: Sequence[Array],
-        codes: Codes,
-        levels: Sequence[float],
-    ) -> None:
-        self.axes = tuple(axes)
-        self.shapes = shapes
-        self.density = density
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
-        self.levels = tuple(levels)
+    axes: tuple[Axis, ...]
+    shapes: tuple[Array, Array, Array] | None
+    density: Array
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
+    levels: tuple[float, ...]
 
     @classmethod
     def from_estimator(
@@ -106,7 +98,9 @@ class ClassEllipsesDisplay:
         axes = [_reach(axis, shapes, i) for i, axis in enumerate(axes)]
         density = np.exp(view.log_density(axes[::-1]))
         cells, codes = view.drawn(rows, positions)
-        return cls(axes, shapes, density, view.classes, cells, codes, sorted(levels)).plot(ax=ax, **options)
+        return cls(tuple(axes), shapes, density, view.classes, cells, codes, tuple(sorted(levels))).plot(
+            ax=ax, **options
+        )
 
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True, fill: bool = False) -> Self:
         """Draw on `ax`, or on a new figure; `fill` shades the densities."""

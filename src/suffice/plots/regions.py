@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from .._arrays import Array, Codes, np
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@dataclass(eq=False, repr=False)
 class DecisionRegionsDisplay:
     """The answer of a model over two of its columns, all other cells missing.
 
@@ -33,14 +35,11 @@ class DecisionRegionsDisplay:
     surface_ : the background image (none for one column of categories); boundaries_, points_ : lists of artists.
     """
 
-    def __init__(
-        self, axes: Sequence[Axis], posterior: Array, classes: Sequence[Level], cells: Sequence[Array], codes: Codes
-    ) -> None:
-        self.axes = tuple(axes)
-        self.posterior = posterior
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    posterior: Array
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
 
     @classmethod
     def from_estimator(
@@ -87,7 +86,7 @@ class DecisionRegionsDisplay:
         axes = check_axes([view.axis(p, rows, grid) for p in positions])
         posterior = view.posterior(axes[::-1], priors)
         cells, codes = view.drawn(rows, [axis.position for axis in axes])
-        return cls(axes, posterior, view.classes, cells, codes).plot(ax=ax, **options)
+        return cls(tuple(axes), posterior, view.classes, cells, codes).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; `points` and `legend` may be left out."""
