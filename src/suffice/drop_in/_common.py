@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from .._arrays import Array, np
 from ..errors import SettingError
-from ..estimate import Dirichlet, Note
+from ..estimate import Block, Dirichlet, Note
 from ..estimators import NaiveBayes
 from ..estimators._states import question, snapshot
 from ..joint import JointModel
+from ..schema import Level, Schema
 
 Estimated = tuple[JointModel, list[Note]]
 
 
-def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool] = lambda model: True) -> property:
+def attribute(doc: str, read: Callable[[Any], object], exists: Callable[[Any], bool] = lambda model: True) -> property:
     """Return a fitted attribute; AttributeError where the settings do not let it exist."""
 
-    def get(model: Any) -> Any:
+    def get(model: object) -> object:
         if not exists(model):
             raise AttributeError(f"With these settings of {type(model).__name__} there is none of this: {doc}")
         return read(snapshot(model))
@@ -37,10 +38,15 @@ class DropIn:
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def _store(self, arguments: dict[str, Any]) -> None:
+    @property
+    def _learned(self) -> tuple[Schema, Sequence[Block]] | None:
+        """The columns and their blocks, None before any fit."""
+        return (self._schema, self._blocks) if "_schema" in vars(self) else None
+
+    def _store(self, arguments: dict[str, object]) -> None:
         vars(self).update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
-    def _class_priors(self, priors: Any, classes: Sequence[Any]) -> Any:
+    def _class_priors(self, priors: object, classes: Sequence[Level]) -> object:
         found = NaiveBayes._class_priors(priors, classes)
         if found is None or isinstance(found, str | Dirichlet):
             return found
@@ -56,7 +62,7 @@ class DropIn:
         return values / values.sum()
 
     @question
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return exact leave-one-out log posteriors (n, k); SettingError where the settings leave no closed form."""
         if not self._closed_form:
             raise SettingError(

@@ -52,14 +52,16 @@ class _Discriminant(DropIn, GaussianDiscriminant):
         scatter = np.empty((len(batch.classes), *rows.shape[1:] * 2))
         for c, weight in enumerate(statistics.weight):
             self.covariance_estimator.fit(rows[batch.codes == c])
-            if not hasattr(self.covariance_estimator, "covariance_"):
+            try:
+                scatter[c] = weight * self.covariance_estimator.covariance_
+            except AttributeError:
                 name = type(self.covariance_estimator).__name__
-                raise SettingError(f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance.")
-            scatter[c] = weight * self.covariance_estimator.covariance_
+                text = f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance."
+                raise SettingError(text) from None
         gaussian = GaussianStats(statistics.weight, statistics.blocks[0].complete.mean, FullScatter(scatter))
         return replace(statistics, blocks=(PatternStats(gaussian, {}),))
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: object) -> Estimated:
         stats: Any = statistics.blocks[0]
         if isinstance(self._settings().shrinkage.setting, RDA):  # a table wider than long: matrices, as there
             statistics = replace(statistics, blocks=(replace(stats, complete=stats.complete.dense()),))
@@ -100,14 +102,14 @@ class LinearDiscriminantAnalysis(_Discriminant):
 
     # fmt: off
     def __init__(
-        self, solver: str = "svd", shrinkage: Any = None, priors: Any = None, n_components: int | None = None,
-        store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: Any = None,
+        self, solver: str = "svd", shrinkage: object = None, priors: object = None, n_components: int | None = None,
+        store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
 
     # The class covariances are weighed by priors given before `fit`, as theirs are, but for solver "svd".
-    _is_changed = property(lambda self: self._changes(self._blocks) if hasattr(self, "_blocks") else not self.shared)
+    _is_changed = property(lambda self: self._changes(self._learned[1]) if self._learned else not self.shared)
 
     def _changes(self, plan: Sequence[Block]) -> bool:
         return not plan[0].family.shared  # type: ignore[attr-defined]
@@ -122,7 +124,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
     def _changed(self, covariances: Array, priors: Array) -> Array:
         return np.asarray(np.einsum("k,kij->ij", priors, covariances)[None])
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: object) -> Estimated:
         k, most = len(statistics.classes), min(len(statistics.classes) - 1, len(schema))
         if statistics.rows == k:
             raise DataError("The number of samples must be more than the number of classes, not 1 sample for each.")
@@ -173,19 +175,19 @@ class LinearDiscriminantAnalysis(_Discriminant):
         return outer, squares / squares.sum()
 
     @question
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Array:
         """Return discriminant coordinates (n, n_components): centred by solver "svd", not by "eigen", as there."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
-        return (self._rows(X)[0] - self._origin()) @ self.scalings_[:, : self._n_features_out]
+        return np.asarray((self._rows(X)[0] - self._origin()) @ self.scalings_[:, : self._n_features_out])
 
-    def _log_posterior(self, X: Any, priors: Any) -> Array:
+    def _log_posterior(self, X: object, priors: object) -> Array:
         if priors is not None:
             return super()._log_posterior(X, priors)
         return log_softmax(self._linear_scores(X, self._mean()))
 
     @question
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
         scores = self._linear_scores(X, self._mean() if len(self.priors_) == 2 else self._origin())
         return np.asarray(scores[:, 1] - scores[:, 0]) if scores.shape[1] == 2 else scores
@@ -204,8 +206,8 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
 
     # fmt: off
     def __init__(
-        self, *, solver: str = "svd", shrinkage: Any = None, priors: Any = None, reg_param: float = 0.0,
-        store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: Any = None,
+        self, *, solver: str = "svd", shrinkage: object = None, priors: object = None, reg_param: float = 0.0,
+        store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
@@ -226,7 +228,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
     )
 
     @question
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return log p(x, k) + ½ d log 2π (n, k), d the observed cells; for two classes their log odds (n,)."""
         rows = self._rows(X)
         scores = self.model_.log_joint(rows)

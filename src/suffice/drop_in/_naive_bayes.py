@@ -12,10 +12,10 @@ from ..densities import Diagonal, Gaussian, Product
 from ..densities.counts import CountDensity, Linear
 from ..errors import SettingError
 from ..estimate import Block, Note, Settings, Shrinkage
-from ..estimate.families import BernoulliFamily, CategoricalFamily
+from ..estimate.families import BernoulliFamily, CategoricalFamily, Family
 from ..estimators import NaiveBayes
 from ..joint import JointModel
-from ..schema import Schema
+from ..schema import Name, Schema
 from ..stats import ByClass
 from ._common import DropIn, Estimated, attribute
 
@@ -37,10 +37,10 @@ class GaussianNB(_NaiveBayes):
     families, _strict = "gaussian", True
     _closed_form = property(lambda self: not self.var_smoothing)  # without a row, epsilon_ is another
 
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
+    def __init__(self, *, priors: object = None, var_smoothing: float = 1e-9) -> None:
         self._store(locals())
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: object) -> Estimated:
         model, notes = super()._estimate(statistics, plan, schema, **told)
         gaussian: Any = model.density.blocks[0]
         stats = statistics.blocks[0]
@@ -69,9 +69,9 @@ class _DiscreteNB(_NaiveBayes):
     feature_count_ = attribute("sums by class (k, d)", lambda model: model.statistics_.blocks[0].total)
     feature_log_prob_ = attribute("log probabilities (k, d)", lambda model: _log(model.model_.density.blocks[0].p))
 
-    def _check_alpha(self) -> Any:
+    def _check_alpha(self) -> float | Array:
         """Return `alpha`, a number or (d,), raised to 1e-10 with a warning unless `force_alpha`."""
-        alpha: Any = np.asarray(self.alpha, dtype=np.float64)
+        alpha = np.asarray(self.alpha, dtype=np.float64)
         if not ((alpha >= 0) & (alpha < np.inf)).all():
             raise SettingError("All values in alpha must be greater than 0. Next: 1 is Laplace's rule.")
         if (alpha < 1e-10).any() and not self.force_alpha:
@@ -83,14 +83,14 @@ class _DiscreteNB(_NaiveBayes):
     def _validate_settings(self) -> None:
         self._check_alpha()
 
-    def _smoothing(self, schema: Schema) -> Any:
+    def _smoothing(self, schema: Schema) -> float | dict[Name, float]:
         with warnings.catch_warnings():  # whoever set it has been warned
             warnings.simplefilter("ignore", UserWarning)
             alpha = self._check_alpha()
         return alpha if isinstance(alpha, float) else dict(zip(schema.names, alpha.tolist(), strict=True))
 
     def _settings(self) -> Settings:
-        smoothing = self._smoothing(self._schema) if hasattr(self, "_schema") else 1.0
+        smoothing = self._smoothing(self._learned[0]) if self._learned else 1.0
         return Settings(shrinkage=Shrinkage(None), smoothing=smoothing)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
@@ -99,10 +99,10 @@ class _DiscreteNB(_NaiveBayes):
             raise SettingError(f"{text} instead of {len(schema)}.")
         return tuple(replace(block, family=self._family(block.family, len(schema))) for block in super()._plan(schema))
 
-    def _family(self, family: Any, columns: int) -> Any:
+    def _family(self, family: Family, columns: int) -> Family:
         return family
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: object) -> Estimated:
         return super()._estimate(statistics, plan, schema, **{"smoothing": self._smoothing(schema), **told})
 
     def __sklearn_tags__(self) -> Any:
@@ -130,7 +130,7 @@ class MultinomialNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+        self, *, alpha: object = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
@@ -148,13 +148,13 @@ class BernoulliNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, binarize: float | None = 0.0, fit_prior: bool = True,
-        class_prior: Any = None,
+        self, *, alpha: object = 1.0, force_alpha: bool = True, binarize: float | None = 0.0, fit_prior: bool = True,
+        class_prior: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
 
-    def _family(self, family: Any, columns: int) -> Any:
+    def _family(self, family: Family, columns: int) -> Family:
         if self.binarize is not None and not 0.0 <= self.binarize < np.inf:
             raise SettingError(f"binarize={self.binarize!r} must be at least 0, or None. Next: 0.0 is usual.")
         return BernoulliFamily(threshold=None if self.binarize is None else float(self.binarize))
@@ -172,13 +172,13 @@ class CategoricalNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: float = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
-        min_categories: Any = None,
+        self, *, alpha: float = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: object = None,
+        min_categories: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
 
-    def _family(self, family: Any, columns: int) -> Any:
+    def _family(self, family: Family, columns: int) -> Family:
         least = np.asarray(0 if self.min_categories is None else self.min_categories)
         if least.dtype.kind not in "iu":
             raise SettingError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
@@ -216,13 +216,13 @@ class ComplementNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+        self, *, alpha: object = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: object = None,
         norm: bool = False,
     ) -> None:
         self._store(locals())
     # fmt: on
 
-    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
+    def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: object) -> Estimated:
         model, notes = super()._estimate(statistics, plan, schema, **told)
         alpha, counts = self._smoothing(schema), statistics.blocks[0].total
         others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
