@@ -20,9 +20,9 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # A unit is a module or sub-package directly under the package. Each row lists what its units may import of ours;
 # modules inside one unit may import each other. Rows count upwards, and imports point down.
 
-ROW_0 = {"errors", "_arrays", "_arrays_api", "_archive", "_dialect", "_files", "_locks", "_memory"}
+ROW_0 = {"errors", "_arrays", "_arrays_api", "_dialect", "_files", "_locks", "_memory"}
 ROW_6 = ROW_0 | {"stats", "schema", "table", "densities", "estimate", "joint", "tasks", "selection"}
-ROW_7 = ROW_6 | {"engines", "store", "export", "plots"}
+ROW_7 = ROW_6 | {"engines", "files", "export", "plots"}
 ROW_8 = ROW_7 | {"datasets", "report", "disclosure", "estimators"}
 LEAVES = {"stats", "schema", "table", "densities", "joint"} | ROW_0
 
@@ -30,7 +30,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     # row 0
     "errors": set(),
     "_arrays": {"errors"},
-    "_archive": set(),
     "_dialect": set(),
     "_locks": set(),
     "_files": {"_locks"},
@@ -54,7 +53,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "disclosure": ROW_6,
     # row 7: an engine knows no distribution
     "engines": {"stats", "schema", "table"} | ROW_0,
-    "store": LEAVES,
+    "files": LEAVES,
     "export": LEAVES | {"estimate", "selection"},  # what a fitted model consists of, as plain data
     "plots": LEAVES,
     # example tables: they sit beside everything and know only how to read a table
@@ -87,7 +86,7 @@ OWNERS: dict[str, set[str]] = {
     # the door to data frames
     "narwhals": {"table/"},
     # the estimator contract
-    "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "cli/peers.py", "store.py"},
+    "sklearn": {"estimators/", "selection/", "testing/", "cli/compare.py", "cli/peers.py"},
     # optional packages
     "pyarrow": {"cli/", "engines/"},
     "cyclopts": {"cli/"},
@@ -99,8 +98,8 @@ OWNERS: dict[str, set[str]] = {
     "pyspark": {"engines/spark.py"},
     "duckdb": {"engines/duckdb.py", "export/sql/parity.py"},
     "sqlglot": {"export/sql/"},
-    "onnx": {"export/onnx.py", "export/onnx_graph.py", "export/onnx_readings.py"},
-    "onnxruntime": {"export/onnx_check.py"},
+    "onnx": {"export/onnx/"},
+    "onnxruntime": {"export/onnx/check.py"},
     # data frames come to us, and `table` meets them all the same way
     "pandas": set(),
     "polars": set(),

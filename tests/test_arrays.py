@@ -17,6 +17,7 @@ from suffice._arrays import (
     parallel_map,
     pattern_groups,
     row_chunks,
+    rows_within,
     single_blas_thread,
     workers,
 )
@@ -132,3 +133,11 @@ def test_overlapping_limits_of_two_threads():
 def test_number_of_workers(monkeypatch, asked, most):
     monkeypatch.setenv("OMP_NUM_THREADS", asked)
     assert 1 <= workers() <= (most or 10**6)
+
+
+@given(cells=st.integers(0, 1 << 30), budget=st.integers(1, 1 << 30), least=st.integers(1, 300), n=st.integers(0, 5000))
+def test_chunks_of_rows_keep_to_their_budget(cells, budget, least, n):
+    size = rows_within(8 * cells, budget, least=least)
+    assert size == least or 8 * cells * size <= budget
+    assert 8 * cells * (size + 1) > budget or not cells
+    assert np.concatenate([np.arange(n)[part] for part in row_chunks(n, size)] or [[]]).tolist() == list(range(n))

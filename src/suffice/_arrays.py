@@ -22,6 +22,8 @@ from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [
+    "IN_CACHE",
+    "IN_MEMORY",
     "Array",
     "Codes",
     "NDArray",
@@ -46,6 +48,7 @@ __all__ = [
     "pattern_groups",
     "polygamma",
     "row_chunks",
+    "rows_within",
     "single_blas_thread",
     "solve_triangular",
     "sparse",
@@ -54,6 +57,8 @@ __all__ = [
 
 Array = NDArray[np.float64]
 Codes = NDArray[np.integer[Any]]
+IN_CACHE = 1 << 21  # bytes that a core's own cache holds: what is made of some rows is used again before it leaves
+IN_MEMORY = 1 << 24  # bytes of matrices made for each of some rows: so many that a call costs little beside its work
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -78,9 +83,8 @@ def log_softmax(scores: Array, out: Array | None = None) -> Array:
             block -= np.log(np.exp(block).sum(axis=0))
         result[part] = block.T
 
-    for _ in parallel_map(
-        fill, row_chunks(len(scores), max(1, (1 << 17) // max(scores.shape[1], 1))), cost=40.0 * scores.size
-    ):
+    size = rows_within(16 * scores.shape[1])  # the block and its exponentials
+    for _ in parallel_map(fill, row_chunks(len(scores), size), cost=40.0 * scores.size):
         pass
     return result
 
@@ -128,6 +132,14 @@ def row_chunks(n: int, size: int) -> Iterator[slice]:
     """Yield slices that cover `n` rows, at most `size` rows each."""
     for start in range(0, n, size):
         yield slice(start, min(start + size, n))
+
+
+def rows_within(bytes_per_row: int, budget: int = IN_CACHE, *, least: int = 1) -> int:
+    """Return how many rows to work on at a time, at least `least`: those of which `budget` bytes are made.
+
+    `bytes_per_row` counts every array that the work makes of a row, those that it makes on its way too.
+    """
+    return max(least, budget // max(bytes_per_row, 1))
 
 
 def joint_code(columns: Iterable[Codes], sizes: Sequence[int]) -> Codes:

@@ -29,7 +29,7 @@ class Dialect:
         """Return the decimal mark that a column is expected to have, "" where nothing is known of it."""
         return self.decimals.get(column, self.decimal)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return JSON values."""
         return {
             "decimal": self.decimal,

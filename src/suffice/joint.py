@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ._arrays import Array, Codes
+from ._arrays import Array, Codes, np
 from ._arrays_api import like
 from .densities import Product
 from .schema import Level
@@ -42,6 +42,6 @@ class JointModel:
         """
         return self.density.condition(rows, posterior)
 
-    def sample(self, rows: Sequence[Any], codes: Codes, rng: Any) -> tuple[Any, ...]:
+    def sample(self, rows: Sequence[Any], codes: Codes, rng: np.random.RandomState) -> tuple[Any, ...]:
         """Return the rows with each missing cell drawn from p(missing | observed, class), for class numbers (n,)."""
         return self.density.sample(rows, codes, rng)

@@ -19,10 +19,10 @@ from sklearn.datasets import load_breast_cancer, load_iris
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
 from suffice.errors import ExportError, SettingError
-from suffice.export import onnx_graph
 from suffice.export.lower import lower
-from suffice.export.onnx import build
-from suffice.export.onnx_check import check, feeds
+from suffice.export.onnx import graph
+from suffice.export.onnx.check import check, feeds
+from suffice.export.onnx.file import build
 from suffice.table import read_table
 
 POSTERIOR = {"float64": 1e-9, "float32": 1e-4}
@@ -80,7 +80,7 @@ def test_large_batches_go_in_chunks(name: str, monkeypatch: pytest.MonkeyPatch) 
     """However small the chunks, the answers are the same; a chunk has at least 64 rows."""
     model, rows = case(name)
     rows = pd.concat([rows] * 5, ignore_index=True)
-    monkeypatch.setattr(onnx_graph, "CHUNK_CELLS", 1)
+    monkeypatch.setattr(graph, "IN_MEMORY", 1)
     agree(model, rows)
 
 

@@ -11,9 +11,9 @@ import pytest
 from onnx import helper
 from scipy.special import gammaln
 
-from suffice.export.onnx_graph import FLOATS, Graph, Value
-from suffice.export.onnx_readings import Readings
-from suffice.export.onnx_terms import _log_factorial, hats
+from suffice.export.onnx.graph import FLOATS, Graph, Value
+from suffice.export.onnx.readings import Readings
+from suffice.export.onnx.terms import _log_factorial, hats
 from suffice.export.program import Bin, Code, Column, Hats, Indicator, Interpolated, Number, Program, Projected, Scaled
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from evaluate import evaluate
 from fitted_models import CASES, case
 
-from suffice.export.evaluate import evaluate
 from suffice.export.lower import lower
 
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from suffice import drop_in, load  # noqa: F401  a file of a drop-in class loads once its module is imported
-from suffice.store import FORMAT_VERSION, STATISTICS
+from suffice.files.model_file import FORMAT_VERSION, STATISTICS
 
 GOLDEN = Path(__file__).with_name("golden")
 FILES = sorted(GOLDEN.glob("v*/*.suffice"))

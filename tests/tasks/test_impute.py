@@ -39,7 +39,7 @@ def posteriors() -> np.ndarray:
 
 @pytest.mark.parametrize("chunk", [1, 1 << 20])
 def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -> None:
-    monkeypatch.setattr("suffice.tasks.impute.CHUNK_CELLS", chunk)
+    monkeypatch.setattr("suffice.tasks.impute.IN_MEMORY", 16 * chunk)
     numbers, levels = impute(model, ROWS)
     weight = posteriors()
     assert numbers.row.tolist() == [0, 2, 2, 3]

@@ -27,7 +27,7 @@ def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str
             f"--output {str(path)!r} has the ending of a table, and would hold a model. Name it .suffice, or add "
             "--force."
         )
-    from ..store import holds_model
+    from ..files.model_file import holds_model
 
     if path.exists() and path.stat().st_size and not holds_model(path):
         raise FileProblem.no_model(path)

@@ -49,8 +49,8 @@ def show(
 
 def summarize(path: Path) -> Facts:
     """Return what there is to say of a model file as plain values."""
+    from ..files.model_file import read_model
     from ..files.settings import PIECES
-    from ..store import read_model
 
     estimator = load_model(path)
     document, schema, statistics = read_model(path, PIECES)

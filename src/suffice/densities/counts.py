@@ -12,10 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, gammaln, is_sparse, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, gammaln, is_sparse, np, parallel_map, row_chunks, rows_within
 from .discrete import fill_missing
-
-CHUNK_CELLS = 1 << 18
 
 Part = tuple[Array, Array]  # order and log coefficient, (rows, k) each
 
@@ -57,7 +55,7 @@ class CountDensity:
                 return self._part(np.where(missing, 0.0, block), (~missing).astype(np.float64))
             return self._part(block.astype(np.float64, copy=False), None)
 
-        chunks = list(row_chunks(len(rows), max(64, CHUNK_CELLS // max(rows.shape[1], 1)))) or [slice(0)]
+        chunks = list(row_chunks(len(rows), rows_within(8 * rows.shape[1], least=64))) or [slice(0)]
         parts = list(parallel_map(fill, chunks, cost=10.0 * rows.size))
         return np.concatenate([order for order, _ in parts]), np.concatenate([score for _, score in parts])
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from .._arrays import Array, invert_triangular, lower_factor, np, parallel_map, row_chunks
+from .._arrays import Array, invert_triangular, lower_factor, np, parallel_map, row_chunks, rows_within
 from .conditional import Conditional, Factors, Independent, Regression
 
-CHUNK_CELLS = 1 << 17  # 1 MiB of float64 per buffer: whitened rows are squared while still in cache
 PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
 FAR = 1e6  # squared distance between class means above which distances are not expanded into products
 
@@ -57,7 +56,8 @@ class Covariance(Protocol):
 
 
 def _chunk_rows(d: int, least: int = 64) -> int:
-    return max(least, CHUNK_CELLS // max(d, 1))
+    """Return how many rows are centred, whitened and squared while they are in cache."""
+    return rows_within(16 * d, least=least)
 
 
 def _far_apart(whitened_means: Array) -> bool:
@@ -154,7 +154,7 @@ class Full:
         if _far_apart(targets.T):
             return self._direct_distances(rows, means)
         height = PANEL if d > 32 else d
-        size = max(CHUNK_CELLS // max(height * self.g, d), 256)
+        size = rows_within(16 * max(height * self.g, d), least=256)
         out = np.empty((n, self.g))
 
         def fill(part: slice) -> None:

@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._arrays import Array, Codes, np, pattern_groups, row_chunks
+from .._arrays import IN_MEMORY, Array, Codes, np, pattern_groups, row_chunks, rows_within
 from .._arrays_api import DeviceCache
 from .covariance import Covariance, Diagonal, Full, Spherical
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
-CHUNK_CELLS = 1 << 20
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 Spread = Callable[[Array, Sequence[int], Codes], Array]
@@ -176,7 +175,7 @@ def _scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
     scores = np.zeros((len(rows), len(means)))
     for o in np.unique(counts[counts > 0]).tolist():
         own = np.flatnonzero(counts == o)
-        for chunk in row_chunks(len(own), max(1, CHUNK_CELLS // o**2)):
+        for chunk in row_chunks(len(own), rows_within(16 * o**2, IN_MEMORY)):
             index = own[chunk]
             patterns, pattern = np.unique(present[index], axis=0, return_inverse=True)
             observed = np.nonzero(patterns)[1].reshape(-1, o)

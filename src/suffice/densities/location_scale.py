@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
 from .discrete import fill_missing
 from .gaussian import LOG_2PI
 from .student import log_t_constant, t_spread
-
-CHUNK_CELLS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +46,8 @@ class LocationScale:
                 else:
                     out[part, c] = terms.sum(axis=1) + constant[c].sum()
 
-        for _ in parallel_map(
-            fill, row_chunks(len(rows), max(64, CHUNK_CELLS // max(len(used), 1))), cost=20.0 * out.size
-        ):
+        size = rows_within(32 * len(used), least=64)
+        for _ in parallel_map(fill, row_chunks(len(rows), size), cost=20.0 * out.size):
             pass
         return out
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within
 from .covariance import Covariance
 from .gaussian import LOG_2PI, Gaussian, integrate_missing
 
-CHUNK_CELLS = 1 << 16
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 
 
@@ -64,7 +63,7 @@ class MultivariateT:
         def fill(part: slice) -> None:
             scores[part] = constant - t_decay(scores[part], self.df, d)
 
-        size = max(64, CHUNK_CELLS // len(self.location))
+        size = rows_within(32 * len(self.location), least=64)
         for _ in parallel_map(fill, row_chunks(len(rows), size), cost=20.0 * scores.size):
             pass
         return scores

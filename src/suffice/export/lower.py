@@ -10,7 +10,7 @@ from .terms import Lowering
 
 
 def lower(fitted: Fitted) -> Program:
-    """Return the program of a fitted estimator; ExportError where it has a density that no program can express.
+    """Return the program of a fitted model; ExportError where it has a density that no program can express.
 
     Posteriors are those of `predict_proba` with the model's own priors, log p(x) that of `score_samples`.
     """
@@ -27,5 +27,6 @@ def lower(fitted: Fitted) -> Program:
         terms=tuple(job.terms),
         log_prior=np.asarray(joint.log_prior, dtype=np.float64),
         joint=terms,
+        constants=job.constants,
         stack=stack,
     )

@@ -2,8 +2,8 @@
 
 A `Program` is a list of *columns* (what a row has), *codes* and *readings* (what is read off a row), *terms* (what
 these add to the log density of each class) and the rule that combines them. `lower.lower(model)` makes it of any
-estimator, `evaluate.evaluate(program, table)` runs it in NumPy. Letters in shapes: `k` classes, `m` components, `d` the
-readings of one term, `g` covariances (one per component, or one for all), `L` levels.
+estimator; the tests run it in NumPy. Letters in shapes: `k` classes, `m` components, `d` the readings of one term, `g`
+covariances (one per component, or one for all), `L` levels.
 
 Columns
     `Column(name, kind, levels)`: "number" (float64, NaN missing), "truth" (a truth value read as the number 0 or 1)
@@ -47,7 +47,8 @@ The label is the first class of largest posterior.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .._arrays import Array
 from ..schema import Level, Name
@@ -228,9 +229,10 @@ class Counts:
     """Σ_j x_j per_count_kj + per_cell_kj − [log_factorial] log x_j! over the observed readings; arrays are (k, d).
 
     The order is Σ_j x_j order_per_count_kj + order_per_cell_kj over the same; None where there is no zero probability.
-    A Poisson has `log_factorial`.
+    `law` is "poisson", which has `log_factorial`, "bernoulli" or "multinomial".
     """
 
+    law: str
     readings: tuple[int, ...]
     per_count: Array
     per_cell: Array
@@ -254,6 +256,8 @@ class Pairs:
 
     `sizes[j]` levels of code j start at `starts[j]` of the L in `alone` (k, L) and `given` (k, L, L), parents first; a
     code outside 0 … sizes[j] − 1 is missing. `given` is 0 between levels of one column. Without any observed column 0.
+
+    Both are made of `counts` (k, L, L), the weight of rows that have two levels, smoothed by `strength`: fewer digits.
     """
 
     codes: tuple[int, ...]
@@ -261,6 +265,8 @@ class Pairs:
     starts: tuple[int, ...]
     alone: Array
     given: Array
+    counts: Array
+    strength: float
 
 
 Term = Normal | Mixture | LocationScale | Table | Counts | Hats | Pairs
@@ -292,8 +298,8 @@ class Program:
 
     `joint` are the numbers of the terms of the joint density p(x, class), which `log_density` is read off, and without
     a `stack` the posterior too. A class whose score is −∞ (prior 0) counts as of infinite order; where all do, the
-    posterior is the prior. `named` says whether columns go by name or by position; `estimator` is the name of the
-    class, for messages.
+    posterior is the prior. `constants` has the values (k,) of columns that no term reads, as they never varied in a
+    class. `named` says whether columns go by name or by position; `estimator` is the name of the class, for messages.
     """
 
     estimator: str
@@ -306,6 +312,7 @@ class Program:
     log_prior: Array
     joint: tuple[int, ...]
     stack: Stack | None = None
+    constants: Mapping[int, Array] = field(default_factory=dict)
 
     @property
     def has_zeros(self) -> bool:

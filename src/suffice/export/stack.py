@@ -149,5 +149,7 @@ class _Members:
                 tuple(scorer.model.starts[:-1]),
                 np.stack([alone for alone, _ in tables]),
                 np.stack([np.asarray(given, dtype=np.float64) for _, given in tables]),
+                scorer.model.pairs,
+                scorer.model.strength,
             )
         )

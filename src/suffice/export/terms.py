@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Hashable, Iterator, Sequence
 
 from .._arrays import Array, np
 from ..densities import (
@@ -44,6 +43,9 @@ from .program import (
     Term,
 )
 
+LAWS = {Poisson: "poisson", Bernoulli: "bernoulli", Multinomial: "multinomial"}
+LocationDensity = Gaussian | MultivariateT | Laplace | StudentT
+
 
 class Lowering:
     """The lists of a program under construction; equal readings and codes are entered once."""
@@ -53,7 +55,8 @@ class Lowering:
         self.codes: list[CodeReading] = []
         self.readings: list[Reading] = []
         self.terms: list[Term] = []
-        self._known: dict[Any, int] = {}
+        self.constants: dict[int, Array] = {}
+        self._known: dict[Hashable, int] = {}
 
     def add(self, term: Term) -> int:
         """Enter a term and return its number."""
@@ -64,14 +67,14 @@ class Lowering:
         """Return the number of the reading of a column."""
         return self.reading(Number(column), ("number", column))
 
-    def reading(self, reading: Reading, key: Any = None) -> int:
+    def reading(self, reading: Reading, key: Hashable) -> int:
         """Enter a reading, once for each key, and return its number."""
-        if key is None or key not in self._known:
+        if key not in self._known:
             self.readings.append(reading)
             self._known[key] = len(self.readings) - 1
         return self._known[key]
 
-    def code(self, code: CodeReading, key: Any) -> int:
+    def code(self, code: CodeReading, key: Hashable) -> int:
         """Enter a code, once for each key, and return its number."""
         if key not in self._known:
             self.codes.append(code)
@@ -102,7 +105,7 @@ class Lowering:
             found += [self.add(term) for term in self._terms(block, own)]
         return tuple(found)
 
-    def _terms(self, density: Any, positions: Sequence[int]) -> Iterator[Term]:
+    def _terms(self, density: object, positions: Sequence[int]) -> Iterator[Term]:
         if isinstance(density, Categorical):
             yield from self._tables(density, positions)
             return
@@ -110,8 +113,9 @@ class Lowering:
             yield self._counts(density, positions)
             return
         known = density.components if isinstance(density, MixtureDensity) else density
-        if not isinstance(known, Gaussian | MultivariateT | Laplace | StudentT):
+        if not isinstance(known, LocationDensity):
             raise ExportError.density(type(density).__name__, [self.schema.names[p] for p in positions])
+        self._constant(density, known, positions)
         readings = tuple(self.number(positions[j]) for j in known.used)
         if not readings:  # no column varies: no density, nothing to add
             return
@@ -123,6 +127,14 @@ class Lowering:
         else:
             yield normal(known, readings)
 
+    def _constant(self, density: object, parts: LocationDensity, positions: Sequence[int]) -> None:
+        """Enter the columns that never varied, whose place every component of a class shares."""
+        centre = parts.means if isinstance(parts, Gaussian) else parts.location
+        if isinstance(density, MixtureDensity):
+            centre = centre[np.searchsorted(density.owner, range(density.k))]
+        for j in sorted(set(range(len(positions))) - set(parts.used)):
+            self.constants[positions[j]] = centre[:, j]
+
     def _tables(self, density: Categorical, positions: Sequence[int]) -> Iterator[Table]:
         for j, position in enumerate(positions):
             log_p, zero = density.log_p[j], np.isneginf(density.log_p[j])
@@ -132,9 +144,10 @@ class Lowering:
             else:
                 yield Table(code, np.asarray(log_p))
 
-    def _counts(self, density: Any, positions: Sequence[int]) -> Counts:
+    def _counts(self, density: Multinomial | Bernoulli | Poisson, positions: Sequence[int]) -> Counts:
         linear = density._tables()
         return Counts(
+            law=LAWS[type(density)],
             readings=tuple(self.number(p) for p in positions),
             per_count=np.ascontiguousarray(linear.per_count.T),
             per_cell=np.zeros(linear.per_count.T.shape) if linear.per_cell is None else np.asarray(linear.per_cell),

@@ -13,7 +13,7 @@ from ..fitted import Fitted
 from ..table import read_table
 from .lower import lower
 from .program import Program
-from .trial import answers, trial_rows
+from .trial_rows import answers, trial_rows
 
 DTYPES = ("float64", "float32")
 
@@ -24,7 +24,7 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
         raise SettingError.choice("dtype", dtype, DTYPES)
     program = lower(fitted)
     try:
-        from .onnx import build
+        from .onnx.file import build
     except ImportError as error:
         if (error.name or "").split(".")[0] not in ("onnx", "google"):
             raise
@@ -48,7 +48,7 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
 
 def _check(fitted: Fitted, program: Program, data: bytes, dtype: str, rows: Any) -> None:
     """Raise ExportError where the file does not answer like the model."""
-    from .onnx_check import check, feeds
+    from .onnx.check import check, feeds
 
     table = read_table(rows)
     with warnings.catch_warnings():

@@ -12,7 +12,7 @@ from ..fitted import Fitted
 from ..table import read_table
 from .lower import lower
 from .program import Program
-from .trial import answers, trial_rows
+from .trial_rows import answers, trial_rows
 
 MISSING = ("exact", "null")
 

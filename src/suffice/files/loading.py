@@ -18,7 +18,7 @@ from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..store import check_whole, fingerprint, read_model
+from .model_file import check_whole, fingerprint, read_model
 from .settings import PIECES, describe, state_of, unplain
 
 

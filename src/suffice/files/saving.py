@@ -10,7 +10,7 @@ from typing import Any
 from .._files import is_stream
 from ..errors import ModelChangedError, ModelFileError, SufficeError
 from ..fitted import Fitted
-from ..store import fingerprint, holds_model, write_model
+from .model_file import fingerprint, holds_model, write_model
 from .settings import describe, state_of
 
 Origin = tuple[str, str]  # the name of the file that a model was loaded from, and its fingerprint

@@ -16,7 +16,7 @@ from ..estimate.mixture import MixtureFamily
 from ..fitted import Fitted
 from ..selection.member_family import MemberFamily
 from ..selection.pieces import MemberRows, MemberStats
-from ..store import describe_model
+from .model_file import describe_model
 
 PIECES = {"MemberRows": MemberRows, "MemberStats": MemberStats}
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._archive import Archive, open_archive
 from ..errors import DataError
+from ..files.archive import Archive, open_archive
+from ..files.model_file import read_model, write_model
 from ..files.settings import PIECES, plain
-from ..store import read_model, write_model
 from .kernels import Learned, Summary
 
 if TYPE_CHECKING:

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from typing import Any
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ._view import Axis
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 # The eight of Okabe & Ito (2008), Color Universal Design; then colours as far as possible from all before them, in
 # OKLab, as seen with and without red-green blindness.
@@ -23,16 +31,15 @@ MOST_POINTS = 1500
 FEW_VALUES = 30  # whole numbers, up to which their points are drawn apart
 
 
-def pyplot() -> Any:
+def pyplot() -> ModuleType:
     """Return matplotlib.pyplot; an ImportError that says what to install where it is not there."""
     try:
-        import matplotlib.pyplot as plt
+        return import_module("matplotlib.pyplot")
     except ImportError as error:
         raise ImportError("Plots need Matplotlib, which is not installed. Next: pip install 'suffice[plot]'") from error
-    return plt
 
 
-def new_axes(ax: Any, figsize: tuple[float, float] = (6.4, 4.6)) -> Any:
+def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.6)) -> Axes:
     """Return the axes given, or those of a new figure."""
     if ax is not None:
         return ax
@@ -66,7 +73,7 @@ def brief(label: object, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def name_axis(ax: Any, which: str, axis: Axis) -> None:
+def name_axis(ax: Axes, which: str, axis: Axis) -> None:
     """Label the "x" or "y" axis with the name of its column, and its categories."""
     write_label(ax, which, axis.label)
     place = ax.xaxis if which == "x" else ax.yaxis
@@ -82,29 +89,30 @@ def name_axis(ax: Any, which: str, axis: Axis) -> None:
     (ax.set_xlim if which == "x" else ax.set_ylim)(axis.low, axis.high)
 
 
-def write_label(ax: Any, which: str, text: str) -> None:
+def write_label(ax: Axes, which: str, text: str) -> None:
     """Label an axis with a text that may be long and hold any character."""
     wrapped = textwrap.fill(text, 48) if len(text) > 48 else text
     (ax.set_xlabel if which == "x" else ax.set_ylabel)(wrapped, parse_math=False)
 
 
-def class_legend(owner: Any, classes: Sequence[object], shape: str = "point") -> Any:
+def class_legend(owner: Axes | Figure, classes: Sequence[object], shape: str = "point") -> Legend:
     """Put a legend of all classes to the right of axes, or of a whole figure; `shape` is "point", "line" or "patch"."""
+    from matplotlib.figure import FigureBase
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    handles: list[Any] = []
+    handles: list[Artist] = []
     for c in range(len(classes)):
         if shape == "point":
-            style: dict[str, Any] = {"marker": marker(c), "linestyle": "", "markersize": 6}
+            style: dict[str, object] = {"marker": marker(c), "linestyle": "", "markersize": 6}
             handles.append(Line2D([], [], color=color(c), markeredgecolor=INK, markeredgewidth=0.5, **style))
         elif shape == "line":
             handles.append(Line2D([], [], color=color(c), linestyle=line(c), linewidth=2))
         else:
             handles.append(Patch(facecolor=color(c), edgecolor=INK, linewidth=0.5, hatch=hatch(c)))
     texts = [brief(label) for label in classes]
-    beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
-    if not hasattr(owner, "get_xlim"):
+    beside: dict[str, object] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
+    if isinstance(owner, FigureBase):
         beside = {"loc": "outside right upper"}
     legend = owner.legend(
         handles,
@@ -120,12 +128,12 @@ def class_legend(owner: Any, classes: Sequence[object], shape: str = "point") ->
     return legend
 
 
-def line(c: int) -> Any:
+def line(c: int) -> str | tuple[int, tuple[float, ...]]:
     """Return the line style of class number `c`: solid for the first eight."""
     return ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))[(c // 8) % 4]
 
 
-def scatter(ax: Any, points: Sequence[Array], codes: Any, k: int, size: float = 22.0) -> list[Any]:
+def scatter(ax: Axes, points: Sequence[Array], codes: Codes, k: int, size: float = 22.0) -> list[Artist]:
     """Draw points (x and y, n each) in the colour and marker of their class, crosses where it is not known.
 
     Return the artists. At most MOST_POINTS of them, always the same ones.
@@ -139,7 +147,7 @@ def scatter(ax: Any, points: Sequence[Array], codes: Any, k: int, size: float = 
     for c in range(-1, k):
         own = index[codes[index] == c]
         if len(own):
-            look: dict[str, Any] = {"color": color(c), "marker": marker(c), "edgecolors": INK, "linewidths": 0.4}
+            look: dict[str, object] = {"color": color(c), "marker": marker(c), "edgecolors": INK, "linewidths": 0.4}
             if c < 0:
                 look = {"color": INK, "marker": "x", "linewidths": 0.7}
             found.append(ax.scatter(x[own], y[own], s=size, alpha=0.9, zorder=3, **look))
@@ -160,6 +168,6 @@ def spread(axis: Axis, cells: Array, reach: float = 0.28, seed: int = 0) -> Arra
     return np.asarray(cells + np.random.RandomState(seed).uniform(-reach, reach, len(cells)))
 
 
-def tidy(ax: Any) -> None:
+def tidy(ax: Axes) -> None:
     """Take away the frame's upper and right side."""
     ax.spines[["top", "right"]].set_visible(False)

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, is_sparse, log_softmax, np
+from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np
 from ..densities import Bernoulli, Categorical, Multinomial, Poisson
-from ..errors import DataError, SettingError, quoted
-from ..fitted import Fitted
+from ..errors import DataError, quoted
 from ..schema import Kind, Level, Name
-from ..table import NewColumn, factorize, label_values, make_table, read_table
+from ..stats import Reservoir
+from ..table import NewColumn, Table, factorize, label_values, make_table, read_table
+from ._model import check_model, learned
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
 MOST_PANELS = 12
@@ -30,7 +31,7 @@ class Axis:
 
     position: int
     label: str
-    values: Any
+    values: NDArray[np.generic]
     at: Array
     low: float
     high: float
@@ -47,7 +48,7 @@ class Axis:
 class Rows:
     """Rows as a model encodes them, by block, and class numbers (n,), −1 where the label is not known."""
 
-    parts: tuple[Any, ...]
+    parts: Sequence[Any]
     codes: Codes
 
     def cells(self, block: int, j: int) -> Array:
@@ -62,49 +63,46 @@ class Rows:
 class View:
     """A fitted estimator, seen column by column."""
 
-    def __init__(self, estimator: Any) -> None:
-        if not isinstance(getattr(estimator, "_learned", None), Fitted):
-            raise SettingError(
-                f"{type(estimator).__name__} is not a fitted model of suffice. Next: fit it, or give one that is."
-            )
-        self.estimator = estimator
-        self.schema = estimator._fitted.schema
-        self.model = estimator.model_
-        self.classes = list(estimator.classes_.tolist())
-        pairs = zip(estimator._fitted.blocks, self.model.density.blocks, strict=False)
+    def __init__(self, estimator: object) -> None:
+        self.estimator = check_model(estimator)
+        self.fitted = learned(self.estimator)
+        self.schema, self.model = self.fitted.schema, self.fitted.joint
+        self.classes: list[Level] = self.estimator.classes_.tolist()
+        pairs = zip(self.fitted.blocks, self.model.density.blocks, strict=False)
         self.place = {p: (b, j) for b, (block, _) in enumerate(pairs) for j, p in enumerate(block.positions)}
 
     # --- rows ----------------------------------------------------------------------------------------------------
 
-    def rows(self, X: Any = None, y: Any = None) -> Rows | None:
+    def rows(self, X: object = None, y: object = None) -> Rows | None:
         """Return the rows of a table, or without one those that the model keeps; None if it keeps none."""
         if X is not None:
-            parts = self.estimator._fitted.rows(X)
+            parts = self.fitted.rows(X)
             n = read_table(X).rows
             codes = np.full(n, -1) if y is None else self._codes(y, n)
             return Rows(parts, codes)
-        sample, blocks = self.estimator.statistics_.sample, self.estimator._fitted.blocks
+        statistics = self.fitted.statistics
+        sample = statistics.sample
         if sample is None:
             return None
-        pairs = zip(blocks, sample.rows, self.estimator.statistics_.blocks, strict=False)
+        pairs = zip(self.fitted.blocks, sample.rows, statistics.blocks, strict=False)
         return Rows(tuple(block.family.recode(part, stats) for block, part, stats in pairs), sample.codes)
 
-    def kept(self) -> tuple[Any, Any, Array]:
-        """Return the rows that the model keeps as a table, their labels and weights; DataError if it keeps none."""
-        rows = self.rows()
-        if rows is None:
+    def kept(self) -> tuple[Any, NDArray[np.generic], Reservoir]:
+        """Return the rows that the model keeps: a table, its labels, and the sample; DataError if it keeps none."""
+        rows, sample = self.rows(), self.fitted.statistics.sample
+        if rows is None or sample is None:
             raise DataError(
                 "This model keeps no rows (keep_rows=0). Next: give rows and labels, or fit with keep_rows=2000."
             )
         columns = [self._column(rows, position) for position in range(len(self.schema))]
         table = make_table(self.schema.container, self.schema.named, columns)
-        return table, self.estimator.classes_[rows.codes], self.estimator.statistics_.sample.row_weight()
+        return table, self.estimator.classes_[rows.codes], sample
 
     def _column(self, rows: Rows, position: int) -> NewColumn:
         """Return a column of encoded rows as a user has it: categories, truth values are objects, None if missing."""
         column, density = self.schema.columns[position], self.density(position)
         cells = self.cells(rows, position)
-        levels: Sequence[Any] | None = None
+        levels: Sequence[Level] | None = None
         if isinstance(density, Categorical):
             levels = density.levels[self.place[position][1]]
         elif column.kind is Kind.BOOLEAN:
@@ -118,7 +116,7 @@ class View:
         values[:] = found
         return NewColumn(column.name, column.kind, values)
 
-    def _codes(self, y: Any, n: int) -> Codes:
+    def _codes(self, y: object, n: int) -> Codes:
         levels, codes = factorize(label_values(y), "y")
         if len(codes) != n:
             raise DataError(f"X has {n} rows and y has {len(codes)}. Next: give one label per row.")
@@ -134,6 +132,17 @@ class View:
     def cells(self, rows: Rows, position: int) -> Array:
         """Return a column of rows as it stands on its axis (n,)."""
         return rows.cells(*self.place[position])
+
+    def drawn(self, rows: Rows | None, positions: Sequence[int]) -> tuple[list[Array], Codes]:
+        """Return these columns of rows, each (n,) as it stands on its axis, and class numbers (n,); of none nothing."""
+        if rows is None:
+            return [], np.zeros(0, dtype=np.int64)
+        return [self.cells(rows, position) for position in positions], rows.codes
+
+    def aligned(self, X: object) -> tuple[Table, Sequence[int]]:
+        """Return a table read; column p of the model stands at the p-th of the positions returned with it."""
+        table = read_table(X)
+        return table, self.schema.align(table.schema, type(self.estimator).__name__)
 
     # --- columns -------------------------------------------------------------------------------------------------
 
@@ -177,7 +186,7 @@ class View:
         if rows is not None:
             return rows
         X, y = self.estimator.sample(1000, random_state=0)
-        return Rows(self.estimator._fitted.rows(X), self._codes(y, 1000))
+        return Rows(self.fitted.rows(X), self._codes(y, 1000))
 
     def informative(self, count: int, rows: Rows | None, *, numbers: bool = False) -> list[int]:
         """Return the `count` columns that tell most about the class, most first; `numbers` leaves out categories.
@@ -212,7 +221,7 @@ class View:
 
     # --- questions -----------------------------------------------------------------------------------------------
 
-    def table(self, cells: Mapping[int, Any]) -> Any:
+    def table(self, cells: Mapping[int, NDArray[np.generic]]) -> Any:
         """Return a table of the model's kind with these columns, {position: values (n,)}, and all others missing."""
         n = len(next(iter(cells.values())))
         columns = []
@@ -238,15 +247,15 @@ class View:
         }
         return self.table(values)
 
-    def posterior(self, axes: Sequence[Axis], priors: Any = None) -> Array:
+    def posterior(self, axes: Sequence[Axis], priors: object = None) -> Array:
         """Return p(class | the cells on the axes), (…, k), by `predict_proba` with all other cells missing."""
-        found = self.estimator.predict_proba(self.grid(axes), **({} if priors is None else {"priors": priors}))
+        found = self.estimator.predict_proba(self.grid(axes), priors=priors)
         return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
 
     def log_density(self, axes: Sequence[Axis]) -> Array:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
-        asked = self.estimator._fitted.joint_value  # not less the prior, which may be zero
-        found = self.model.density.log_density(asked.rows(self.grid(axes)))
+        density = self.model.density  # and not the joint density less the prior, which may be zero
+        found = density.log_density(self.fitted.rows(self.grid(axes))[: len(density.blocks)])
         return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
 
 

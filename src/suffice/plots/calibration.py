@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from .._arrays import Array, np
 from ..errors import DataError, SettingError, quoted
+from ..schema import Level
 from . import _style as style
 from ._view import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class Bins(NamedTuple):
@@ -38,7 +42,7 @@ class CalibrationCurveDisplay:
     line_ : the curve.
     """
 
-    def __init__(self, bins: Bins, edges: Array, source: str, label: Any = None) -> None:
+    def __init__(self, bins: Bins, edges: Array, source: str, label: Level | None = None) -> None:
         self.bins = bins
         self.edges = edges
         self.source = source
@@ -49,15 +53,15 @@ class CalibrationCurveDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: object,
+        X: object = None,
+        y: object = None,
         *,
-        label: Any = None,
+        label: Level | None = None,
         n_bins: int = 15,
         leave_one_out: bool | None = None,
-        ax: Any = None,
-        **options: Any,
+        ax: Axes | None = None,
+        **options: bool,
     ) -> Self:
         """Bin the posteriors of a fitted model and draw how often they came true.
 
@@ -89,14 +93,16 @@ class CalibrationCurveDisplay:
         ('leave-one-out', 150.0)
         """
         view = View(estimator)
-        weight = None
+        weight: Array | None = None
+        copies: Array | float = 1.0
         told = X is None if leave_one_out is None else leave_one_out
         if X is None:
-            X, y, weight = view.kept()
+            X, y, sample = view.kept()
+            weight, copies = sample.row_weight(), sample.copies
         elif y is None:
             raise DataError("Whether probabilities come true can be told from labels only. Next: give y as well as X.")
-        log_p = estimator.leave_one_out(X, y, sample_weight=weight) if told else estimator.predict_log_proba(X)
-        copies = 1.0 if weight is None else estimator.statistics_.sample.copies
+        model = view.estimator
+        log_p = model.leave_one_out(X, y, sample_weight=weight) if told else model.predict_log_proba(X)
         codes = view.rows(X, y).codes  # type: ignore[union-attr]
         p = np.exp(log_p)
         if label is None:
@@ -113,9 +119,9 @@ class CalibrationCurveDisplay:
         source = "leave-one-out" if told else "predictions"
         return cls(bins, edges, source, label).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure with the numbers of rows below."""
-        self.counts_ax_: Any = None
+        self.counts_ax_: Axes | None = None
         if ax is None:
             look = {"figsize": (5.6, 5.6), "layout": "constrained", "sharex": True, "height_ratios": [4, 1]}
             _, (ax, self.counts_ax_) = style.pyplot().subplots(2, 1, **look)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-from .._arrays import Array, np
-from ..schema import Name
+from .._arrays import Array, Codes, np
+from ..schema import Level, Name
 from . import _style as style
 from ._view import MOST_PANELS, Axis, View
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 MOST_LEVELS = 10
 FEW_CLASSES = 4  # up to which the rows themselves are shown behind the curves
 
 
+@dataclass(eq=False, repr=False)
 class ClassDensitiesDisplay:
     """p(cell | class) of each column, a panel per column: curves for numbers, bars for categories and counts.
 
@@ -27,26 +33,23 @@ class ClassDensitiesDisplay:
     lines_ : per column the lines (k), bars_ : per column the bar containers; empty lists for the other kind.
     """
 
-    def __init__(
-        self, axes: Sequence[Axis], densities: Sequence[Array], classes: Sequence[Any], cells: Any, codes: Any
-    ) -> None:
-        self.axes = tuple(axes)
-        self.densities = list(densities)
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    densities: list[Array]
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: object,
+        X: object = None,
+        y: object = None,
         *,
         columns: Sequence[Name] | Name | None = None,
         grid: int = 200,
-        ax: Any = None,
-        **options: Any,
+        ax: Axes | None = None,
+        **options: bool,
     ) -> Self:
         """Read the marginal density of each column by class and draw it.
 
@@ -76,11 +79,10 @@ class ClassDensitiesDisplay:
         positions = view.informative(MOST_PANELS, rows) if columns is None else view.positions(columns)
         axes = [view.axis(p, rows, grid) for p in positions]
         densities = [np.exp(view.log_density([axis])) for axis in axes]
-        cells = [] if rows is None else [view.cells(rows, p) for p in positions]
-        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
-        return cls(axes, densities, view.classes, cells, codes).plot(ax=ax, **options)
+        cells, codes = view.drawn(rows, positions)
+        return cls(tuple(axes), densities, view.classes, cells, codes).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, rows: bool = True, legend: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, rows: bool = True, legend: bool = True) -> Self:
         """Draw on a new figure, or one column on `ax`; `rows` draws histograms of rows behind the curves."""
         count = len(self.axes)
         if ax is not None:
@@ -96,8 +98,8 @@ class ClassDensitiesDisplay:
         self.axes_ = panels[:count]
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
-        self.lines_: list[list[Any]] = []
-        self.bars_: list[list[Any]] = []
+        self.lines_: list[list[Artist]] = []
+        self.bars_: list[list[Artist]] = []
         for i, panel in enumerate(self.axes_):
             own = self.cells[i] if rows and self.cells else None
             self._plot_column(panel, self.axes[i], self.densities[i], own)
@@ -106,7 +108,7 @@ class ClassDensitiesDisplay:
             style.class_legend(owner, self.classes, "patch" if not any(self.lines_) else "line")
         return self
 
-    def _plot_column(self, panel: Any, axis: Axis, density: Array, cells: Array | None) -> None:
+    def _plot_column(self, panel: Axes, axis: Axis, density: Array, cells: Array | None) -> None:
         style.tidy(panel)
         panel.tick_params(labelsize="small")
         if axis.levels is not None:
@@ -137,7 +139,7 @@ class ClassDensitiesDisplay:
         panel.set_yticks([])
         panel.set_ylabel("p(cell | class)" if axis.whole else "density", fontsize="small")
 
-    def _plot_bars(self, panel: Any, axis: Axis, p: Array) -> list[Any]:
+    def _plot_bars(self, panel: Axes, axis: Axis, p: Array) -> list[Artist]:
         """Draw bars by level and class; of many levels the most probable ones, and the rest together."""
         assert axis.levels is not None
         texts = [style.brief(level, 14) for level in axis.levels]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..errors import SettingError
-from ..schema import Name
+from ..schema import Level, Name
 from ..table import factorize, label_values, read_table
 from . import _style as style
+from ._model import Labels
 from ._view import Axis, _range
 from .regions import draw_boundaries, shade
 
@@ -20,6 +22,20 @@ KINDS = {
 }
 
 
+class Classifier(Protocol):
+    """What is asked of a model that is compared."""
+
+    @property
+    def classes_(self) -> Labels:
+        """Labels (k,)."""
+        ...
+
+    def predict_proba(self, X: Array, /) -> Array:
+        """Return posteriors (n, k)."""
+        ...
+
+
+@dataclass(eq=False, repr=False)
 class ModelComparisonDisplay:
     """The decision regions of several models that learned from the same two columns, a panel each.
 
@@ -36,33 +52,24 @@ class ModelComparisonDisplay:
     estimators : {title: fitted model}
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        posteriors: Mapping[str, Array],
-        estimators: Mapping[str, Any],
-        classes: Sequence[Any],
-        cells: Array,
-        codes: Any,
-    ) -> None:
-        self.axes = tuple(axes)
-        self.posteriors = dict(posteriors)
-        self.estimators = dict(estimators)
-        self.classes = list(classes)
-        self.cells = cells
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    posteriors: dict[str, Array]
+    estimators: dict[str, Classifier]
+    classes: list[Level]
+    cells: Array
+    codes: Codes
 
     @classmethod
     def from_estimator(
         cls,
         estimator: Any,
-        X: Any,
-        y: Any,
+        X: object,
+        y: object,
         *,
         columns: Sequence[Name] | None = None,
         peer: Any = None,
         grid: int = 100,
-        **options: Any,
+        **options: bool,
     ) -> Self:
         """Fit full, shared and diagonal covariances to two columns, and draw them beside a peer.
 
@@ -106,13 +113,13 @@ class ModelComparisonDisplay:
     @classmethod
     def from_estimators(
         cls,
-        estimators: Mapping[str, Any],
-        X: Any,
-        y: Any,
+        estimators: Mapping[str, Classifier],
+        X: object,
+        y: object,
         *,
         columns: Sequence[Name] | None = None,
         grid: int = 100,
-        **options: Any,
+        **options: bool,
     ) -> Self:
         """Draw fitted models of two columns, `estimators` {title: model}, each with `predict_proba` and `classes_`.
 
@@ -126,7 +133,7 @@ class ModelComparisonDisplay:
             at = low + (np.arange(grid) + 0.5) * (high - low) / grid
             axes.append(Axis(j, name, at, at, low, high))
         at = np.stack([part.ravel() for part in np.meshgrid(axes[0].at, axes[1].at)], axis=1)
-        classes: list[Any] = []
+        classes: list[Level] = []
         posteriors = {}
         for title, model in estimators.items():
             own = model.classes_.tolist()
@@ -136,7 +143,7 @@ class ModelComparisonDisplay:
             posteriors[title] = np.asarray(model.predict_proba(at)).reshape(grid, grid, -1)
         levels, codes = factorize(label_values(y), "y")
         number = np.array([*(classes.index(level) if level in classes else -1 for level in levels), -1])
-        return cls(axes, posteriors, estimators, classes, cells, number[codes]).plot(**options)
+        return cls(tuple(axes), posteriors, dict(estimators), classes, cells, number[codes]).plot(**options)
 
     def plot(self, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on a new figure, two panels in a row."""
@@ -176,12 +183,12 @@ class ModelComparisonDisplay:
 class _Standardised:
     """A peer fitted to standardised complete rows, so that its penalty means the same for both columns."""
 
-    def __init__(self, model: Any, center: Array, scale: Array) -> None:
+    def __init__(self, model: Classifier, center: Array, scale: Array) -> None:
         self.model, self.center, self.scale = model, center, scale
         self.classes_ = model.classes_
 
     @classmethod
-    def fit(cls, peer: Any, cells: Array, labels: Any) -> Self:
+    def fit(cls, peer: Any, cells: Array, labels: Labels) -> Self:
         whole = np.isfinite(cells).all(axis=1)
         center, scale = cells[whole].mean(axis=0), cells[whole].std(axis=0)
         scale = np.where(scale > 0, scale, 1.0)
@@ -192,7 +199,7 @@ class _Standardised:
         return np.asarray(self.model.predict_proba((cells - self.center) / self.scale))
 
 
-def _two_columns(X: Any, columns: Sequence[Name] | None) -> tuple[list[str], Array]:
+def _two_columns(X: object, columns: Sequence[Name] | None) -> tuple[list[str], Array]:
     """Return the names and cells (n, 2) of two numeric columns of a table; SettingError for anything else."""
     table = read_table(X)
     schema = table.schema

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..densities import Mixture
 from ..errors import SettingError
-from ..schema import Name
+from ..schema import Level, Name
 from . import _style as style
 from ._view import Axis, View
 from .ellipses import ellipses
 from .regions import check_axes
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
+
+@dataclass(eq=False, repr=False)
 class MixtureComponentsDisplay:
     """The Gaussians that make up each class of a `MixtureDiscriminant`, over two columns or one.
 
@@ -30,32 +36,26 @@ class MixtureComponentsDisplay:
     ax_, figure_ : Matplotlib axes and figure; ellipses_ : one artist per component; texts_, points_ : lists of artists.
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        parts: tuple[Array, Array, Array],
-        owner: Any,
-        classes: Sequence[Any],
-        cells: Sequence[Array],
-        codes: Any,
-    ) -> None:
-        self.axes = tuple(axes)
-        self.weights, self.centers, self.covariances = parts
-        self.owner = owner
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    parts: tuple[Array, Array, Array]
+    owner: Codes
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
+
+    def __post_init__(self) -> None:
+        self.weights, self.centers, self.covariances = self.parts
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: object,
+        X: object = None,
+        y: object = None,
         *,
         columns: Sequence[Name] | Name | None = None,
-        ax: Any = None,
-        **options: Any,
+        ax: Axes | None = None,
+        **options: bool,
     ) -> Self:
         """Read the components of a fitted mixture and draw them.
 
@@ -94,18 +94,17 @@ class MixtureComponentsDisplay:
         m = len(mixture.owner)
         covariances = np.zeros((m, len(positions), len(positions)))
         covariances[np.ix_(range(m), part.used, part.used)] = part.covariance.dense()
-        cells = [] if rows is None else [view.cells(rows, p) for p in positions]
-        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
+        cells, codes = view.drawn(rows, positions)
         parts = np.exp(mixture.log_weight), part.means, covariances
-        return cls(axes, parts, mixture.owner, view.classes, cells, codes).plot(ax=ax, **options)
+        return cls(tuple(axes), parts, mixture.owner, view.classes, cells, codes).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, points: bool = True, legend: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""
         self.ax_ = style.new_axes(ax)
         self.figure_ = self.ax_.figure
-        self.ellipses_: list[Any] = []
-        self.texts_: list[Any] = []
-        self.points_: list[Any] = []
+        self.ellipses_: list[Artist] = []
+        self.texts_: list[Artist] = []
+        self.points_: list[Artist] = []
         style.name_axis(self.ax_, "x", self.axes[0])
         if len(self.axes) == 1:
             self._plot_line()
@@ -124,7 +123,7 @@ class MixtureComponentsDisplay:
             for artist in self.points_:
                 artist.set_alpha(0.4)
         for m, c in enumerate(self.owner.tolist()):
-            look = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
+            look: dict[str, object] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
             (patch,) = ellipses(self.centers[m], self.covariances[m], np.inf, (0.68,), **look)
             self.ellipses_.append(self.ax_.add_patch(patch))
             box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": style.color(c), "alpha": 0.9}

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
-from .._arrays import Array, log_softmax, np
+from .._arrays import Array, Codes, log_softmax, np
 from ..errors import DataError, SettingError
+from ..schema import Level
 from . import _style as style
 from ._view import View
 from .ellipses import ellipses, radius
 from .regions import draw_boundaries, shade
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
+
+@dataclass(eq=False, repr=False)
 class DiscriminantPlaneDisplay:
     """Rows, class means and decision regions in the first two discriminant coordinates of a shared covariance.
 
@@ -29,18 +35,17 @@ class DiscriminantPlaneDisplay:
     ax_, figure_ : Matplotlib axes and figure; points_, circles_, boundaries_ : lists of artists.
     """
 
-    def __init__(
-        self, coordinates: Array, means: Array, shares: Array, priors: Array, classes: Sequence[Any], codes: Any
-    ) -> None:
-        self.coordinates = coordinates
-        self.means = means
-        self.shares = shares
-        self.priors = priors
-        self.classes = list(classes)
-        self.codes = codes
+    coordinates: Array
+    means: Array
+    shares: Array
+    priors: Array
+    classes: list[Level]
+    codes: Codes
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any = None, y: Any = None, *, ax: Any = None, **options: Any) -> Self:
+    def from_estimator(
+        cls, estimator: object, X: object = None, y: object = None, *, ax: Axes | None = None, **options: bool
+    ) -> Self:
         """Transform rows by a fitted `GaussianDiscriminant(shared=True)` and draw them.
 
         Parameters
@@ -68,37 +73,38 @@ class DiscriminantPlaneDisplay:
         'discriminant 1 (99 % between classes)'
         """
         view = View(estimator)
-        if not hasattr(estimator, "transform"):
+        model: Any = view.estimator
+        priors = view.estimator.priors_
+        try:
+            transform, class_means = model.transform, model.means_
+        except AttributeError:
             raise SettingError(
                 "Discriminant coordinates exist where all classes share one covariance. "
                 "Next: fit GaussianDiscriminant(shared=True)."
-            )
-        transform = estimator.transform
-        centers = view.table({p: estimator.means_[:, p] for p in range(len(view.schema))})
+            ) from None
+        centers = view.table({p: class_means[:, p] for p in range(len(view.schema))})
         means = np.asarray(transform(centers), dtype=np.float64)
         if not means.shape[1]:
             raise DataError(
                 "There is no direction in which classes differ: the model has one class, or no column that varies. "
                 "Next: take a ClassDensitiesDisplay."
             )
-        spread = (estimator.priors_[:, None] * means**2).sum(axis=0)
+        spread = (priors[:, None] * means**2).sum(axis=0)
         rows = view.rows(X, y)
         if X is None and rows is not None:
             X = view.kept()[0]
         coordinates = np.zeros((0, means.shape[1])) if X is None else np.asarray(transform(X), dtype=np.float64)
-        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
         shares = spread / spread.sum() if spread.sum() > 0 else spread
-        return cls(coordinates[:, :2], means[:, :2], shares, estimator.priors_, view.classes, codes).plot(
-            ax=ax, **options
-        )
+        _, codes = view.drawn(rows, ())
+        return cls(coordinates[:, :2], means[:, :2], shares, priors, view.classes, codes).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, points: bool = True, regions: bool = True, legend: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, points: bool = True, regions: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""
         self.ax_ = style.new_axes(ax)
         self.figure_ = self.ax_.figure
-        self.points_: list[Any] = []
-        self.circles_: list[Any] = []
-        self.boundaries_: list[Any] = []
+        self.points_: list[Artist] = []
+        self.circles_: list[Artist] = []
+        self.boundaries_: list[Artist] = []
         for which, share in zip("xy", self.shares[: self.means.shape[1]], strict=False):
             number = "12"["xy".index(which)]
             style.write_label(self.ax_, which, f"discriminant {number} ({100 * share:.0f} % between classes)")
@@ -137,7 +143,7 @@ class DiscriminantPlaneDisplay:
         if points and len(self.coordinates):
             self.points_ = style.scatter(self.ax_, list(self.coordinates.T), self.codes, k, 16.0)
         for c in range(k):
-            edge: dict[str, Any] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
+            edge: dict[str, object] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
             for patch in ellipses(self.means[c], np.eye(2), np.inf, (0.68, 0.95), **edge) if k <= 8 else ():
                 self.circles_.append(self.ax_.add_patch(patch))
             self.ax_.plot(*self.means[c], "+", color=style.INK, markersize=10, markeredgewidth=1.8, zorder=5)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..densities import Gaussian, MultivariateT
 from ..errors import SettingError
-from ..schema import Name
+from ..schema import Level, Name
 from . import _style as style
 from ._view import Axis, View
 from .regions import check_axes
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
+
+@dataclass(eq=False, repr=False)
 class ClassEllipsesDisplay:
     """The regions that hold 68 % and 95 % of each class over two numeric columns, all others integrated out.
 
@@ -31,36 +37,26 @@ class ClassEllipsesDisplay:
     ellipses_ : per class the ellipses, one per level; contours_, points_ : lists of artists.
     """
 
-    def __init__(
-        self,
-        axes: Sequence[Axis],
-        shapes: tuple[Array, Array, Array] | None,
-        density: Array,
-        classes: Sequence[Any],
-        cells: Sequence[Array],
-        codes: Any,
-        levels: Sequence[float],
-    ) -> None:
-        self.axes = tuple(axes)
-        self.shapes = shapes
-        self.density = density
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
-        self.levels = tuple(levels)
+    axes: tuple[Axis, ...]
+    shapes: tuple[Array, Array, Array] | None
+    density: Array
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
+    levels: tuple[float, ...]
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: object,
+        X: object = None,
+        y: object = None,
         *,
         columns: Sequence[Name] | Name | None = None,
         levels: Sequence[float] = (0.68, 0.95),
         grid: int = 160,
-        ax: Any = None,
-        **options: Any,
+        ax: Axes | None = None,
+        **options: bool,
     ) -> Self:
         """Read the class densities of a fitted model and draw them.
 
@@ -101,17 +97,18 @@ class ClassEllipsesDisplay:
         shapes = elliptic(view, positions)
         axes = [_reach(axis, shapes, i) for i, axis in enumerate(axes)]
         density = np.exp(view.log_density(axes[::-1]))
-        cells = [] if rows is None else [view.cells(rows, p) for p in positions]
-        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
-        return cls(axes, shapes, density, view.classes, cells, codes, sorted(levels)).plot(ax=ax, **options)
+        cells, codes = view.drawn(rows, positions)
+        return cls(tuple(axes), shapes, density, view.classes, cells, codes, tuple(sorted(levels))).plot(
+            ax=ax, **options
+        )
 
-    def plot(self, ax: Any = None, *, points: bool = True, legend: bool = True, fill: bool = False) -> Self:
+    def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True, fill: bool = False) -> Self:
         """Draw on `ax`, or on a new figure; `fill` shades the densities."""
         self.ax_ = style.new_axes(ax)
         self.figure_ = self.ax_.figure
-        self.ellipses_: list[list[Any]] = []
-        self.contours_: list[Any] = []
-        self.points_: list[Any] = []
+        self.ellipses_: list[list[Artist]] = []
+        self.contours_: list[Artist] = []
+        self.points_: list[Artist] = []
         style.name_axis(self.ax_, "x", self.axes[0])
         if len(self.axes) == 1:
             self._plot_intervals(points)
@@ -214,7 +211,7 @@ def radius(level: float, df: float) -> float:
     return float(np.sqrt(df * np.expm1(-2.0 / df * np.log1p(-level))))
 
 
-def ellipses(center: Array, matrix: Array, df: float, levels: Sequence[float], **look: Any) -> list[Any]:
+def ellipses(center: Array, matrix: Array, df: float, levels: Sequence[float], **look: object) -> list[Artist]:
     """Return the ellipses that hold these shares: half axes r √λ along the eigenvectors of the matrix."""
     from matplotlib.patches import Ellipse
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import TYPE_CHECKING, Self
 
 from .._arrays import Array, np
 from ..errors import DataError
 from . import _style as style
+from ._model import check_model
 from ._view import View
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 FEW = 0.01
 
@@ -32,7 +36,14 @@ class OutlierPValuesDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Any = None, y: Any = None, *, n_bins: int = 20, ax: Any = None, **options: Any
+        cls,
+        estimator: object,
+        X: object = None,
+        y: object = None,
+        *,
+        n_bins: int = 20,
+        ax: Axes | None = None,
+        **options: bool,
     ) -> Self:
         """Ask a fitted model for the p-values of rows and draw them.
 
@@ -56,14 +67,14 @@ class OutlierPValuesDisplay:
         """
         weight = None
         if X is None:
-            X, y, _ = View(estimator).kept()
-            weight = np.asarray(estimator.statistics_.sample.copies, dtype=np.int64)
-        pvalues = np.asarray(estimator.outlier_pvalues(X, y) if y is not None else estimator.outlier_pvalues(X))
+            X, y, sample = View(estimator).kept()
+            weight = np.asarray(sample.copies, dtype=np.int64)
+        pvalues = np.asarray(check_model(estimator).outlier_pvalues(X, y))
         if not len(pvalues):
             raise DataError("There is no row to draw. Next: give at least one.")
         return cls(pvalues if weight is None else np.repeat(pvalues, weight), n_bins).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, legend: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure."""
         self.ax_ = style.new_axes(ax, (6.0, 4.0))
         self.figure_ = self.ax_.figure

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..errors import SettingError
-from ..schema import Name
+from ..schema import Level, Name
 from . import _style as style
 from ._view import Axis, View
 
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
+
+@dataclass(eq=False, repr=False)
 class DecisionRegionsDisplay:
     """The answer of a model over two of its columns, all other cells missing.
 
@@ -29,27 +35,24 @@ class DecisionRegionsDisplay:
     surface_ : the background image (none for one column of categories); boundaries_, points_ : lists of artists.
     """
 
-    def __init__(
-        self, axes: Sequence[Axis], posterior: Array, classes: Sequence[Any], cells: Sequence[Array], codes: Any
-    ) -> None:
-        self.axes = tuple(axes)
-        self.posterior = posterior
-        self.classes = list(classes)
-        self.cells = list(cells)
-        self.codes = codes
+    axes: tuple[Axis, ...]
+    posterior: Array
+    classes: list[Level]
+    cells: list[Array]
+    codes: Codes
 
     @classmethod
     def from_estimator(
         cls,
-        estimator: Any,
-        X: Any = None,
-        y: Any = None,
+        estimator: object,
+        X: object = None,
+        y: object = None,
         *,
         columns: Sequence[Name] | Name | None = None,
-        priors: Any = None,
+        priors: object = None,
         grid: int = 100,
-        ax: Any = None,
-        **options: Any,
+        ax: Axes | None = None,
+        **options: bool,
     ) -> Self:
         """Ask a fitted model over a grid and draw the answers.
 
@@ -82,16 +85,15 @@ class DecisionRegionsDisplay:
         positions = view.informative(2, rows) if columns is None else view.positions(columns)
         axes = check_axes([view.axis(p, rows, grid) for p in positions])
         posterior = view.posterior(axes[::-1], priors)
-        cells = [] if rows is None else [view.cells(rows, axis.position) for axis in axes]
-        codes = np.zeros(0, dtype=np.int64) if rows is None else rows.codes
-        return cls(axes, posterior, view.classes, cells, codes).plot(ax=ax, **options)
+        cells, codes = view.drawn(rows, [axis.position for axis in axes])
+        return cls(tuple(axes), posterior, view.classes, cells, codes).plot(ax=ax, **options)
 
-    def plot(self, ax: Any = None, *, points: bool = True, legend: bool = True) -> Self:
+    def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; `points` and `legend` may be left out."""
         self.ax_ = style.new_axes(ax)
         self.figure_ = self.ax_.figure
-        self.boundaries_: list[Any] = []
-        self.points_: list[Any] = []
+        self.boundaries_: list[Artist] = []
+        self.points_: list[Artist] = []
         style.name_axis(self.ax_, "x", self.axes[0])
         if len(self.axes) == 1:
             self._plot_line(points)
@@ -180,7 +182,7 @@ def shade(posterior: Array) -> Array:
     return np.asarray(1.0 - strength * (1.0 - colors[best]))
 
 
-def draw_boundaries(ax: Any, x: Array, y: Array, posterior: Array) -> list[Any]:
+def draw_boundaries(ax: Axes, x: Array, y: Array, posterior: Array) -> list[Artist]:
     """Draw where the most probable class changes, and hatch the classes from the ninth on; return the artists."""
     found = []
     best = posterior.argmax(axis=-1)

@@ -9,12 +9,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .._arrays import Array, Codes, np
-from ..densities import Bernoulli, Multinomial, Poisson
-from ..densities import Mixture as MixtureDensity
+from .._arrays import Array, Codes, is_sparse, np
 from ..errors import SufficeError
 from ..export.lower import lower
 from ..export.program import Code, Counts, Dense, Number, Pairs, Program, Projected
+from ..plots._model import Model, check_model, learned
 from ..schema import Level
 from ..table import read_table, recode
 
@@ -26,30 +25,30 @@ SCRIPTS = ("numbers.js", "terms.js", "answers.js", "reasons.js", "form.js")
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
-def collect_explorer(estimator: Any) -> dict[str, Any]:
+def collect_explorer(estimator: object) -> dict[str, Any]:
     """Return what the explorer needs of a fitted model as plain values, or {"why_not": reason}.
 
     `program` holds the parameters, `fields` how each column is asked for. The rows in `drawn` are drawn from the
     model: none is one that it was fitted on.
     """
-    if len(estimator._fitted.schema) > MOST_COLUMNS:
-        return {
-            "why_not": f"the model has {len(estimator._fitted.schema)} columns, more than a form of {MOST_COLUMNS} can ask"
-        }
-    if len(estimator.classes_) > MOST_CLASSES:
-        return {"why_not": f"the model has {len(estimator.classes_)} classes, and {MOST_CLASSES} are shown at most"}
+    model = check_model(estimator)
+    columns, classes = len(learned(model).schema), len(model.classes_)
+    if columns > MOST_COLUMNS:
+        return {"why_not": f"the model has {columns} columns, more than a form of {MOST_COLUMNS} can ask"}
+    if classes > MOST_CLASSES:
+        return {"why_not": f"the model has {classes} classes, and {MOST_CLASSES} are shown at most"}
     try:
-        program = lower(estimator._fitted)
+        program = lower(learned(model))
     except SufficeError as error:
         return {"why_not": str(error)}
     if any(isinstance(reading, Projected) for reading in program.readings):
         return {"why_not": "the model sees its columns through principal directions"}
-    drawn = _draw(estimator, program)
-    plain = _program(estimator, program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
+    drawn = _draw(model, program)
+    plain = _program(program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
     size = len(write_json(plain))
     if size > MOST_LETTERS:
         return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
-    return {"program": plain, "fields": _fields(program, plain)}
+    return {"program": plain, "fields": _fields(program)}
 
 
 @cache
@@ -63,10 +62,11 @@ def script() -> str:
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
-def _program(estimator: Any, program: Program) -> dict[str, Any]:
-    """Return the parameters, each class of the program as a mapping with its name as `kind`."""
-    pairs = iter(_counted_pairs(estimator))
-    laws = (law for law in map(_law, estimator.model_.density.blocks) if law)
+def _program(program: Program) -> dict[str, Any]:
+    """Return the parameters, each class of the program as a mapping with its name as `kind`.
+
+    Tables of pairs are given as the counts that they are made of: a few digits in place of seventeen.
+    """
     codes = []
     for code in program.codes:
         own = {"kind": type(code).__name__} | _plain_fields(code)
@@ -77,12 +77,10 @@ def _program(estimator: Any, program: Program) -> dict[str, Any]:
         codes.append(own)
     terms = []
     for term in program.terms:
-        own = _plain(term)
-        if isinstance(term, Counts):
-            own["law"] = next(laws)
+        own = {"kind": type(term).__name__} | _plain_fields(term)
         if isinstance(term, Pairs):
             del own["alone"], own["given"]
-            own |= next(pairs)
+            own["counts"] = _lower_rows(term.counts)
         terms.append(own)
     return {
         "classes": [str(label) for label in program.classes],
@@ -93,21 +91,26 @@ def _program(estimator: Any, program: Program) -> dict[str, Any]:
         "log_prior": program.log_prior,
         "joint": program.joint,
         "stack": None if program.stack is None else _plain_fields(program.stack),
-        "constants": _constants(estimator),
+        "constants": program.constants,
     }
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return a part of a program as a mapping; a dense covariance as the rows of its lower triangle."""
     if isinstance(value, Dense):
-        return {"kind": "Dense", "lower": [[row[: j + 1] for j, row in enumerate(m)] for m in value.covariance]}
+        return {"kind": "Dense", "lower": _lower_rows(value.covariance)}
     if is_dataclass(value):
         return {"kind": type(value).__name__} | _plain_fields(value)
     return value
 
 
-def _plain_fields(value: Any) -> dict[str, Any]:
+def _plain_fields(value: Any) -> dict[str, object]:
     return {own.name: _plain(getattr(value, own.name)) for own in fields(value)}
+
+
+def _lower_rows(matrices: Array) -> list[list[Array]]:
+    """Return the rows of the lower triangle of each matrix (g, d, d)."""
+    return [[row[: j + 1] for j, row in enumerate(matrix)] for matrix in matrices]
 
 
 def _places(levels: Sequence[Level], known: Sequence[Level]) -> list[int]:
@@ -116,38 +119,10 @@ def _places(levels: Sequence[Level], known: Sequence[Level]) -> list[int]:
     return [*(place.get((isinstance(level, bool), level), len(known)) for level in levels), len(known)]
 
 
-def _law(block: Any) -> str | None:
-    kinds = ((Poisson, "poisson"), (Bernoulli, "bernoulli"), (Multinomial, "multinomial"))
-    return next((name for kind, name in kinds if isinstance(block, kind)), None)
-
-
-def _counted_pairs(estimator: Any) -> Iterator[dict[str, Any]]:
-    """Yield the counts that one-dependence members make their tables of: a few digits in place of seventeen."""
-    automatic = estimator._fitted.pool
-    for member in () if automatic is None else automatic.members:
-        model: Any = getattr(member.scorer, "model", None)
-        if hasattr(model, "pairs"):
-            lower_rows = [[row[: u + 1] for u, row in enumerate(own)] for own in model.pairs]
-            yield {"counts": lower_rows, "strength": model.strength}
-
-
-def _constants(estimator: Any) -> dict[str, Any]:
-    """Return, by position, the value in each class of the columns that never varied."""
-    found, blocks = {}, estimator._fitted.joint_value.blocks
-    for block, density in zip(blocks, estimator.model_.density.blocks, strict=True):
-        known: Any = density.components if isinstance(density, MixtureDensity) else density
-        if hasattr(known, "used"):
-            center = known.means if hasattr(known, "means") else known.location
-            rows = np.searchsorted(density.owner, range(density.k)) if known is not density else slice(None)
-            for j in set(range(len(block.positions))) - set(known.used):
-                found[str(block.positions[j])] = center[rows, j]
-    return found
-
-
 # --- rows and columns -------------------------------------------------------------------------------------------------
 
 
-def page_cells(program: Program, X: Any) -> list[list[float | None]]:
+def page_cells(program: Program, X: object) -> list[list[float | None]]:
     """Return the cells of a table as the page holds them: numbers, numbers of levels (the last: not known), or None."""
     table = read_table(X)
     columns: list[Array] = []
@@ -161,29 +136,28 @@ def page_cells(program: Program, X: Any) -> list[list[float | None]]:
     return [[None if cell != cell else float(cell) for cell in row] for row in zip(*columns, strict=True)]
 
 
-def _draw(estimator: Any, program: Program) -> list[list[float | None]]:
+def _draw(model: Model, program: Program) -> list[list[float | None]]:
     """Return rows drawn from the joint density, always the same ones."""
     rows = max(50, min(DRAWN_ROWS, DRAWN_CELLS // max(len(program.columns), 1)))
     try:
-        X, _ = estimator.sample(rows, random_state=0)
+        X, _ = model.sample(rows, random_state=0)
     except (SufficeError, ValueError):
         return []
-    return page_cells(program, X.toarray() if hasattr(X, "toarray") else X)
+    return page_cells(program, X.toarray() if is_sparse(X) else X)
 
 
 def _short(cell: float | None) -> float | None:
     return None if cell is None else float(f"{cell:.7g}")
 
 
-def _fields(program: Program, plain: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _fields(program: Program) -> list[dict[str, object]]:
     """Return how each column is asked for: a number, or one of its levels."""
     counts: dict[int, str] = {}
-    for term, own in zip(program.terms, plain["terms"], strict=True):
-        for number in term.readings if isinstance(term, Counts) else ():
-            reading = program.readings[number]
-            if isinstance(reading, Number):
-                counts[reading.column] = own["law"]
-    found: list[dict[str, Any]] = []
+    for term in program.terms:
+        if isinstance(term, Counts):
+            readings = [program.readings[number] for number in term.readings]
+            counts |= {reading.column: term.law for reading in readings if isinstance(reading, Number)}
+    found: list[dict[str, object]] = []
     for position, column in enumerate(program.columns):
         name = str(column.name) if program.named else f"column {column.name}"
         if column.kind == "category":
@@ -199,7 +173,7 @@ def _fields(program: Program, plain: Mapping[str, Any]) -> list[dict[str, Any]]:
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def write_json(value: Any) -> str:
+def write_json(value: object) -> str:
     """Return JSON that may stand inside a script element: no markup, and numbers to the last bit.
 
     JSON has no infinity; 1e999 is read as one by every browser.
@@ -207,7 +181,7 @@ def write_json(value: Any) -> str:
     return "".join(_pieces(value))
 
 
-def _pieces(value: Any) -> Iterator[str]:
+def _pieces(value: object) -> Iterator[str]:
     if isinstance(value, np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._arrays import Array, np
 from ..errors import SufficeError
+from ..plots._model import Model, members
 from ..plots._style import color
 from ..plots._view import Axis, Rows, View
 
@@ -16,7 +17,7 @@ ON_CARDS = 6  # columns on the card of a class, those that tell most
 MIDDLE = 0.68
 
 
-def collect_facts(estimator: Any) -> dict[str, Any]:
+def collect_facts(estimator: object) -> dict[str, Any]:
     """Return what there is to say of a fitted model: model, size, settings, quality, classes, columns, notes, members.
 
     Quality is judged by leave-one-out on the rows that the model keeps: `accuracy`, `log_loss` in nats and the
@@ -33,41 +34,38 @@ def collect_facts(estimator: Any) -> dict[str, Any]:
     """
     view = View(estimator)
     rows = view.rows()
-    statistics = estimator.statistics_
+    statistics = view.fitted.statistics
     positions = view.informative(MOST_COLUMNS, rows)
     return {
         "model": type(estimator).__name__,
-        "settings": _settings(estimator),
+        "settings": _settings(view.estimator),
         "rows": int(statistics.rows),
-        "kept_rows": 0 if rows is None else int(statistics.sample.copies.sum()),
-        "quality": _quality(estimator, view),
-        "classes": _classes(estimator, view),
-        "columns": _columns(estimator, view, rows, positions),
+        "kept_rows": 0 if statistics.sample is None else int(statistics.sample.copies.sum()),
+        "quality": _quality(view),
+        "classes": _classes(view),
+        "columns": _columns(view, rows, positions),
         "telling": [positions.index(p) for p in view.informative(ON_CARDS, rows) if p in positions],
         "columns_left_out": len(view.schema) - len(positions),
-        "notes": [str(note) for note in estimator.notes_],
-        "members": _members(estimator),
+        "notes": [str(note) for note in view.estimator.notes_],
+        "members": _members(view.estimator),
     }
 
 
-def _settings(estimator: Any) -> dict[str, str]:
+def _settings(model: Model) -> dict[str, str]:
     """Return the settings that are not the default, as a person would write them."""
-    default = type(estimator)().get_params(deep=False)
+    default = type(model)().get_params(deep=False)
     return {
-        name: repr(value)
-        for name, value in estimator.get_params(deep=False).items()
-        if repr(value) != repr(default[name])
+        name: repr(value) for name, value in model.get_params(deep=False).items() if repr(value) != repr(default[name])
     }
 
 
-def _quality(estimator: Any, view: View) -> dict[str, Any]:
+def _quality(view: View) -> dict[str, object]:
     try:
-        X, y, weight = view.kept()
-        log_p = estimator.leave_one_out(X, y, sample_weight=weight)
+        X, y, sample = view.kept()
+        log_p = view.estimator.leave_one_out(X, y, sample_weight=sample.row_weight())
     except SufficeError as error:
         return {"why_not": str(error)}
-    copies = np.asarray(estimator.statistics_.sample.copies, dtype=np.float64)
-    codes = estimator.statistics_.sample.codes
+    copies, codes = np.asarray(sample.copies, dtype=np.float64), sample.codes
     own = np.maximum(log_p[np.arange(len(codes)), codes], -1e6)
     share = np.bincount(codes, copies, len(view.classes)) / copies.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -84,22 +82,22 @@ def _quality(estimator: Any, view: View) -> dict[str, Any]:
     }
 
 
-def _classes(estimator: Any, view: View) -> list[dict[str, Any]]:
-    weights = estimator.statistics_.weight.tolist()
+def _classes(view: View) -> list[dict[str, object]]:
+    weights = view.fitted.statistics.weight.tolist()
     return [
         {"label": str(label), "weight": weight, "prior": float(prior), "color": color(c)}
-        for c, (label, weight, prior) in enumerate(zip(view.classes, weights, estimator.priors_, strict=True))
+        for c, (label, weight, prior) in enumerate(zip(view.classes, weights, view.estimator.priors_, strict=True))
     ]
 
 
-def _columns(estimator: Any, view: View, rows: Rows | None, positions: Sequence[int]) -> list[dict[str, Any]]:
+def _columns(view: View, rows: Rows | None, positions: Sequence[int]) -> list[dict[str, object]]:
     """Return one entry per column: its kind, how much is missing, and what each class expects of it."""
     found = []
     for position in positions:
         column, axis = view.schema.columns[position], _widened(view.axis(position, rows))
         p = np.exp(view.log_density([axis]))
         missing = None if rows is None else float(np.isnan(view.cells(rows, position)).mean())
-        entry: dict[str, Any] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
+        entry: dict[str, object] = {"name": str(column.name), "kind": column.kind.value, "missing": missing}
         if axis.levels is None:
             ends = _middle(axis.at, p)
             cells = [f"{in_words(low)} to {in_words(high)}" for low, high in ends]
@@ -131,9 +129,8 @@ def _middle(at: Array, p: Array) -> list[tuple[float, float]]:
     return ends
 
 
-def _members(estimator: Any) -> list[dict[str, Any]]:
+def _members(model: Model) -> list[dict[str, object]]:
     """Return the members of an automatic classifier, heaviest first; none of other models."""
-    members = getattr(estimator, "members_", [])
     return [
         {
             "name": str(member["name"]),
@@ -143,7 +140,7 @@ def _members(estimator: Any) -> list[dict[str, Any]]:
             "loss": float(member["loss"]),
             "weight": float(member["weight"]),
         }
-        for member in sorted(members, key=lambda member: -member["weight"])
+        for member in sorted(members(model), key=lambda member: -member["weight"])
     ]
 
 

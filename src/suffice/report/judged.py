@@ -16,7 +16,7 @@ MOST_UNUSUAL = 10
 FEW = 0.01
 
 
-def collect_answers(estimator: Any, X: Any, y: Any = None) -> dict[str, Any]:
+def collect_answers(estimator: object, X: object, y: object = None) -> dict[str, Any]:
     """Return what a fitted model says of the rows of a table, as plain values.
 
     `classes` has, by class, how many rows are given it (`predicted`), the sum of its probabilities (`expected`) and,
@@ -37,14 +37,14 @@ def collect_answers(estimator: Any, X: Any, y: Any = None) -> dict[str, Any]:
     (75, [25, 26, 24], [0, 24, 1])
     """
     view = View(estimator)
-    log_p = np.asarray(estimator.predict_log_proba(X))
+    log_p = np.asarray(view.estimator.predict_log_proba(X))
     n, k = log_p.shape
     answer = log_p.argmax(axis=1)
     codes, others = _codes(view, y, n)
     actual = np.bincount(codes[codes >= 0], minlength=k)
     counts = zip(np.bincount(answer, minlength=k), np.exp(log_p).sum(axis=0), actual, strict=True)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
-    pvalues = np.asarray(estimator.outlier_pvalues(_take(X, chosen))) if n else np.zeros(0)
+    pvalues = np.asarray(view.estimator.outlier_pvalues(_take(X, chosen))) if n else np.zeros(0)
     return {
         "rows": n,
         "classes": [
@@ -53,7 +53,7 @@ def collect_answers(estimator: Any, X: Any, y: Any = None) -> dict[str, Any]:
         ],
         "labelled": int((codes >= 0).sum()),
         "other_labels": others,
-        "quality": _quality(estimator, log_p, codes),
+        "quality": _quality(view.estimator.priors_, log_p, codes),
         "judged": len(chosen),
         "few": int((pvalues <= FEW).sum()),
         "outliers": pvalues.tolist(),
@@ -61,7 +61,7 @@ def collect_answers(estimator: Any, X: Any, y: Any = None) -> dict[str, Any]:
     }
 
 
-def _codes(view: View, y: Any, n: int) -> tuple[Codes, int]:
+def _codes(view: View, y: object, n: int) -> tuple[Codes, int]:
     """Return class numbers (n,), −1 where the label is missing or of no class, and how many are of no class."""
     if y is None:
         return np.full(n, -1), 0
@@ -72,7 +72,7 @@ def _codes(view: View, y: Any, n: int) -> tuple[Codes, int]:
     return np.maximum(found, -1), int((found == -2).sum())
 
 
-def _quality(estimator: Any, log_p: Array, codes: Codes) -> dict[str, Any] | None:
+def _quality(priors: Array, log_p: Array, codes: Codes) -> dict[str, object] | None:
     rows = np.flatnonzero(codes >= 0)
     if not len(rows):
         return None
@@ -80,7 +80,7 @@ def _quality(estimator: Any, log_p: Array, codes: Codes) -> dict[str, Any] | Non
     table = np.zeros((k, k), dtype=np.int64)
     np.add.at(table, (own, answer), 1)
     with np.errstate(divide="ignore"):
-        prior = np.log(np.asarray(estimator.priors_))
+        prior = np.log(np.asarray(priors))
     return {
         "accuracy": float((answer == own).mean()),
         "log_loss": -float(np.maximum(log_p[rows, own], -1e6).mean()),
@@ -90,7 +90,9 @@ def _quality(estimator: Any, log_p: Array, codes: Codes) -> dict[str, Any] | Non
     }
 
 
-def _unusual(view: View, X: Any, chosen: Codes, pvalues: Array, log_p: Array, codes: Codes) -> list[dict[str, Any]]:
+def _unusual(
+    view: View, X: object, chosen: Codes, pvalues: Array, log_p: Array, codes: Codes
+) -> list[dict[str, object]]:
     """Return the rows with the smallest p-values: number (from 1), p-value, answer, and the cells that tell most."""
     order = np.argsort(pvalues, kind="stable")[:MOST_UNUSUAL]
     shown = view.informative(5, view.rows())
@@ -112,9 +114,9 @@ def _unusual(view: View, X: Any, chosen: Codes, pvalues: Array, log_p: Array, co
     return found
 
 
-def _cells(view: View, X: Any, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
+def _cells(view: View, X: object, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
     """Return (column, cell as text) of some columns of every row; a missing cell is "unknown"."""
-    table, order = view.estimator._aligned(X)
+    table, order = view.aligned(X)
     columns = []
     for position in positions:
         column = view.schema.columns[position]

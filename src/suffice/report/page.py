@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
 from io import StringIO
-from typing import Any
+from typing import Any, Protocol
 
 from .._arrays import np
 from .._files import whole_file
@@ -23,6 +23,7 @@ from ..plots import (
     MixtureComponentsDisplay,
     OutlierPValuesDisplay,
 )
+from ..plots._model import check_model, learned
 from ..plots._style import pyplot
 from .explorer import collect_explorer, script, write_json
 from .facts import collect_facts, percent
@@ -31,7 +32,15 @@ from .judged import collect_answers
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
 OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."
 CALIBRATION = "How often the answer is right against how probable the model says it is, for the rows with a label."
-PICTURES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+
+
+class Display(Protocol):
+    """A picture that has been drawn."""
+
+    figure_: object
+
+
+PICTURES: tuple[tuple[str, str, Callable[[object], Display]], ...] = (
     (
         "Which class where",
         "The answer over the two columns that tell most, all other cells missing; white where the model is not sure.",
@@ -71,7 +80,7 @@ PICTURES: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
 
 
 def write_page(
-    estimator: Any, path: str | os.PathLike[str], X: Any = None, y: Any = None, *, name: str = "the table"
+    estimator: object, path: str | os.PathLike[str], X: object = None, y: object = None, *, name: str = "the table"
 ) -> None:
     """Write the page of a fitted model to a file, complete or not at all; see `render_page`."""
     text = render_page(estimator, X, y, name=name)
@@ -79,7 +88,7 @@ def write_page(
         file.write(text.encode())
 
 
-def render_page(estimator: Any, X: Any = None, y: Any = None, *, name: str = "the table") -> str:
+def render_page(estimator: object, X: object = None, y: object = None, *, name: str = "the table") -> str:
     """Return the page of a fitted model as HTML: self-contained, its one script named by its hash, loading nothing.
 
     With a table `X` and, where known, labels `y`, it also has what the model says of these rows; `name` is what the
@@ -114,7 +123,7 @@ def _template() -> Any:
     return environment.get_template("page.html")
 
 
-def draw_answers(estimator: Any, X: Any, y: Any, answers: dict[str, Any]) -> list[dict[str, str]]:
+def draw_answers(estimator: object, X: object, y: object, answers: dict[str, Any]) -> list[dict[str, str]]:
     """Return the pictures of what a model says of a table."""
     found = []
     if answers["outliers"]:
@@ -126,15 +135,15 @@ def draw_answers(estimator: Any, X: Any, y: Any, answers: dict[str, Any]) -> lis
     return found
 
 
-def _picture(title: str, text: str, figure: Any, salt: str) -> dict[str, str]:
+def _picture(title: str, text: str, figure: object, salt: str) -> dict[str, str]:
     svg = as_svg(figure, salt)
     pyplot().close(figure)
     return {"title": title, "text": text, "svg": svg}
 
 
-def draw(estimator: Any) -> list[dict[str, str]]:
+def draw(estimator: object) -> list[dict[str, str]]:
     """Return the pictures that this model has, each with a title, what it shows, and SVG."""
-    sample = estimator.statistics_.sample
+    sample = learned(check_model(estimator)).statistics.sample
     found = []
     for number, (title, text, display) in enumerate(PICTURES):
         if display == OutlierPValuesDisplay.from_estimator and (sample is None or len(sample.codes) > MOST_ROWS_JUDGED):

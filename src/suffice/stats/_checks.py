@@ -1,6 +1,6 @@
 """What statistics read from a file must be before any of them is computed with; ValueError says what is not.
 
-Every array of a model file is finite when it comes here (see `store`); types, shapes, signs and sizes are judged here.
+Every array of a model file is finite when it comes here (see `files/`); types, shapes, signs and sizes are judged here.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
 from .._arrays_api import fetch, is_device_array, take
 from ..errors import DataError, MergeError
 from ._checks import NEGATIVE, floats, scatters
@@ -25,7 +25,6 @@ from ._device import moments_on_device
 from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 
-CHUNK_CELLS = 1 << 18
 LARGEST = 1e150  # of a sum of squares, so that its own square stays in the range of floats
 MOST_CELLS = 1 << 23  # 64 MiB for each of three arrays: of more, moments of classes with one covariance are added up
 
@@ -340,7 +339,7 @@ def _own_of_ends(rows: Any, codes: Codes, mean: Array, weight: Array | None) -> 
     for c in _end_classes(codes, _most_open(mean.shape[1])):
         members = np.flatnonzero(codes == c)
         scatter, third = np.zeros((2, mean.shape[1], mean.shape[1]))
-        for part in row_chunks(len(members), max(1, CHUNK_CELLS // mean.shape[1])):
+        for part in row_chunks(len(members), rows_within(8 * mean.shape[1])):
             own = members[part]
             z = (fetch(take(rows, own)) if is_device_array(rows) else rows[own]) - mean[c]
             w = None if weight is None else weight[own]
@@ -377,7 +376,7 @@ def _class_moments(rows: Array, codes: Codes, mean: Array, weight: Array | None)
     third, fourth = np.zeros((2, k, d, d))
     for c in range(k):
         members = np.flatnonzero(codes == c)
-        for part in row_chunks(len(members), max(1, CHUNK_CELLS // d)):
+        for part in row_chunks(len(members), rows_within(8 * d)):
             own = members[part]
             add = _moments(rows[own] - mean[c], None if weight is None else weight[own])
             third[c] += add[0]
@@ -395,7 +394,7 @@ def _pooled_fourth(rows: Array, codes: Codes, mean: Array, weight: Array | None)
         return (square if weight is None else square * weight[part, None]).T @ square
 
     total = np.zeros((d, d))
-    chunks = row_chunks(len(rows), max(4 * d, CHUNK_CELLS // d))
+    chunks = row_chunks(len(rows), rows_within(8 * d, least=4 * d))
     for found in parallel_map(work, chunks, cost=2.0 * rows.size * d):
         total += found
     return total

@@ -6,15 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks, sparse
+from .._arrays import IN_MEMORY, Array, Codes, is_sparse, np, parallel_map, row_chunks, rows_within, sparse
 from ..errors import NotLearnedError
 from ._checks import amounts, at_most
 from ._downdate import SLACK, subtract_weights
 from ._fading import faded
 from .scatter import gather, spread
-
-CHUNK_CELLS = 1 << 20
-
 
 MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
 
@@ -52,7 +49,7 @@ class SumStats:
             return np.repeat(one.sum(axis=1)[:, None], d, axis=1), one @ block.astype(np.float64, copy=False)
 
         result = cls.zero(k, d)
-        chunks = row_chunks(n, max(1, CHUNK_CELLS // max(d, 1)))
+        chunks = row_chunks(n, rows_within(16 * d, IN_MEMORY))
         for seen, total in parallel_map(add_up, chunks, cost=4.0 * rows.size):
             result = cls(result.weight + seen, result.total + total)
         return result
@@ -109,7 +106,7 @@ def _sparse_sums(rows: Any, codes: Codes, k: int, weight: Array | None) -> Array
     """Return the sums (k, d) of the stored cells by class, a few of them at a time."""
     n, d = rows.shape
     total = np.zeros(k * d)
-    for part in row_chunks(n, max(1, n // (1 + rows.nnz // max(CHUNK_CELLS, k * d)))):
+    for part in row_chunks(n, max(1, n // (1 + rows.nnz // max(IN_MEMORY // 16, k * d)))):
         bounds = rows.indptr[part.start : part.stop + 1]
         stored, lengths = slice(bounds[0], bounds[-1]), np.diff(bounds)
         place = np.repeat(codes[part].astype(np.int64) * d, lengths)

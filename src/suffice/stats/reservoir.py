@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks
+from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks, rows_within
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._checks import amounts
@@ -39,7 +39,6 @@ from .rows import (
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000
 RESERVED = 500  # shared out among the classes: so many rows stay even if all others have smaller hashes
-CHUNK_CELLS = 1 << 18
 CANDIDATES = 4  # times the bound: rows looked at closely
 PLENTY = 4  # times as many again: rows of a batch that is looked at in two steps
 ALL = np.iinfo(np.uint64).max
@@ -301,7 +300,7 @@ def _candidates(rows: Sequence[Any], codes: Codes, salts: Keys, bound: int) -> t
 def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: Any) -> tuple[Codes, Keys]:
     """Return the rows with priorities up to `most`, and these."""
     n, cells = len(codes), sum(map(_cells, rows))
-    size = CHUNK_CELLS if any(is_sparse(block) for block in rows) else 8 * CHUNK_CELLS
+    size = rows_within(8 * cells // max(n, 1), IN_CACHE if any(map(is_sparse, rows)) else IN_MEMORY, least=64)
 
     def chosen(part: slice) -> tuple[Codes, Keys]:
         priority = _priority([take_rows(block, part) for block in rows], salts[codes[part]])
@@ -310,8 +309,7 @@ def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: Any) -> tuple[
         index = np.flatnonzero(priority <= most)
         return index + part.start, priority[index]
 
-    chunks = row_chunks(n, max(size * n // max(cells, 1), 64))
-    parts = list(parallel_map(chosen, chunks, cost=3.0 * cells))
+    parts = list(parallel_map(chosen, row_chunks(n, size), cost=3.0 * cells))
     if not parts:
         return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64)
     return np.concatenate([index for index, _ in parts]), np.concatenate([priority for _, priority in parts])

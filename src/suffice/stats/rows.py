@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from .._arrays import Codes, NDArray, is_sparse, np, sparse
+from .._arrays import Codes, NDArray, is_sparse, np, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, sort_levels
 from ._checks import codes as codes_below
@@ -19,7 +19,6 @@ from .counts import CodedColumns
 
 Keys = NDArray[np.uint64]
 
-HASH_CELLS = 1 << 16  # cells hashed at once: they stay in cache
 SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the mantissa
 
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -141,7 +140,7 @@ def priorities(part: Any, seed: int) -> Keys:
             return found
         part = fetch(part)
     total = np.empty(len(part), dtype=np.uint64)
-    step = max(HASH_CELLS // max(d, 1), 1)
+    step = rows_within(32 * d)
     cells = np.empty((min(step, len(part)), d))  # once for all: new memory is slow to touch
     for start in range(0, len(part), step):
         own = cells[: len(part) - start]

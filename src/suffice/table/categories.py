@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._arrays import Codes, np, parallel_map, row_chunks
+from .._arrays import IN_CACHE, Codes, np, parallel_map, row_chunks, rows_within
 from ..errors import DataError, SchemaError
 from ..schema import Level, Name, check_text, sort_levels
 from .cells import holds_value, plain_value
 from .types import Cells, Coded
 
-BLOCK_CELLS = 1 << 18  # cells of a table coded at a time: few enough for a cache, enough to keep threads apart
 INTEGER_SPAN = 4096  # integers within so small a range are counted directly, without sorting
 
 
@@ -43,7 +42,7 @@ def factorize_integers(values: Cells) -> list[Coded | None]:
     n, d = values.shape
     if not n or not d:
         return [None] * d
-    chunks = list(row_chunks(n, max(1, BLOCK_CELLS // d)))
+    chunks = list(row_chunks(n, rows_within(8 * d, IN_CACHE)))
     coded = _code_small(values, chunks) or _code_any(values, chunks)
     codes, least, most = coded
     columns: list[Coded | None] = []

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
-from .._arrays import Array, np, parallel_map, row_chunks
+from .._arrays import Array, np, parallel_map, row_chunks, rows_within
 from ..errors import DataError, SchemaError
 from ..schema import Kind, Level, Name
 from .types import Cells
 
 LARGEST = 1e150  # numbers beyond this are as bad as infinite: their squares overflow
-CHUNK_CELLS = 1 << 19  # checked at a time
 
 
 def _is_missing(value: object) -> bool:
@@ -75,7 +74,7 @@ def check_finite(block: Array, names: Sequence[Name]) -> None:
             return None
         return np.isinf(rows).any(axis=0), (np.abs(rows) > np.float64(LARGEST)).any(axis=0)
 
-    chunks = row_chunks(len(block), max(1, CHUNK_CELLS // max(block.shape[1], 1)))
+    chunks = row_chunks(len(block), rows_within(8 * block.shape[1]))
     found = [flags for flags in parallel_map(suspects, chunks, cost=4.0 * block.size) if flags is not None]
     if not found:
         return

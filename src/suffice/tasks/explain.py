@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, np, parallel_map, pattern_groups, row_chunks
+from .._arrays import Array, Codes, np, parallel_map, pattern_groups, row_chunks, rows_within
 from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
@@ -15,7 +15,6 @@ from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, quadratics, sample_or
 
 QUADRATIC = 48  # columns up to which sampled orders are added up to quadratic forms (d³ numbers) rather than by row
 FEW_ORDERS = 64  # orders sampled beyond that, where each is one pass over the rows
-CHUNK_CELLS = 1 << 16
 
 
 class Explanation(NamedTuple):
@@ -102,7 +101,7 @@ def explain_block(density: Any, rows: Any, orders: int | None, errors: bool) -> 
 def _centred(score: Array) -> Array:
     """Return scores (k, …) less their mean over classes, in place."""
     flat = score.reshape(len(score), -1)
-    for part in row_chunks(flat.shape[1], CHUNK_CELLS):
+    for part in row_chunks(flat.shape[1], rows_within(8 * len(flat))):
         flat[:, part] -= flat[:, part].mean(axis=0)
     return score
 
@@ -141,7 +140,7 @@ def _independent(density: Gaussian, rows: Array) -> Array:
         if missing.any():
             out[:, part][:, missing] = 0.0
 
-    for _ in parallel_map(fill, row_chunks(len(rows), max(64, CHUNK_CELLS // max(d, 1))), cost=10.0 * out.size):
+    for _ in parallel_map(fill, row_chunks(len(rows), rows_within(32 * d, least=64)), cost=10.0 * out.size):
         pass
     return out
 
@@ -238,7 +237,7 @@ def _quadratic(density: Gaussian, rows: Array, orders: int) -> Array:
             np.multiply(own, -0.5, out=out[c, part])
         out[:, part] -= out[:, part].mean(axis=0)
 
-    size = max(64, 2 * CHUNK_CELLS // (d * d))
+    size = rows_within(16 * d * d, least=64)
     for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * d * d):
         pass
     return out
@@ -269,7 +268,7 @@ def _linear(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array
             np.matmul(block, slope[c], out=out[c, part])
             out[c, part] += height[c]
 
-    size = max(64, CHUNK_CELLS // rows.shape[1])
+    size = rows_within(32 * rows.shape[1], least=64)
     for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * rows.shape[1]):
         pass
     return out

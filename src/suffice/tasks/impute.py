@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, np, row_chunks
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from ..densities.discrete import draw_codes
 from ..densities.product import missing_cells, take_rows
 from ..joint import JointModel
 from .classify import log_posterior
-
-CHUNK_CELLS = 1 << 20  # rows × (columns + classes) answered at a time: memory does not grow with the table
 
 
 class Cells(NamedTuple):
@@ -70,7 +68,7 @@ def _incomplete(rows: Sequence[Any], model: JointModel, draws: int) -> Iterator[
         return
     columns = sum(mask.shape[1] for mask in masks)
     incomplete = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
-    size = max(64, CHUNK_CELLS // ((columns + len(model.classes)) * draws))
+    size = rows_within(16 * (columns + len(model.classes)) * draws, IN_MEMORY, least=64)
     for part in row_chunks(len(incomplete), size):
         yield incomplete[part], [take_rows(block, incomplete[part]) for block in rows]
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .._arrays import Codes, np, row_chunks
+from .._arrays import IN_MEMORY, Codes, np, row_chunks, rows_within
 from ..densities.discrete import draw_codes
 from ..densities.product import take_rows
 from ..joint import JointModel
 from .classify import log_posterior
-
-CHUNK_CELLS = 1 << 21  # cells drawn at a time
 
 
 def sample(
@@ -24,7 +22,7 @@ def sample(
     p(x | given, class).
     """
     posterior = np.exp(log_posterior(model, given)) if known is None else None
-    for part in row_chunks(n, max(64, CHUNK_CELLS // max(columns, 1))):
+    for part in row_chunks(n, rows_within(8 * columns, IN_MEMORY, least=64)):
         rows = np.zeros(part.stop - part.start, dtype=np.intp)
         codes = np.full(len(rows), known) if posterior is None else draw_codes(posterior, rng, rows)
         yield model.sample([take_rows(block, rows) for block in given], codes, rng), codes

@@ -15,12 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, gammaln, np, row_chunks, single_blas_thread
+from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, row_chunks, rows_within, single_blas_thread
 
 EXACT = 12  # columns up to which all subsets of a Gaussian are added up: 4,096 matrices
 EXACT_GAME = 8  # the same where every subset is one evaluation of all rows
 ORDERS = 512  # orders sampled where each costs a factor, and all rows together one quadratic form
-CELLS = 1 << 20  # numbers in a batch of matrices
 
 
 class Quadratics(NamedTuple):
@@ -63,7 +62,7 @@ def _exact(correlation: Array) -> Quadratics:
     every, eye = subsets(d), np.eye(d)
     shares = subset_shares(every)
     matrix, log_scale = np.zeros((d, d * d)), np.zeros(d)
-    for part in row_chunks(len(every), max(1, CELLS // (d * d))):
+    for part in row_chunks(len(every), rows_within(16 * d * d, IN_MEMORY)):
         both = every[part, :, None] & every[part, None, :]
         lower = np.linalg.cholesky(np.where(both, correlation, eye))
         inverse = np.linalg.inv(lower)
@@ -77,7 +76,7 @@ def _sampled(correlation: Array, orders: int) -> Quadratics:
     d = len(correlation)
     every = sample_orders(d, orders)
     matrix, log_scale = np.zeros((d, d, d)), np.zeros(d)
-    for part in row_chunks(len(every), max(1, CELLS // (d * d))):
+    for part in row_chunks(len(every), rows_within(16 * d * d, IN_MEMORY)):
         order = every[part]
         lower = np.linalg.cholesky(correlation[order[:, :, None], order[:, None, :]])
         step = np.empty(lower.shape)  # step[p, j] z is the standardised residual of column j given those before it

@@ -34,8 +34,8 @@ from suffice import (
     drop_in,
 )
 from suffice._dialect import Dialect
+from suffice.files.model_file import FORMAT_VERSION
 from suffice.stats import patterns
-from suffice.store import FORMAT_VERSION
 
 LIMIT = 60_000  # bytes of a file
 CLASSES = ["ash", "birch", "größe 🦉"]

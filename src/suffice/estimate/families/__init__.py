@@ -21,7 +21,7 @@ may provide
 gets for free
     fit, partial_fit and merge in any order, row weights, new classes in any batch; every answer of `NaiveBayes`,
     beside columns of any other family; model files, if it is in `FAMILIES`, its fields are plain values and its
-    statistic is in `suffice.store.STATISTICS`; the laws of `suffice.testing.check_family`
+    statistic is in `suffice.files.model_file.STATISTICS`; the laws of `suffice.testing.check_family`
 
 Everything subjective (smoothing, floors) enters at `estimate`: statistics hold facts only.
 """

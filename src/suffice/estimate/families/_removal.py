@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..._arrays import Array, Codes, is_sparse, np, row_chunks
+from ..._arrays import IN_CACHE, Array, Codes, is_sparse, np, row_chunks, rows_within
 from ...errors import DataError
 from ._contract import Settings
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
 SLACK = 1e-9  # by which a row may exceed the statistics it is taken out of, relative to them: rounding of long sums
-CHUNK_CELLS = 1 << 18
 
 Limit = tuple[Array, Array]  # order and log coefficient, (n, k) each
 
@@ -83,13 +82,13 @@ def entries(rows: Any) -> Iterator[Entries]:
     """Yield the counts of dense rows (NaN where missing) or sparse ones, some rows at a time."""
     n, d = rows.shape
     if is_sparse(rows):
-        for part in row_chunks(n, max(1, n // (1 + rows.nnz // CHUNK_CELLS))):
+        for part in row_chunks(n, max(1, n // (1 + 8 * rows.nnz // IN_CACHE))):
             bounds = rows.indptr[part.start : part.stop + 1]
             stored = slice(bounds[0], bounds[-1])
             row = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
             yield Entries(part, row, rows.indices[stored], rows.data[stored].astype(np.float64), None)
         return
-    for part in row_chunks(n, max(1, CHUNK_CELLS // max(d, 1))):
+    for part in row_chunks(n, rows_within(8 * d)):
         block = rows[part].astype(np.float64)
         missing = np.isnan(block)
         observed = (~missing).astype(np.float64) if missing.any() else None

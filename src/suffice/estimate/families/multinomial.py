@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, is_sparse, np, row_chunks
+from ..._arrays import Array, Codes, is_sparse, np, row_chunks, rows_within
 from ...densities import Multinomial
 from ...errors import DataError
 from ...stats import SumStats
@@ -15,7 +15,7 @@ from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import encode_counts
-from ._removal import CHUNK_CELLS, Limit, check_counts, collapse, entries, row_weights, without
+from ._removal import Limit, check_counts, collapse, entries, row_weights, without
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ class MultinomialFamily:
 def _own_scores(rows: Array, counts: Array, totals: Array, codes: Codes, w: Array, alpha: float) -> Array:
     """Return Σ x log((count − w x + α) / (total − w Σ x + α d)) of dense rows under their own classes, (n,)."""
     score, d = np.empty(len(rows)), rows.shape[1]
-    for part in row_chunks(len(rows), max(1, CHUNK_CELLS // max(d, 1))):
+    for part in row_chunks(len(rows), rows_within(8 * d)):
         x, code, weighs = rows[part].astype(np.float64), codes[part], w[part]
         length = x.sum(axis=1)
         left = without(counts[code], x if (weighs == 1.0).all() else weighs[:, None] * x)

@@ -62,7 +62,7 @@ class Cells:
         cell, text = f"c{code.column}", _as_text(self.program.columns[code.column].levels)
         branches = [(f"{cell} IS NULL", "-1")]
         for i, level in enumerate(code.levels):
-            literal = self.stages.language.text(str(level)) if text else number(level)
+            literal = self.stages.language.text(str(level)) if text else number(float(level))
             branches.append((f"{cell} = {literal}", str(i)))
         return case(branches, str(len(code.levels)))
 

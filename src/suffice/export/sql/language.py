@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from difflib import get_close_matches
-from typing import Any
 
 from ..._arrays import Array, np
 from ...errors import ExportError, SettingError
+from ...schema import Level
 
 try:
     import sqlglot
@@ -15,6 +15,7 @@ try:
 except ImportError as error:
     raise ImportError("SQL needs sqlglot, which is not installed. Next: pip install 'suffice[sql]'") from error
 
+Function = Callable[..., exp.Expression]  # a class of sqlglot
 FENCED = {"postgres", "sqlite"}  # where a stage is substituted into the next one unless it is said to be materialized
 CHAIN = 40  # additions in a row: parsers limit the depth of an expression
 
@@ -33,11 +34,11 @@ class Language:
         self.dialect = dialect
         self.fenced = dialect in FENCED
 
-    def write(self, expression: Any) -> str:
+    def write(self, expression: exp.Expression) -> str:
         """Return an expression as text."""
         return str(expression.sql(dialect=self.dialect))
 
-    def identifier(self, name: str) -> Any:
+    def identifier(self, name: str) -> exp.Identifier:
         """Return a quoted name; ExportError for one that SQL cannot have."""
         if not name or "\0" in name:
             raise ExportError(
@@ -51,17 +52,13 @@ class Language:
             raise ExportError(f"SQL has no way to write the text {value!r}. Next: rename the category, and fit again.")
         return self.write(exp.Literal.string(value))
 
-    def level(self, value: Any) -> str:
+    def level(self, value: Level) -> str:
         """Return a class label as a literal of its type."""
         if isinstance(value, bool):
             return self.write(exp.true() if value else exp.false())
-        return (
-            repr(int(value))
-            if isinstance(value, int)
-            else number(value)
-            if isinstance(value, float)
-            else self.text(value)
-        )
+        if isinstance(value, str):
+            return self.text(value)
+        return repr(int(value)) if isinstance(value, int) else number(value)
 
     def double(self, text: str) -> str:
         """Return a number cast to double precision."""
@@ -91,7 +88,7 @@ class Language:
         """Return the least of expressions that are not NULL."""
         return self._extreme(exp.Least, parts)
 
-    def _extreme(self, kind: Any, parts: Sequence[str]) -> str:
+    def _extreme(self, kind: Function, parts: Sequence[str]) -> str:
         if len(parts) == 1:
             return parts[0]
         if len(parts) > CHAIN:  # SQLite takes at most 127 arguments
@@ -100,12 +97,12 @@ class Language:
         return self.write(kind(this=raw(parts[0]), expressions=rest, ignore_nulls=True))
 
 
-def raw(text: str) -> Any:
+def raw(text: str) -> exp.Expression:
     """Return text that this package wrote as an expression."""
     return exp.Var(this=text)
 
 
-def number(value: Any) -> str:
+def number(value: float) -> str:
     """Return a double precision literal that reads back as the same float; in parentheses if negative."""
     value = float(value)
     if not np.isfinite(value):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import duckdb
 
 from ..._arrays import Array, np
 from ...errors import ExportError
+from ...schema import Level
 from ...table import Table
 from ..program import Column, Program
+from ..trial import differences
 from .language import Language
 from .query import column_names, write_query
 
@@ -22,7 +23,7 @@ def check(
     program: Program,
     table: Table,
     order: Sequence[int],
-    expected: tuple[Any, Array, Array],
+    expected: tuple[Sequence[Level], Array, Array],
     exact: bool = True,
 ) -> tuple[float, float]:
     """Return the largest differences of posteriors and of relative log densities between the query and the model.
@@ -34,14 +35,10 @@ def check(
     labels, posteriors, densities = expected
     label, posterior, density = _run(program, table, order, exact)
     scored = np.array([value is not None for value in label], dtype=bool)  # without exact, some rows have no answer
-    apart = float(np.abs(posterior - posteriors)[scored].max(initial=0.0))
-    same = (np.isnan(density) & np.isneginf(densities)) | ~scored
-    with np.errstate(invalid="ignore"):
-        error = np.where(same, 0.0, np.abs(density - densities) / (1.0 + np.abs(densities)))
-    off = float(error.max(initial=0.0))
-    top = np.sort(posteriors, axis=1)[:, -2:]
-    tied = top[:, -1] - top[:, 0] <= 2.0 * TOLERANCE if posteriors.shape[1] > 1 else np.ones(len(top), dtype=bool)
-    wrong = sum(a != b for a, b, near in zip(label, labels, tied | ~scored, strict=True) if not near)
+    density = np.where(np.isnan(density), -np.inf, density)  # log 0 is NULL
+    other = np.array([a != b for a, b in zip(label, labels, strict=True)], dtype=bool)
+    known = posteriors[scored], densities[scored]
+    apart, off, wrong = differences(posterior[scored], density[scored], other[scored], known, TOLERANCE)
     if not (apart <= TOLERANCE and off <= TOLERANCE) or wrong or (exact and not scored.all()):
         raise ExportError(
             f"The query does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
@@ -51,7 +48,7 @@ def check(
     return apart, off
 
 
-def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Any], Array, Array]:
+def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array]:
     """Return labels, posteriors and log densities of the query in DuckDB; NULL posteriors and densities are NaN."""
     language, names, k = Language("duckdb"), column_names(program), len(program.classes)
     cells = [_cells(column, table, p) for column, p in zip(program.columns, order, strict=True)]
@@ -69,7 +66,7 @@ def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> t
     return [row[d] for row in answers], numbers[:, :k], numbers[:, k]
 
 
-def _cells(column: Column, table: Table, position: int) -> tuple[str, list[Any]]:
+def _cells(column: Column, table: Table, position: int) -> tuple[str, list[Level | None]]:
     """Return the type of a column in the database and its cells, None where missing."""
     if column.kind != "category":
         kind = "BOOLEAN" if column.kind == "truth" else "DOUBLE"

@@ -1,4 +1,4 @@
-"""Gaussians and Student t's of several readings in ONNX: whitened where a row is complete, else see `onnx_elimination`.
+"""Gaussians and Student t's of several readings in ONNX: whitened where a row is complete, else see `elimination`.
 
 Rows are centred before they are scaled, and the second part of every centre is taken off after whitening, so that
 single precision loses no more digits than the input itself has lost.
@@ -6,12 +6,12 @@ single precision loses no more digits than the input itself has lost.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .._arrays import Array, np
-from .onnx_elimination import Tiles, eliminate, eliminate_panel, patch_incomplete, substitute_back
-from .onnx_graph import Graph, Value
-from .program import Dense, Factors, Independent, Mixture, Normal
+from ..._arrays import Array, np
+from ..program import Dense, Factors, Independent, Mixture, Normal
+from .elimination import Tiles, eliminate, eliminate_panel, patch_incomplete, substitute_back
+from .graph import Graph, Value
 
 FAR = {"float64": 1e6, "float32": 1e2}  # squared distance between means above which no square is expanded
 
@@ -20,8 +20,8 @@ class Measured(NamedTuple):
     """What a log density is read off: squared distances, log determinants, and how many cells were observed."""
 
     squares: Value
-    log_det: Any
-    observed: Any
+    log_det: Value | Array
+    observed: Value | int
 
 
 def normal(g: Graph, term: Normal, x: Value) -> Value:
@@ -76,7 +76,7 @@ def _finish(g: Graph, term: Normal, found: Measured) -> Value:
     decay = squares * 0.5
     if not endless.all():
         df = np.where(endless, 1.0, term.df)
-        half = 0.5 * (df + d) if whole else (g.cast(g.unsqueeze(o, -1)) + df) * 0.5
+        half = 0.5 * (df + d) if isinstance(o, int) else (g.cast(g.unsqueeze(o, -1)) + df) * 0.5
         heavy = g.log1p(squares / df) * half
         decay = heavy if not endless.any() else g.where(endless, decay, heavy)
     base = constant - 0.5 * log_det if whole else constant - log_det * 0.5

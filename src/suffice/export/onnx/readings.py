@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import TensorProto, helper
 
-from .._arrays import np
-from ..errors import ExportError, quoted
-from ..schema import Level
-from .onnx_graph import FLOATS, ML_DOMAIN, Graph, Value
-from .program import Bin, Code, Column, Indicator, Interpolated, Number, Program, Projected, Scaled
+from ..._arrays import Array, np
+from ...errors import ExportError, quoted
+from ...schema import Level
+from ..program import Bin, Code, Column, Indicator, Interpolated, Number, Program, Projected, Scaled
+from .graph import FLOATS, ML_DOMAIN, Graph, Value
 
 MATRIX = "X"
 OUTPUTS = ("label", "probabilities", "log_density")
@@ -67,7 +67,7 @@ def level_texts(column: Column, levels: Sequence[Level]) -> list[str]:
     return texts
 
 
-def _distinct(forms: Sequence[Any], levels: Sequence[Level], column: Column) -> None:
+def _distinct(forms: Sequence[object], levels: Sequence[Level], column: Column) -> None:
     if len(set(forms)) < len(forms):
         twice = [level for level, form in zip(levels, forms, strict=True) if list(forms).count(form) > 1]
         raise ExportError(
@@ -174,7 +174,7 @@ class Readings:
         names = {own.columns[0]: own.name for own in self.inputs}
         return self.g.join([self._values[names[column]] for column in columns], 1)
 
-    def _place(self, x: Value, knots: Any) -> Value:
+    def _place(self, x: Value, knots: Array) -> Value:
         """Return, for cells x (n, d), the number of the last knot (d, B) at most x, or 0 where all are above it.
 
         By bisection: as many comparisons per cell as the number of knots has digits.
@@ -194,13 +194,13 @@ class Readings:
     def _interpolated(self, run: list[Interpolated]) -> Value:
         """Return numbers between knots; the ends get a knot more each, where the line beyond them has gone by 1."""
         g = self.g
-        tables = [_with_ends(own) for own in run]
+        tables = [_with_ends(reading) for reading in run]
         size = max(len(knots) for knots, _ in tables)
         knots, values, slopes = np.full((3, len(run), size), np.inf)
-        for j, (x, y) in enumerate(tables):
-            knots[j, : len(x)], values[j], slopes[j] = x, y[-1], 0.0
+        for j, (own, y) in enumerate(tables):
+            knots[j, : len(own)], values[j], slopes[j] = own, y[-1], 0.0
             values[j, : len(y)] = y
-            slopes[j, : len(x) - 1] = np.diff(y) / np.diff(x)
+            slopes[j, : len(own) - 1] = np.diff(y) / np.diff(own)
         x = self.block([own.reading for own in run])
         place = self._place(x, knots) + np.arange(len(run)) * size
         left = np.where(np.isfinite(knots), knots, 0.0).reshape(-1)
@@ -221,7 +221,7 @@ class Readings:
         return self.g.known_or(cells, 0.0) @ np.column_stack([own.weight for own in run])
 
 
-def _with_ends(own: Interpolated) -> tuple[Any, Any]:
+def _with_ends(own: Interpolated) -> tuple[Array, Array]:
     """Return knots and values with one more at each end, or only the value of a single knot."""
     knots, values = own.knots, own.values
     if len(knots) < 2:

@@ -22,14 +22,13 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, Self
 
-from ._archive import Archive, DamagedArchive, open_archive
-from ._arrays import Array, np
-from ._files import whole_file
-from .errors import ModelFileError
-from .schema import Column, Kind, Schema, check_text, sort_levels
-from .stats import (
+from .._arrays import Array, np
+from .._files import whole_file
+from ..errors import ModelFileError
+from ..schema import Column, Kind, Level, Schema, check_text, sort_levels
+from ..stats import (
     ByClass,
     CategoricalStats,
     CompletedStats,
@@ -41,14 +40,35 @@ from .stats import (
     SumStats,
     ValueStats,
 )
-from .stats._checks import amounts, at_most, grouped
-from .table import CONTAINERS
+from ..stats._checks import amounts, at_most, grouped
+from ..table import CONTAINERS
+from .archive import Archive, DamagedArchive, open_archive
 
 FORMAT = "suffice-model"
 FORMAT_VERSION = 2  # from 2 on a file has a model.sha256, and holds nothing that saving it again would not write
 MAX_JSON = 256 << 20
 MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are numbers in floating point
-STATISTICS: dict[str, Any] = {
+FilePath = str | os.PathLike[str]
+
+
+class Stored(Protocol):
+    """A statistic that model files hold: its arrays by name, and JSON values beside them."""
+
+    def column_weight(self) -> Array:
+        """Return the weight (k, d) of the observed cells of each column."""
+        ...
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return what tells this statistic from others of its type."""
+        ...
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+        """Return the statistic that has them; ValueError or KeyError for what none would write."""
+        ...
+
+
+STATISTICS: dict[str, type[Stored]] = {
     t.__name__: t
     for t in (
         GaussianStats,
@@ -65,8 +85,8 @@ READABLE = {"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)}  # dtype kinds and siz
 
 
 def write_model(
-    path: str | os.PathLike[str],
-    state: dict[str, Any],
+    path: FilePath,
+    state: Mapping[str, object],
     schema: Schema,
     statistics: ByClass,
     check: Callable[[Path], None] | None = None,
@@ -80,8 +100,8 @@ def write_model(
 
 
 def describe_model(
-    state: Mapping[str, Any], schema: Schema, statistics: ByClass
-) -> tuple[dict[str, Any], dict[str, bytes]]:
+    state: Mapping[str, object], schema: Schema, statistics: ByClass
+) -> tuple[dict[str, object], dict[str, bytes]]:
     """Return `model.json`, which has a digest of every array and so tells models apart, and the arrays by name."""
     document, arrays = describe(state, schema, statistics)
     members = {name: _npy(values) for name, values in arrays.items()}
@@ -89,7 +109,9 @@ def describe_model(
     return document, members
 
 
-def describe(state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> tuple[dict[str, Any], dict[str, Array]]:
+def describe(
+    state: Mapping[str, object], schema: Schema, statistics: ByClass
+) -> tuple[dict[str, object], dict[str, Array]]:
     """Return what a model file holds: the document, without the sums, and the arrays by name."""
     arrays: dict[str, Array] = {"weight": statistics.weight}
     blocks = []
@@ -125,7 +147,7 @@ def _versions() -> Mapping[str, str]:
     return {name: version(name) for name in ("suffice", "numpy", "scipy", "scikit-learn")}
 
 
-def fingerprint(path: str | os.PathLike[str]) -> str | None:
+def fingerprint(path: FilePath) -> str | None:
     """Return a digest of what a model file says it holds, None for what is no model file."""
     try:
         with Path(path).open("rb") as file, open_archive(file) as archive:
@@ -134,22 +156,22 @@ def fingerprint(path: str | os.PathLike[str]) -> str | None:
         return None
 
 
-def holds_model(path: str | os.PathLike[str]) -> bool:
+def holds_model(path: FilePath) -> bool:
     """Return whether a file begins as model files do, however damaged the rest may be."""
     with Path(path).open("rb") as file:
         head = file.read(64)
     return head.startswith(b"PK\x03\x04") and head[30:].startswith(b"model.json")
 
 
-def _npy(values: Any) -> bytes:
+def _npy(values: Array) -> bytes:
     buffer = io.BytesIO()
     np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
     return buffer.getvalue()
 
 
 def _write(
-    path: str | os.PathLike[str],
-    document: dict[str, Any],
+    path: FilePath,
+    document: Mapping[str, object],
     members: dict[str, bytes],
     check: Callable[[Path], None] | None,
 ) -> None:
@@ -162,7 +184,7 @@ def _write(
 
 
 def read_model(
-    path: str | os.PathLike[str], more: Mapping[str, Any] = MappingProxyType({})
+    path: FilePath, more: Mapping[str, type[Stored]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Schema, ByClass]:
     """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it.
 
@@ -184,7 +206,7 @@ def read_model(
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({error!r})") from error
 
 
-def check_whole(document: Mapping[str, Any], state: Mapping[str, Any], schema: Schema, statistics: ByClass) -> None:
+def check_whole(document: Mapping[str, Any], state: Mapping[str, object], schema: Schema, statistics: ByClass) -> None:
     """Raise ValueError unless saving what was read would write this very document.
 
     So nothing in it is of another type than it should be, unknown, or understood in some other way than it stands
@@ -204,11 +226,11 @@ def check_whole(document: Mapping[str, Any], state: Mapping[str, Any], schema: S
         raise ValueError(f"{', '.join(map(repr, unlike))} would not be written like this")
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False)
 
 
-def _read_document(path: Any, archive: Archive) -> dict[str, Any]:
+def _read_document(path: FilePath, archive: Archive) -> dict[str, Any]:
     data = archive.read("model.json")
     if len(data) > MAX_JSON:
         raise ModelFileError.unreadable(path, "model.json is larger than that of any model")
@@ -236,7 +258,7 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _read_arrays(path: Any, archive: Archive, document: dict[str, Any]) -> dict[str, Array]:
+def _read_arrays(path: FilePath, archive: Archive, document: dict[str, Any]) -> dict[str, Array]:
     digests = document.get("sha256")
     if not isinstance(digests, dict):
         raise ModelFileError.unreadable(path, "it lists no arrays")
@@ -253,7 +275,7 @@ def _read_arrays(path: Any, archive: Archive, document: dict[str, Any]) -> dict[
     return arrays
 
 
-def _array(path: Any, name: str, data: bytes) -> Array:
+def _array(path: FilePath, name: str, data: bytes) -> Array:
     """Return the array in a .npy member, having checked that its header asks for exactly the bytes that follow."""
     stream = io.BytesIO(data)
     try:
@@ -291,7 +313,7 @@ def _schema(saved: dict[str, Any]) -> Schema:
 
 
 def _statistics(
-    document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, Any]
+    document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, type[Stored]]
 ) -> ByClass:
     classes, rows = tuple(document["classes"]), document["rows"]
     weight = arrays["weight"]
@@ -322,7 +344,7 @@ def _statistics(
     return ByClass(classes, weight, tuple(blocks), rows, _sample(document, arrays, k, len(blocks)), heaviest)
 
 
-def _finite(label: Any) -> bool:
+def _finite(label: Level) -> bool:
     return isinstance(label, str) or math.isfinite(label)
 
 

@@ -5,7 +5,7 @@ Nothing here knows a model. Names inside the file are numbers, so that no column
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,10 @@ from typing import Any
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from .._arrays import np
+from ..._arrays import IN_MEMORY, NDArray, np, rows_within
 
 OPSET = 21
 ML_DOMAIN, ML_OPSET = "ai.onnx.ml", 4
-CHUNK_CELLS = 1 << 21  # numbers that one term makes of a batch at a time
 IR_VERSION = 10  # the newest that the runtimes of the last years read
 FLOATS = {"float64": TensorProto.DOUBLE, "float32": TensorProto.FLOAT}
 
@@ -30,34 +29,34 @@ class Value:
     name: str
     __array_ufunc__ = None  # arrays leave arithmetic with a value to the value
 
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: object) -> Value:
         return self.graph.op("Add", self, other)
 
-    def __radd__(self, other: Any) -> Value:
+    def __radd__(self, other: object) -> Value:
         return self.graph.op("Add", other, self)
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: object) -> Value:
         return self.graph.op("Sub", self, other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: object) -> Value:
         return self.graph.op("Sub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: object) -> Value:
         return self.graph.op("Mul", self, other)
 
-    def __rmul__(self, other: Any) -> Value:
+    def __rmul__(self, other: object) -> Value:
         return self.graph.op("Mul", other, self)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: object) -> Value:
         return self.graph.op("Div", self, other)
 
-    def __rtruediv__(self, other: Any) -> Value:
+    def __rtruediv__(self, other: object) -> Value:
         return self.graph.op("Div", other, self)
 
-    def __matmul__(self, other: Any) -> Value:
+    def __matmul__(self, other: object) -> Value:
         return self.graph.op("MatMul", self, other)
 
-    def __rmatmul__(self, other: Any) -> Value:
+    def __rmatmul__(self, other: object) -> Value:
         return self.graph.op("MatMul", other, self)
 
 
@@ -65,7 +64,7 @@ class Value:
 class Exact:
     """A constant in float64 whatever the graph's floats are."""
 
-    array: Any
+    array: object
 
 
 class Graph:
@@ -75,7 +74,7 @@ class Graph:
         self.dtype = dtype
         self._scopes: list[list[onnx.NodeProto]] = [[]]
         self._initializers: list[onnx.TensorProto] = []
-        self._known: dict[Any, Value] = {}
+        self._known: dict[Hashable, Value] = {}
         self._count = 0
         self._reserved: frozenset[str] = frozenset()
 
@@ -85,11 +84,11 @@ class Graph:
 
     # --- nodes --------------------------------------------------------------------------------------------------------
 
-    def op(self, kind: str, *inputs: Any, domain: str = "", **attributes: Any) -> Value:
+    def op(self, kind: str, *inputs: object, domain: str = "", **attributes: Any) -> Value:
         """Return the output of a new node; inputs that are no values become constants, None is left out."""
         return self.ops(kind, 1, *inputs, domain=domain, **attributes)[0]
 
-    def ops(self, kind: str, outputs: int, *inputs: Any, domain: str = "", **attributes: Any) -> list[Value]:
+    def ops(self, kind: str, outputs: int, *inputs: object, domain: str = "", **attributes: Any) -> list[Value]:
         """Return all outputs of a new node."""
         names = ["" if item is None else self.value(item).name for item in inputs]
         made = [self._fresh() for _ in range(outputs)]
@@ -98,7 +97,7 @@ class Graph:
         self._scopes[-1].append(node)
         return made
 
-    def value(self, item: Any) -> Value:
+    def value(self, item: object) -> Value:
         """Return a value as it is, and anything else as a constant of its kind; floats in this graph's dtype."""
         if isinstance(item, Value):
             return item
@@ -109,9 +108,9 @@ class Graph:
             array = array.astype(np.int64)
         return self._constant(np.ascontiguousarray(array).reshape(array.shape))
 
-    def _constant(self, array: Any) -> Value:
+    def _constant(self, array: NDArray[Any]) -> Value:
         if array.dtype.kind in "OU":
-            key: Any = ("text", array.shape, tuple(array.ravel().tolist()))
+            key: Hashable = ("text", array.shape, tuple(array.ravel().tolist()))
         else:
             key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._known:
@@ -159,7 +158,7 @@ class Graph:
 
         `cells` is how many numbers the body makes of one row; zeros fill up the last chunk.
         """
-        n, rows = self.rows(x), max(64, CHUNK_CELLS // max(cells, 1))
+        n, rows = self.rows(x), rows_within(8 * cells, IN_MEMORY, least=64)
 
         def chunked() -> Value:
             chunks = self.op("Div", n + (rows - 1), rows)
@@ -180,11 +179,11 @@ class Graph:
 
     # --- shapes and sums ----------------------------------------------------------------------------------------------
 
-    def reshape(self, x: Value, *shape: Any) -> Value:
+    def reshape(self, x: Value, *shape: int | Value) -> Value:
         """Return x in another shape; entries are whole numbers (−1: what is left) or scalar values."""
         return self.op("Reshape", x, self.shape(*shape))
 
-    def shape(self, *sizes: Any) -> Value:
+    def shape(self, *sizes: int | Value) -> Value:
         """Return a shape; sizes are whole numbers or values of one entry."""
         if not any(isinstance(size, Value) for size in sizes):
             return self.value(np.array(sizes))
@@ -193,11 +192,11 @@ class Graph:
             [self.op("Reshape", size, one) if isinstance(size, Value) else np.array([size]) for size in sizes], 0
         )
 
-    def filled(self, value: Any, *sizes: Any) -> Value:
+    def filled(self, value: object, *sizes: int | Value) -> Value:
         """Return a tensor of one value."""
         return self.op("Expand", value, self.shape(*sizes))
 
-    def join(self, parts: Sequence[Any], axis: int) -> Value:
+    def join(self, parts: Sequence[object], axis: int) -> Value:
         """Return the parts one after the other along an axis."""
         return self.value(parts[0]) if len(parts) == 1 else self.op("Concat", *parts, axis=axis)
 
@@ -205,7 +204,7 @@ class Graph:
         """Return the length of an axis, (1,)."""
         return self.op("Shape", x, start=axis, end=axis + 1)
 
-    def take(self, x: Any, index: Any, axis: int = 0) -> Value:
+    def take(self, x: object, index: object, axis: int = 0) -> Value:
         """Return entries of an axis by number."""
         return self.op("Gather", x, index, axis=axis)
 
@@ -247,11 +246,11 @@ class Graph:
         number = self.op("ReduceSum", self.op("Cast", condition, to=TensorProto.INT64), keepdims=0)
         return self.op("Greater", number, 0)
 
-    def where(self, condition: Any, x: Any, y: Any) -> Value:
+    def where(self, condition: object, x: object, y: object) -> Value:
         """Return x where the condition holds, else y."""
         return self.op("Where", condition, x, y)
 
-    def known_or(self, x: Value, value: Any) -> Value:
+    def known_or(self, x: Value, value: object) -> Value:
         """Return x with NaN replaced."""
         return self.where(self.op("IsNaN", x), value, x)
 
@@ -276,7 +275,7 @@ class Graph:
         total = self.op("Log", self.sum(self.op("Exp", x - base), axis, keep=True))
         return self.squeeze(total + base, axis)
 
-    def output(self, name: str, x: Value, kind: int, shape: Sequence[Any]) -> onnx.ValueInfoProto:
+    def output(self, name: str, x: Value, kind: int, shape: Sequence[str | int]) -> onnx.ValueInfoProto:
         """Give a value the name of an output and return its declaration."""
         self._scopes[0].append(helper.make_node("Identity", [x.name], [name]))
         return helper.make_tensor_value_info(name, kind, shape)

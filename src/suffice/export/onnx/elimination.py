@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .onnx_graph import Graph, Value
+from ..._arrays import IN_MEMORY
+from .graph import Graph, Value
 
 TILE = 64  # rows of one pattern that share an elimination
 WIDE = 40  # columns beyond which they are eliminated in panels
 PANEL = 20
-CHUNK_CELLS = 1 << 19  # numbers eliminated at a time
+CHUNK_CELLS = IN_MEMORY // 32  # numbers eliminated at a time: what is left and three of a step's results, 8 bytes each
 
 
 class Tiles(NamedTuple):

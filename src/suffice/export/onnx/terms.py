@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
-from .._arrays import Array, gammaln, np
-from ..errors import ExportError
-from .onnx_graph import Graph, Value
-from .onnx_normal import mixture, normal
-from .onnx_readings import Readings
-from .program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term
+from ..._arrays import Array, gammaln, np
+from ...errors import ExportError
+from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term
+from .graph import Graph, Value
+from .normal import mixture, normal
+from .readings import Readings
 
 BIG = {"float64": 1e8, "float32": 1e4}  # 1 + a² is a² in floating point from here on
 FACTORIALS = 32  # log x! of smaller counts are looked up; from here on Stirling's series is exact to rounding
@@ -110,7 +111,7 @@ def _log_factorial(g: Graph, x: Value) -> Value:
     return g.where(g.op("Less", x, float(FACTORIALS)), small, large)
 
 
-def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Any) -> Value:
+def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Sequence[float]) -> Value:
     """Return Σ weight × term, (n, k), of piecewise linear terms by one product for all.
 
     Between knots a and b the term is T_a + u (T_b − T_a), u the share of the way; clipped to [0, 1], the u of all
@@ -121,7 +122,7 @@ def hats(g: Graph, readings: Readings, terms: list[Hats], weight: Any) -> Value:
     return g.bounded(lambda part: _hats(g, terms, weight, part), x, len(terms), 2 * intervals)
 
 
-def _hats(g: Graph, terms: list[Hats], weight: Any, x: Value) -> Value:
+def _hats(g: Graph, terms: list[Hats], weight: Sequence[float], x: Value) -> Value:
     known = g.cast(g.op("Not", g.op("IsNaN", x)))
     first = np.stack([w * term.values[:, 0] for term, w in zip(terms, weight, strict=True)])
     score = known @ first

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 from importlib.metadata import version
-from typing import Any
 
 import onnx
 from onnx import TensorProto, helper
 
-from .._arrays import np
-from ..errors import ExportError, quoted
-from ..schema import Level
-from .onnx_graph import FLOATS, Exact, Graph, Value
-from .onnx_readings import OUTPUTS, Readings, level_texts
-from .onnx_terms import Score, hats, term_score
-from .program import Hats, Program, Stack
+from ..._arrays import Array, np
+from ...errors import ExportError, quoted
+from ...schema import Level
+from ..program import Hats, Program, Stack
+from .graph import FLOATS, Exact, Graph, Value
+from .readings import OUTPUTS, Readings, level_texts
+from .terms import Score, hats, term_score
 
 MOST_BYTES = (1 << 31) - (1 << 20)  # a protocol buffer holds no more than 2 GiB
 
@@ -84,7 +83,7 @@ class _Scores:
             self._terms[number] = term_score(self.g, self.readings, self.readings.program.terms[number])
         return self._terms[number]
 
-    def weighted(self, numbers: tuple[int, ...], weight: Any) -> Value | None:
+    def weighted(self, numbers: tuple[int, ...], weight: Array) -> Value | None:
         """Return Σ weight × term (n, k), None of none; terms of weight 0 are left out."""
         terms = self.readings.program.terms
         used = [(number, float(w)) for number, w in zip(numbers, weight, strict=True) if w]
@@ -153,7 +152,7 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
 # --- labels and facts -------------------------------------------------------------------------------------------------
 
 
-def _labels(classes: tuple[Level, ...]) -> tuple[Any, int]:
+def _labels(classes: tuple[Level, ...]) -> tuple[object, int]:
     """Return the class labels as a constant and the type of the output: text, whole numbers, truth values or floats."""
     if any(isinstance(label, str) for label in classes):
         return np.array([str(label) for label in classes], dtype=object), TensorProto.STRING
@@ -184,7 +183,7 @@ def _facts(program: Program, readings: Readings, dtype: str) -> dict[str, str]:
     for own in readings.inputs:
         for place, position in enumerate(own.columns):
             column = program.columns[position]
-            fact: dict[str, Any] = {"name": column.name, "kind": column.kind, "input": own.name}
+            fact: dict[str, object] = {"name": column.name, "kind": column.kind, "input": own.name}
             if len(own.columns) > 1:
                 fact["place"] = place
             if own.missing is not None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._arrays import Array, np
-from ..errors import ExportError
-from ..table import Table
-from .onnx_readings import inputs_of
-from .program import Column, Program
+from ..._arrays import Array, NDArray, np
+from ...errors import ExportError
+from ...schema import Level
+from ...table import Table
+from ..program import Column, Program
+from ..trial import differences
+from .readings import inputs_of
 
+Feed = dict[str, NDArray[Any]]  # inputs of a file by name
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
 
 
-def feeds(program: Program, table: Table, order: Sequence[int], dtype: str) -> dict[str, Any]:
+def feeds(program: Program, table: Table, order: Sequence[int], dtype: str) -> Feed:
     """Return a table as the inputs of an ONNX file; the program's column p stands at `order[p]` of the table."""
     found = {}
     for own in inputs_of(program):
@@ -36,7 +39,7 @@ def _numbers(column: Column, table: Table, position: int) -> Array:
     return np.array([*map(float, levels), np.nan])[codes]
 
 
-def check(model: bytes, feed: dict[str, Any], dtype: str, expected: tuple[Any, Array, Array]) -> tuple[float, float]:
+def check(model: bytes, feed: Feed, dtype: str, expected: tuple[Sequence[Level], Array, Array]) -> tuple[float, float]:
     """Return the largest differences of posteriors and of relative log densities between a file and its model.
 
     `expected` are the model's labels (n,), posteriors (n, k) and log densities (n,). ExportError where posteriors
@@ -45,15 +48,8 @@ def check(model: bytes, feed: dict[str, Any], dtype: str, expected: tuple[Any, A
     """
     label, posterior, density = _run(model, feed)
     labels, posteriors, densities = expected
-    tolerance = TOLERANCE[dtype]
-    apart = float(np.abs(posterior - posteriors).max(initial=0.0))
-    same = (density == densities) | (np.isneginf(density) & np.isneginf(densities))
-    with np.errstate(invalid="ignore"):
-        error = np.where(same, 0.0, np.abs(density - densities) / (1.0 + np.abs(densities)))
-    off = float(error.max(initial=0.0))
-    top = np.sort(posteriors, axis=1)[:, -2:]
-    tied = top[:, -1] - top[:, 0] <= 2.0 * tolerance if posteriors.shape[1] > 1 else np.ones(len(top), dtype=bool)
-    wrong = int(((label != np.asarray(labels, dtype=label.dtype)) & ~tied).sum())
+    tolerance, other = TOLERANCE[dtype], label != np.asarray(labels, dtype=label.dtype)
+    apart, off, wrong = differences(posterior, density, other, (posteriors, densities), tolerance)
     if not (apart <= tolerance and off <= tolerance) or wrong:
         raise ExportError(
             f"The ONNX file does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities "
@@ -69,7 +65,7 @@ def _advice(dtype: str) -> str:
     return "report this, with the model file; check=False writes the ONNX file all the same"
 
 
-def _run(model: bytes, feed: dict[str, Any]) -> Any:
+def _run(model: bytes, feed: Feed) -> tuple[NDArray[Any], Array, Array]:
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:
@@ -81,9 +77,10 @@ def _run(model: bytes, feed: dict[str, Any]) -> Any:
     options.log_severity_level = 3  # errors only; they are raised
     try:
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        return session.run(None, feed)
+        label, posterior, density = session.run(None, feed)
     except Exception as error:  # its exceptions have no common base
         raise ExportError(
             f"onnxruntime {onnxruntime.__version__} cannot run this file: {error}. Next: upgrade onnxruntime (1.21 or "
             "newer is needed), or leave the check out (check=False)."
         ) from error
+    return label, posterior, density

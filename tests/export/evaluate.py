@@ -1,14 +1,12 @@
-"""Run a `Program` in NumPy: slow and plain, for tests and for the checks that exports make of themselves."""
+"""Run a `Program` in NumPy: slow and plain, the reference that every other language is held against."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._arrays import Array, Codes, gammaln, log_softmax, np, pattern_groups
-from ..densities.mixture import sum_within
-from ..table import Table as DataTable
-from ..table import read_table, recode
-from .program import (
+from suffice._arrays import Array, Codes, gammaln, log_softmax, np, pattern_groups
+from suffice.densities.mixture import sum_within
+from suffice.export.program import (
     Bin,
     Code,
     Counts,
@@ -31,6 +29,8 @@ from .program import (
     Table,
     Term,
 )
+from suffice.table import Table as DataTable
+from suffice.table import read_table, recode
 
 
 def evaluate(program: Program, rows: Any) -> tuple[Array, Array]:

@@ -1,0 +1,1 @@
+"""Model files: written whole, checked on reading, with nothing executable in them."""
