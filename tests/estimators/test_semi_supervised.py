@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.errors import DataError
-from suffice.estimate.em import SECURED
+from suffice.em.cells import SECURED
 from suffice.estimators import _queries, _unlabelled
 from suffice.estimators._unlabelled import join_unlabelled
 

@@ -78,7 +78,7 @@ def align(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), gap: int = 
 @contextlib.contextmanager
 def progress_of_em(common: Common, what: str) -> Iterator[None]:
     """Show a bar on stderr while the block runs, with the step and the log likelihood where EM fills missing cells."""
-    from ..estimate.em_climb import watch
+    from ..em.climb import watch
 
     with _bar(common, what, None) as update:
 

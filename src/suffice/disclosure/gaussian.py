@@ -15,7 +15,7 @@ from typing import Any
 
 from .._arrays import Array, NDArray, np
 from ..errors import DataError
-from ..estimate.em import complete
+from ..em.cells import complete
 from ..stats import (
     CompletedStats,
     DiagonalScatter,

@@ -2,7 +2,7 @@
 
 from .families import FAMILIES, Block, Family, Settings
 from .likelihood import class_log_prior, estimate_categorical
-from .notes import Note
+from ..notes import Note
 from .priors import Dirichlet, NormalInverseWishart
 from .shrinkage import RDA, Shrinkage
 

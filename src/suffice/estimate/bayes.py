@@ -10,10 +10,10 @@ from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Multivari
 from ..errors import SettingError, SingularCovarianceError
 from ..schema import Level, Name
 from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, PooledScatter, ThinScatter
-from .em import complete
+from ..em.cells import complete
 from .likelihood import GaussianEstimate, _fill_means, _part
-from .notes import Note
-from .pooling import total_variance
+from ..notes import Note
+from ..stats.pooling import total_variance
 from .priors import NormalInverseWishart
 from .shrinkage import FLOOR, correlations, least_amount, rank_and_columns, shrink
 

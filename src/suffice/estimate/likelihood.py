@@ -11,9 +11,9 @@ from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRa
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..schema import Level, Name
 from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from .em import SECURED, climb_notes, complete
-from .notes import Note
-from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
+from ..em.cells import SECURED, climb_notes, complete
+from ..notes import Note
+from ..stats.pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .priors import Dirichlet, check_smoothing, smoothing_of
 from .shrinkage import (
     FLOOR,

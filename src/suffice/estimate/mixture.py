@@ -12,7 +12,7 @@ from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats, PatternStats
 from ..table import Table
 from .families import GaussianFamily, Settings
-from .notes import Note
+from ..notes import Note
 
 
 @dataclass(frozen=True, slots=True)

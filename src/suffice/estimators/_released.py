@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._arrays import np
-from ..estimate.notes import Note
+from ..notes import Note
 
 FEWEST = 2  # a sum of one row is that row
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
 from ..estimate import Block
-from ..estimate.em import SECURED
-from ..estimate.notes import Note
+from ..em.cells import SECURED
+from ..notes import Note
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass

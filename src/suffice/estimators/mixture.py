@@ -14,8 +14,8 @@ from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
 from ..estimate import Block, Settings, Shrinkage, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
-from ..estimate.mixture_passes import apart, fit_by_passes, join_by_passes
-from ..estimate.mixture_starts import BIC, Search, fit_mixtures, join_rows
+from ..em.mixture_passes import apart, fit_by_passes, join_by_passes
+from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..schema import Level, Schema
 from ..stats import ByClass, MixtureStats
 from ._passes import Passes, class_samples

@@ -12,7 +12,7 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Gaussian, Spherical
 from ..estimate import Settings
-from ..estimate.pooling import Pool, divisors, mixed_divisors, total_variance
+from ..stats.pooling import Pool, divisors, mixed_divisors, total_variance
 from ..estimate.shrinkage import FLOOR, ROUNDING, Shrinkage
 from ..stats import GaussianStats
 

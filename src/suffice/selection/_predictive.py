@@ -16,7 +16,7 @@ from ..densities.gaussian import LOG_2PI
 from ..densities.student import log_t_constant, t_decay
 from ..estimate.bayes import balance, posterior_weight, prior_target
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import divisors
+from ..stats.pooling import divisors
 from ..estimate.priors import NormalInverseWishart
 from ..estimate.shrinkage import FLOOR, ROUNDING, USABLE
 from ..stats import GaussianStats

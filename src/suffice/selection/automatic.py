@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
-from ..estimate.notes import Note
+from ..notes import Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
 from .costs import PAIR_BYTES, step_of_rows
 from .folds import FoldedGaussians

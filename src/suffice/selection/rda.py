@@ -30,9 +30,9 @@ from .._arrays import (
 )
 from ..errors import SettingError
 from ..estimate import RDA, Note, Settings, Shrinkage
-from ..estimate.em import complete
+from ..em.cells import complete
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import Pool, mixed_divisors, total_variance
+from ..stats.pooling import Pool, mixed_divisors, total_variance
 from ..estimate.shrinkage import FLOOR, correlations, least_amount
 from ..stats import GaussianStats, PatternStats
 

@@ -14,9 +14,9 @@ from typing import Any
 from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
 from ..densities import Full
 from ..estimate import NormalInverseWishart, Note, Settings
-from ..estimate.em import complete
+from ..em.cells import complete
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import total_variance
+from ..stats.pooling import total_variance
 from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
 from ._predictive import is_regular, without_row
 from .members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember

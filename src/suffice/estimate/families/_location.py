@@ -10,7 +10,7 @@ from ..._arrays import Array, Codes, NDArray, np
 from ...errors import SettingError
 from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
-from ..notes import Note
+from ...notes import Note
 from ..shrinkage import FLOOR, ROUNDING
 from ._contract import Settings
 

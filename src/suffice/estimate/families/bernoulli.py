@@ -12,7 +12,7 @@ from ...errors import NotLearnedError, SchemaError
 from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import Table
-from ..notes import Note
+from ...notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import above, check_binary, encode_counts, read_columns

@@ -20,11 +20,11 @@ from ...stats import (
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ..bayes import BayesEstimate, Predictive
-from ..em import weak_prior
+from ...em.cells import weak_prior
 from ..likelihood import GaussianEstimate
-from ..notes import Note
+from ...notes import Note
 from ..shrinkage import Shrinkage
-from ..sweep import complete_rows, fill
+from ...em.cell_passes import complete_rows, fill
 from ._contract import Settings
 
 

@@ -11,7 +11,7 @@ from ...densities import Multinomial
 from ...errors import DataError
 from ...stats import SumStats
 from ...table import Table
-from ..notes import Note
+from ...notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import encode_counts

@@ -10,7 +10,7 @@ from ..._arrays import Array, Codes, gammaln, np
 from ...densities import Poisson
 from ...stats import SumStats
 from ...table import Table
-from ..notes import Note
+from ...notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_whole, encode_counts

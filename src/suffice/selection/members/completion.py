@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..._arrays import Array, np, pattern_groups
-from ...estimate.em_tied import complete_shared
+from ...em.tied import complete_shared
 from ...stats import GaussianStats, PatternStats
 
 STEPS = 10

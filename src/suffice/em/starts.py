@@ -11,9 +11,9 @@ from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError
 from ..stats import MixtureStats
-from .families import Settings
-from .mixture import MixtureFamily
-from .mixture_em import Climb, Job, Rows, climb, expect
+from ..estimate.families import Settings
+from ..estimate.mixture import MixtureFamily
+from .mixture import Climb, Job, Rows, climb, expect
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends

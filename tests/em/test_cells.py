@@ -13,7 +13,7 @@ from suffice import GaussianDiscriminant
 from suffice.densities import Full
 from suffice.errors import DataError, SingularCovarianceError
 from suffice.estimate import Settings, Shrinkage, em, sweep
-from suffice.estimate.em_climb import watch
+from suffice.em.climb import watch
 from suffice.estimate.families import GaussianFamily
 from suffice.stats import FullScatter, PatternStats, PooledScatter
 

@@ -15,9 +15,9 @@ from suffice.errors import MergeError
 from suffice.estimate import Settings
 from suffice.estimate.families import GaussianFamily
 from suffice.estimate.mixture import MixtureFamily
-from suffice.estimate.mixture_em import Job, Rows, climb, expect
-from suffice.estimate.mixture_holes import Holes
-from suffice.estimate.mixture_starts import Search, fit_mixtures, join_rows
+from suffice.em.mixture import Job, Rows, climb, expect
+from suffice.em.mixture_cells import Holes
+from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.stats import MixtureStats
 from suffice.testing import check_statistics
 

@@ -15,11 +15,11 @@ from ..errors import DataError
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.scatter import Scatter
-from .em_climb import Climb, Problem, Progress, climb
-from .em_step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
-from .notes import Note
-from .pooling import total_variance
-from .shrinkage import FLOOR, ROUNDING
+from .climb import Climb, Problem, Progress, climb
+from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
+from ..notes import Note
+from ..stats.pooling import total_variance
+from ..estimate.shrinkage import FLOOR, ROUNDING
 
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"

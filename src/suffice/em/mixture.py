@@ -18,10 +18,10 @@ from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Full, Gaussian, LowRank, Mixture
 from ..densities.mixture import sum_within
 from ..stats import MixtureStats, PatternStats
-from .families import Settings
-from .mixture import MixtureFamily
-from .mixture_holes import Holes
-from .shrinkage import Shrinkage
+from ..estimate.families import Settings
+from ..estimate.mixture import MixtureFamily
+from .mixture_cells import Holes
+from ..estimate.shrinkage import Shrinkage
 
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
 Flags = NDArray[np.bool_]

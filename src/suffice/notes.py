@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..errors import quoted
-from ..schema import Level, Name
+from .errors import quoted
+from .schema import Level, Name
 
 
 @dataclass(frozen=True, slots=True)

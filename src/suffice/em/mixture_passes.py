@@ -15,10 +15,10 @@ from typing import Any
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Gaussian, Mixture
 from ..stats import CompletedStats, MixtureStats, PatternStats, PooledScatter
-from .families import Settings
-from .mixture import MixtureFamily
-from .mixture_em import Ascent, Climb, Condense, Expect, Flags, Job, Rows, ascend, choose, condense, drop, expect
-from .mixture_starts import (
+from ..estimate.families import Settings
+from ..estimate.mixture import MixtureFamily
+from .mixture import Ascent, Climb, Condense, Expect, Flags, Job, Rows, ascend, choose, condense, drop, expect
+from .starts import (
     BIC,
     Search,
     check_distinct,

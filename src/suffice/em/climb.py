@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .em_step import Point
+from .step import Point
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding

@@ -15,9 +15,9 @@ from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter, spread
-from .em import Units, check_columns, climb_from
-from .em_climb import Progress
-from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, usable
+from .cells import Units, check_columns, climb_from
+from .climb import Progress
+from .step import Moments, Parts, Point, as_scatter, expect, maximize, usable
 
 CHUNK_CELLS = 1 << 18
 Flags = NDArray[np.bool_]

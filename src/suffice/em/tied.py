@@ -13,8 +13,8 @@ from typing import Any
 
 from .._arrays import Array, np, single_blas_thread
 from ..stats import FullScatter, GaussianStats, PatternStats
-from .em import Units, _groups, _Problem, _problem, _standard_units
-from .em_step import Parts, Point, expect
+from .cells import Units, _groups, _Problem, _problem, _standard_units
+from .step import Parts, Point, expect
 
 
 def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[GaussianStats]:

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from suffice import GaussianDiscriminant, load
 from suffice.errors import MergeError
 from suffice.estimate import em, sweep
-from suffice.estimate.em_step import Moments
+from suffice.em.step import Moments
 from suffice.stats import (
     CompletedStats,
     DiagonalScatter,

@@ -14,9 +14,9 @@ from suffice.densities import STRUCTURES, Full
 from suffice.estimate import mixture_passes
 from suffice.estimate.families import GaussianFamily, Settings
 from suffice.estimate.mixture import MixtureFamily
-from suffice.estimate.mixture_em import Job, Rows, ascend, climb, expect
-from suffice.estimate.mixture_passes import ALL, LABELLED, Pass, apart, join_by_passes, sweep, together
-from suffice.estimate.mixture_starts import Search, join_rows
+from suffice.em.mixture import Job, Rows, ascend, climb, expect
+from suffice.em.mixture_passes import ALL, LABELLED, Pass, apart, join_by_passes, sweep, together
+from suffice.em.starts import Search, join_rows
 from suffice.estimate.shrinkage import Shrinkage
 
 CLOSE = 1e-9
