@@ -18,7 +18,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # modules inside one unit may import each other. Rows count upwards, and imports point down.
 
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_archive", "_dialect", "_files", "_locks", "_memory"}
-ROW_6 = ROW_0 | {"stats", "schema", "table", "densities", "estimate", "joint", "tasks", "selection"}
+ROW_6 = ROW_0 | {"stats", "schema", "notes", "table", "densities", "em", "estimate", "joint", "tasks", "selection"}
 ROW_7 = ROW_6 | {"engines", "store", "export", "plots"}
 ROW_8 = ROW_7 | {"datasets", "report", "disclosure", "estimators"}
 LEAVES = {"stats", "schema", "table", "densities", "joint"} | ROW_0
@@ -37,10 +37,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": ROW_0,
     "stats": {"schema"} | ROW_0,
     "table": {"schema"} | ROW_0,
+    "notes": {"schema"} | ROW_0,  # what an estimate repaired
     # row 2: a density has not seen data, so never `stats`
     "densities": {"schema"} | ROW_0,
-    # row 3
-    "estimate": {"stats", "densities", "schema", "table"} | ROW_0,  # families say how their columns are read
+    # row 3: EM is told of settings by what is handed in
+    "em": {"stats", "densities", "schema", "notes"} | ROW_0,
+    "estimate": {"em", "stats", "densities", "schema", "notes", "table"} | ROW_0,  # families say how columns are read
     # row 4
     "joint": {"densities", "schema"} | ROW_0,
     # row 5

@@ -14,8 +14,8 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
-from suffice.errors import DataError
 from suffice.em.cells import SECURED
+from suffice.errors import DataError
 from suffice.estimators import _queries, _unlabelled
 from suffice.estimators._unlabelled import join_unlabelled
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, NDArray, np
-from ..errors import DataError
 from ..em.cells import complete
+from ..errors import DataError
 from ..stats import (
     CompletedStats,
     DiagonalScatter,

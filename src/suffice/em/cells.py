@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
+from ..densities.usable import FLOOR, ROUNDING
 from ..errors import DataError
+from ..notes import Note
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
+from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
 from .climb import Climb, Problem, Progress, climb
 from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
-from ..notes import Note
-from ..stats.pooling import total_variance
-from ..estimate.shrinkage import FLOOR, ROUNDING
 
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"

@@ -10,21 +10,20 @@ Supervised learning from incomplete data via an EM approach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Full, Gaussian, LowRank, Mixture
 from ..densities.mixture import sum_within
 from ..stats import MixtureStats, PatternStats
-from ..estimate.families import Settings
-from ..estimate.mixture import MixtureFamily
 from .mixture_cells import Holes
-from ..estimate.shrinkage import Shrinkage
+from .mixture_model import Mixing, MixtureFamily, MixtureModel, Progress
 
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +44,44 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What stays fixed while EM runs: the model, its settings, and one Gaussian per class to compare with."""
+    """What stays fixed while EM runs: the model, and one Gaussian per class to compare with."""
 
-    family: MixtureFamily
-    settings: Settings
+    model: MixtureModel
     reference: Gaussian
     total: float  # weight of all rows
     log_prior: Array | None = None  # class priors (k,) in nats; None: the classes' shares of the weight
     max_iter: int = 500
     tol: float = 1e-5
-    progress: Callable[[float], None] | None = None
+    progress: Progress | None = None
 
     @classmethod
-    def start(cls, rows: Rows, k: int, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
+    def start(
+        cls,
+        rows: Rows,
+        k: int,
+        family: MixtureFamily[T],
+        settings: T,
+        *,
+        log_prior: Array | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        progress: Progress | None = None,
+    ) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)
         stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
-        return cls.of(stats, float(rows.weight.sum()), family, settings, **others)
+        job = cls.of(stats, float(rows.weight.sum()), family.under(settings))
+        return replace(job, log_prior=log_prior, max_iter=max_iter, tol=tol, progress=progress)
 
     @classmethod
-    def of(cls, stats: MixtureStats, total: float, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
+    def of(cls, stats: MixtureStats, total: float, model: MixtureModel, max_iter: int = 500, tol: float = 1e-5) -> Job:
         """Return the same from statistics of the labelled rows, one component per class, and the weight of all rows."""
-        own = replace(settings, divisor="mle", classes=())
-        if settings.shrinkage.forbidden:
-            own = replace(own, shrinkage=Shrinkage(None))
-        reference = family.estimate(stats, own)[0].components
-        return cls(family, own, reference, total, **others)
+        return cls(model, model.estimate(stats).components, total, max_iter=max_iter, tol=tol)
+
+    @property
+    def family(self) -> Mixing:
+        """How rows are counted."""
+        return self.model.family
 
     def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
         """Return what fills missing cells before components are known: the Gaussian of each one's class."""
@@ -86,9 +97,8 @@ class Job:
         """The weight below which a component is dropped."""
         if not self.separate:
             return 1.0
-        asked = self.settings.shrinkage
-        full = self.family.inner.structure is Full and asked.amount is None and not (asked.rule or asked.pooling)
-        return len(self.reference.used) + 1.0 if full else 2.0
+        alone = self.family.inner.structure is Full and not self.model.shrinks
+        return len(self.reference.used) + 1.0 if alone else 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +213,7 @@ def ascend(owner: Codes, job: Job, gently: bool = False) -> Ascent:
     k = len(job.reference.means)
     state = _State(owner)
     if gently:
-        yield from _maximize(state, replace(job, family=replace(job.family, within=not job.family.inner.shared)))
+        yield from _maximize(state, replace(job, model=job.model.gentle()))
         yield Expect(state.mixture, _log_prior(state, job))
     steps, finished = yield from _run(state, job)
     counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
@@ -218,7 +228,7 @@ def _run(state: _State, job: Job) -> Generator[Any, Any, tuple[int, bool]]:
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
         likelihood = yield Expect(state.mixture, _log_prior(state, job))
-        likelihood += job.family.log_prior(state.stats, state.mixture)
+        likelihood += job.model.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
             return step, True
@@ -248,7 +258,7 @@ def _maximize(state: _State, job: Job) -> Generator[Any, Any, bool]:
     dropped = False
     while True:
         state.stats = yield Condense()
-        state.mixture, _ = job.family.estimate(state.stats, job.settings)
+        state.mixture = job.model.estimate(state.stats)
         worst = _lightest(state, _collapsed(state, job))
         if not worst.any():
             return dropped
@@ -257,7 +267,7 @@ def _maximize(state: _State, job: Job) -> Generator[Any, Any, bool]:
         yield Drop(~worst)
 
 
-def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: MixtureFamily, k: int) -> MixtureStats:
+def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: Mixing, k: int) -> MixtureStats:
     """Return the statistics of the components: every row counts in each by its responsibility times its weight."""
     weighted = share * rows.weight[:, None]
     full = family.inner.structure is Full

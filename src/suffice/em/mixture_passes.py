@@ -15,9 +15,8 @@ from typing import Any
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Gaussian, Mixture
 from ..stats import CompletedStats, MixtureStats, PatternStats, PooledScatter
-from ..estimate.families import Settings
-from ..estimate.mixture import MixtureFamily
-from .mixture import Ascent, Climb, Condense, Expect, Flags, Job, Rows, ascend, choose, condense, drop, expect
+from .mixture import Ascent, Climb, Condense, Expect, Flags, Job, Rows, T, ascend, choose, condense, drop, expect
+from .mixture_model import Mixing, MixtureFamily
 from .starts import (
     BIC,
     Search,
@@ -45,7 +44,7 @@ class Pass:
 
     of: int
     k: int
-    family: MixtureFamily
+    family: Mixing
     owner: Codes
     mixtures: tuple[Mixture, ...]
     log_prior: Array
@@ -159,23 +158,23 @@ def fit_by_passes(
     run: Run,
     single: MixtureStats,
     samples: Sequence[Sample],
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows, as `mixture_starts.fit_mixtures` does in memory.
 
-    `single` are the statistics of the rows as the family `apart` counts them, `samples` the rows of each class that
+    `single` are the statistics of the rows as `family.apart()` counts them, `samples` the rows of each class that
     the starts are taken from. A class whose sample is complete is fitted to it, which takes no pass.
     """
-    joint, own = family.inner.shared, apart(family)
+    joint, own = family.inner.shared, family.apart()
     tries = [_Tries.of(single, samples[c], c, own, settings, search) for c in range(single.k)]
     with single_blas_thread():
         climbs = iter(_side_by_side([climbing for each in tries for climbing in each.climbing], run))
         found = [each.best([next(climbs) for _ in each.climbing]) for each in tries]
         if all(climbed.stats.is_single for climbed in found):
             stats = together(single, family)
-        elif joint or settings.shrinkage.pooling or (single.column_weight() <= 1).any():
+        elif joint or family.under(settings).pools or (single.column_weight() <= 1).any():
             stats = _fit_together(run, single, found, family, settings, search)
         else:
             stats = found[0].stats
@@ -185,15 +184,8 @@ def fit_by_passes(
     return replace(stats, asked=np.maximum(asked, stats.counts))
 
 
-def apart(family: MixtureFamily) -> MixtureFamily:
-    """Return the family by which each class is fitted alone: where all share a covariance, its components share one."""
-    if not family.inner.shared:
-        return family
-    return replace(family, inner=replace(family.inner, shared=False), within=True)
-
-
-def together(single: MixtureStats, family: MixtureFamily) -> MixtureStats:
-    """Return the statistics that `apart(family)` counted as the family itself would have."""
+def together(single: MixtureStats, family: Mixing) -> MixtureStats:
+    """Return the statistics that `family.apart()` counted as the family itself would have."""
     return replace(single, inner=_pooled(single.inner)) if family.inner.form is PooledScatter else single
 
 
@@ -212,8 +204,8 @@ def join_by_passes(
     single: MixtureStats,
     stats: MixtureStats,
     total: float,
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
     log_prior: Array | None,
 ) -> MixtureStats:
@@ -221,9 +213,9 @@ def join_by_passes(
 
     `single` and `stats` are those of the labelled rows, `total` is the weight of all rows.
     """
-    limits: dict[str, Any] = {"max_iter": search.max_iter, "tol": search.tol, "log_prior": log_prior}
-    job = Job.of(together(single, family), total, family, settings, **limits)
-    mixture, _ = family.estimate(stats, job.settings)
+    job = Job.of(together(single, family), total, family.under(settings), search.max_iter, search.tol)
+    job = replace(job, log_prior=log_prior)
+    mixture = job.model.estimate(stats)
     if log_prior is None:
         shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
         with np.errstate(divide="ignore"):
@@ -246,11 +238,11 @@ class _Tries:
 
     @classmethod
     def of(
-        cls, single: MixtureStats, sample: Sample, c: int, family: MixtureFamily, settings: Settings, search: Search
+        cls, single: MixtureStats, sample: Sample, c: int, family: MixtureFamily[T], settings: T, search: Search
     ) -> _Tries:
         index = np.where(np.arange(single.k) == c, 0, -1)
         stats, wanted = single.regroup(index, 1), search.wanted[c]
-        job = Job.of(stats, float(single.weight[c]), family, settings, max_iter=search.max_iter, tol=search.tol)
+        job = Job.of(stats, float(single.weight[c]), family.under(settings), search.max_iter, search.tol)
         alone = Climb(stats, Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1)), (0.0,))
         if sample.complete:
             done = fit_class(sample.rows, c, family, settings, search)
@@ -263,7 +255,7 @@ class _Tries:
             cells = float(stats.column_weight().sum())
             numbers = [m for m in range(2, search.max_components + 1) if possible(m, job, cells, kinds)]
         else:
-            check_distinct(kinds, wanted, c, settings)
+            check_distinct(kinds, wanted, job.model.label(c))
             numbers = [wanted]
         climbing = [_rise(_start(sample.rows, m, job, rng, search.n_init), job, c) for m in numbers]
         return cls(alone, job, wanted, (*([_look(alone, job, c)] if wanted == BIC else []), *climbing))
@@ -293,9 +285,9 @@ def _start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Mixture:
     best = most_likely(short_climbs(rows, m, here, rng, n_init))
     if len(best.stats.owner) == m:
         return best.mixture
-    owner, gentle = np.zeros(m, dtype=np.int64), replace(job.family, within=True)
-    stats = condense(rows, owner, next(starts(rows, m, rng, 1)), choose(job.reference, owner, rows), gentle, 1)
-    return gentle.estimate(stats, job.settings)[0]
+    owner, gentle = np.zeros(m, dtype=np.int64), job.model.gentle()
+    stats = condense(rows, owner, next(starts(rows, m, rng, 1)), choose(job.reference, owner, rows), gentle.family, 1)
+    return gentle.estimate(stats)
 
 
 def _rise(start: Mixture, job: Job, c: int) -> Conversation:
@@ -313,15 +305,14 @@ def _fit_together(
     run: Run,
     single: MixtureStats,
     found: Sequence[Climb],
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
 ) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
     owner = np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
     total = float(single.weight.sum())
-    pooled = together(single, family)
-    job = Job.of(pooled, total, family, settings, max_iter=search.max_iter, tol=search.tol)
+    job = Job.of(together(single, family), total, family.under(settings), search.max_iter, search.tol)
     mixtures = tuple(climbed.mixture for climbed in found)
     first = Pass(LABELLED, single.k, family, owner, mixtures, np.zeros(single.k), fillers=job.reference)
     return _side_by_side([_converse(ascend(owner, job), first)], run)[0].stats

@@ -10,10 +10,10 @@ from typing import Any
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError
+from ..schema import Level
 from ..stats import MixtureStats
-from ..estimate.families import Settings
-from ..estimate.mixture import MixtureFamily
-from .mixture import Climb, Job, Rows, climb, expect
+from .mixture import Climb, Job, Rows, T, climb, expect
+from .mixture_model import Mixing, MixtureFamily
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
@@ -44,8 +44,8 @@ def fit_mixtures(
     codes: Codes,
     k: int,
     weight: Array | None,
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows (n, d), class by class.
@@ -56,13 +56,13 @@ def fit_mixtures(
     if all(wanted == 1 for wanted in search.wanted):
         return family.summarize(values, codes, k, weight)
     joint = family.inner.shared
-    own = replace(family, inner=replace(family.inner, shared=False), within=True) if joint else family
+    own = family.apart()
     rows = Rows.of(values, codes, weight)
     members = [np.flatnonzero(codes == c) for c in range(k)]
     found = [fit_class(_in_order(rows, members[c]), c, own, settings, search) for c in range(k)]
     if all(climbed.stats.is_single for climbed in found):
         stats = family.summarize(values, codes, k, weight)
-    elif joint or settings.shrinkage.pooling or _unseen(values, codes, k, family):
+    elif joint or family.under(settings).pools or _unseen(values, codes, k, family):
         stats = _fit_together(rows, members, found, family, settings, search)
     else:
         stats = found[0].stats
@@ -77,8 +77,8 @@ def join_rows(
     codes: Codes,
     weight: Array | None,
     stats: MixtureStats,
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
     log_prior: Array | None,
 ) -> MixtureStats:
@@ -87,9 +87,8 @@ def join_rows(
     `stats` are those of the labelled rows; `log_prior` (k,) the class priors, None for the classes' shares.
     """
     rows = Rows.of(values, codes, weight)
-    limits: dict[str, Any] = {"max_iter": search.max_iter, "tol": search.tol, "log_prior": log_prior}
-    job = Job.start(rows, stats.k, family, settings, **limits)
-    mixture, _ = family.estimate(stats, job.settings)
+    job = Job.start(rows, stats.k, family, settings, log_prior=log_prior, max_iter=search.max_iter, tol=search.tol)
+    mixture = job.model.estimate(stats)
     shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
     with np.errstate(divide="ignore"):
         _, share = expect(rows, mixture, np.log(shares) if log_prior is None else log_prior)
@@ -104,7 +103,7 @@ def _in_order(rows: Rows, members: Codes) -> Rows:
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
-def fit_class(rows: Rows, c: int, family: MixtureFamily, settings: Settings, search: Search) -> Climb:
+def fit_class(rows: Rows, c: int, family: MixtureFamily[T], settings: T, search: Search) -> Climb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
     `rows` are its rows, numbered 0, in lexicographic order.
@@ -118,15 +117,15 @@ def fit_class(rows: Rows, c: int, family: MixtureFamily, settings: Settings, sea
         several = (_best_start(rows, m, job, rng, search.n_init) for m in numbers)
         best = least_bic(itertools.chain([_alone(rows, job)], several), job)
         return replace(best, stats=replace(best.stats, asked=best.stats.counts))
-    check_distinct(kinds, wanted, c, settings)
+    check_distinct(kinds, wanted, job.model.label(c))
     return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
 
 
-def check_distinct(kinds: int, wanted: int, c: int, settings: Settings) -> None:
+def check_distinct(kinds: int, wanted: int, label: Level) -> None:
     """Raise DataError where a class has fewer different rows than it is to have components."""
     if wanted > kinds:
         raise DataError(
-            f"Class {settings.classes[c] if settings.classes else c!r} has {kinds} different rows and is to have "
+            f"Class {label!r} has {kinds} different rows and is to have "
             f'{wanted} components. Next: ask for at most as many, or leave n_components="bic".'
         )
 
@@ -154,7 +153,7 @@ def least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
 def _bic(climbed: Climb, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
-    likelihood = climbed.likelihood - job.family.log_prior(climbed.stats, climbed.mixture)
+    likelihood = climbed.likelihood - job.model.log_prior(climbed.stats, climbed.mixture)
     return -2.0 * likelihood + p * float(np.log(job.total))
 
 
@@ -296,7 +295,7 @@ def distinct(values: Array) -> int:
     return 1 + int((~same.all(axis=1)).sum())
 
 
-def _unseen(values: Array, codes: Codes, k: int, family: MixtureFamily) -> bool:
+def _unseen(values: Array, codes: Codes, k: int, family: Mixing) -> bool:
     """Return whether a class lacks the values of a column, so that it must borrow from the others."""
     if family.inner.structure is not Full:
         return False
@@ -306,7 +305,7 @@ def _unseen(values: Array, codes: Codes, k: int, family: MixtureFamily) -> bool:
 
 
 def _fit_together(
-    rows: Rows, members: Sequence[Codes], found: list[Climb], family: MixtureFamily, settings: Settings, search: Search
+    rows: Rows, members: Sequence[Codes], found: list[Climb], family: MixtureFamily[T], settings: T, search: Search
 ) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
     k = len(found)

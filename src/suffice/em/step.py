@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, NDArray, np, row_chunks
-from ..estimate.shrinkage import FLOOR, USABLE, correlations, least_amount, shrink
+from ..densities.usable import FLOOR, USABLE, correlations, least_amount, shrink
 
 BATCH_CELLS = 1 << 20  # cells of the matrices gathered at once: they should stay near the processor
 SINGULAR = 0.5 * USABLE  # a correlation matrix with a lower eigenvalue is too near singular to regress with

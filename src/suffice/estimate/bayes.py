@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, MultivariateT, Spherical, StudentT
+from ..densities.usable import FLOOR, correlations, least_amount, rank_and_columns, shrink
+from ..em.cells import complete
 from ..errors import SettingError, SingularCovarianceError
+from ..notes import Note
 from ..schema import Level, Name
 from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, PooledScatter, ThinScatter
-from ..em.cells import complete
-from .likelihood import GaussianEstimate, _fill_means, _part
-from ..notes import Note
 from ..stats.pooling import total_variance
+from .likelihood import GaussianEstimate, _fill_means, _part
 from .priors import NormalInverseWishart
-from .shrinkage import FLOOR, correlations, least_amount, rank_and_columns, shrink
 
 Predictive = MultivariateT | StudentT
 

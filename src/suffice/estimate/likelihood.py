@@ -8,26 +8,15 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
+from ..densities.usable import FLOOR, ROUNDING, SMALLEST, USABLE, correlations, least_amount, rank_and_columns, shrink
+from ..em.cells import SECURED, climb_notes, complete
 from ..errors import DataError, SettingError, SingularCovarianceError
+from ..notes import Note
 from ..schema import Level, Name
 from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from ..em.cells import SECURED, climb_notes, complete
-from ..notes import Note
 from ..stats.pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
 from .priors import Dirichlet, check_smoothing, smoothing_of
-from .shrinkage import (
-    FLOOR,
-    ROUNDING,
-    SMALLEST,
-    USABLE,
-    Shrinkage,
-    correlations,
-    least_amount,
-    ledoit_wolf_amount,
-    oas_amount,
-    rank_and_columns,
-    shrink,
-)
+from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
 PRIORS = (None, "uniform", "one number per class", "a Dirichlet")

@@ -8,11 +8,12 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian, Mixture
+from ..notes import Note
 from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats, PatternStats
 from ..table import Table
 from .families import GaussianFamily, Settings
-from ..notes import Note
+from .shrinkage import Shrinkage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class MixtureFamily:
     class that has several, an inverse-Wishart prior in the manner of Fraley & Raftery (2007),
     doi:10.1007/s00357-007-0004-5, see `_expected`; 0 is maximum likelihood. `inner.shared` means one covariance for all
     components of all classes. `summarize` counts every class as one component; more of them come from
-    `mixture_starts.fit_mixtures`, which sees all rows.
+    `em.starts.fit_mixtures`, which sees all rows.
     """
 
     name: str = "mixture"
@@ -67,6 +68,18 @@ class MixtureFamily:
             log_weight = np.log(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))
         return Mixture(gaussian, stats.owner, log_weight), [*_fit_notes(stats, classes), *notes]
 
+    def apart(self) -> MixtureFamily:
+        """Return the family that fits each class alone: where all share a covariance, its components share one."""
+        if not self.inner.shared:
+            return self
+        return replace(self, inner=replace(self.inner, shared=False), within=True)
+
+    def under(self, settings: Settings) -> MixtureEstimate:
+        """Return the model that EM climbs: of largest likelihood, with the repairs that keep a covariance usable."""
+        shrinkage = Shrinkage(None) if settings.shrinkage.forbidden else settings.shrinkage
+        told = replace(settings, divisor="mle", classes=(), shrinkage=shrinkage)
+        return MixtureEstimate(self, told, settings.classes)
+
     def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
         """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats.
 
@@ -82,6 +95,42 @@ class MixtureFamily:
         target = target[:, used][:, :, used]
         traces = np.trace(np.linalg.solve(sigma, target), axis1=1, axis2=2)
         return float(-0.5 * self.prior * (np.linalg.slogdet(sigma)[1] + traces).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class MixtureEstimate:
+    """The M step of EM for a mixture: a family under settings; see `em.mixture_model.MixtureModel`."""
+
+    family: MixtureFamily
+    settings: Settings
+    classes: tuple[Level, ...] = ()
+
+    @property
+    def pools(self) -> bool:
+        """Whether the covariance of a class takes a part of the others'."""
+        return self.settings.shrinkage.pooling > 0
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether covariances are shrunk or pooled even where they are usable as they are."""
+        asked = self.settings.shrinkage
+        return asked.amount is not None or asked.rule is not None or self.pools
+
+    def gentle(self) -> MixtureEstimate:
+        """Return the model in which the components of a class share one covariance, for a first step."""
+        return replace(self, family=replace(self.family, within=not self.family.inner.shared))
+
+    def estimate(self, stats: MixtureStats) -> Mixture:
+        """Return the mixture of largest likelihood."""
+        return self.family.estimate(stats, self.settings)[0]
+
+    def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
+        """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats."""
+        return self.family.log_prior(stats, mixture)
+
+    def label(self, c: int) -> Level:
+        """Return the name of a class, for errors."""
+        return self.classes[c] if self.classes else c
 
 
 def component_labels(classes: Sequence[Level], stats: MixtureStats) -> tuple[Level, ...]:

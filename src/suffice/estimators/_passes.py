@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, np
-from ..errors import SourceError
-from ..estimate import Block
+from ..em.cell_passes import ObservedStats, Observing, complete_by_sweeps, sweep
 from ..em.cells import Units
-from ..em.step import Moments, Point
 from ..em.mixture import Rows
 from ..em.mixture_passes import Pass, Sample, Sums
 from ..em.mixture_passes import sweep as sweep_mixtures
-from ..em.cell_passes import ObservedStats, Observing, complete_by_sweeps, sweep
+from ..em.step import Moments, Point
+from ..errors import SourceError
+from ..estimate import Block
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass, ClassSamples, MixtureStats

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
-from ..estimate import Block
 from ..em.cells import SECURED
-from ..notes import Note
+from ..estimate import Block
 from ..joint import JointModel
+from ..notes import Note
 from ..schema import Level
 from ..stats import ByClass
 from ..stats.rows import take_rows

@@ -10,12 +10,12 @@ from sklearn.utils import check_random_state
 
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
+from ..em.mixture_passes import fit_by_passes, join_by_passes
+from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..errors import DataError, MergeError, SchemaError, SettingError, quoted
 from ..estimate import Block, Settings, Shrinkage, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
-from ..em.mixture_passes import apart, fit_by_passes, join_by_passes
-from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..schema import Level, Schema
 from ..stats import ByClass, MixtureStats
 from ._passes import Passes, class_samples
@@ -287,7 +287,7 @@ class MixtureDiscriminant(GenerativeEstimator):
     def _first_plan(self, plan: Sequence[Block]) -> tuple[Block, ...]:
         if not self._is_climbing:
             return tuple(plan)
-        return tuple(replace(block, family=apart(block.family)) for block in plan)  # type: ignore[arg-type]
+        return tuple(replace(block, family=block.family.apart()) for block in plan)  # type: ignore[attr-defined]
 
     def _climb(self, statistics: ByClass, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
         classes, single = statistics.classes, statistics.blocks[0]

@@ -28,13 +28,13 @@ from .._arrays import (
     parallel_map,
     single_blas_thread,
 )
+from ..densities.usable import FLOOR, correlations, least_amount
+from ..em.cells import complete
 from ..errors import SettingError
 from ..estimate import RDA, Note, Settings, Shrinkage
-from ..em.cells import complete
 from ..estimate.families import GaussianFamily
-from ..stats.pooling import Pool, mixed_divisors, total_variance
-from ..estimate.shrinkage import FLOOR, correlations, least_amount
 from ..stats import GaussianStats, PatternStats
+from ..stats.pooling import Pool, mixed_divisors, total_variance
 
 MOST_ROWS = 2000  # that settings are judged by: more hardly change the choice
 MOST_CELLS = 200_000  # n d of these rows, for wide tables, but not below LEAST_ROWS

@@ -13,11 +13,11 @@ from typing import Any
 
 from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
 from ..densities import Full
-from ..estimate import NormalInverseWishart, Note, Settings
 from ..em.cells import complete
+from ..estimate import NormalInverseWishart, Note, Settings
 from ..estimate.families import GaussianFamily
-from ..stats.pooling import total_variance
 from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
+from ..stats.pooling import total_variance
 from ._predictive import is_regular, without_row
 from .members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
 from .rda import Judges, undecided

@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np
+from ...densities.usable import FLOOR, ROUNDING
 from ...errors import SettingError
+from ...notes import Note
 from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
-from ...notes import Note
-from ..shrinkage import FLOOR, ROUNDING
 from ._contract import Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes

@@ -8,6 +8,9 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
+from ...em.cell_passes import complete_rows, fill
+from ...em.cells import weak_prior
+from ...notes import Note
 from ...stats import (
     CompletedStats,
     DiagonalScatter,
@@ -20,11 +23,8 @@ from ...stats import (
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
 from ..bayes import BayesEstimate, Predictive
-from ...em.cells import weak_prior
 from ..likelihood import GaussianEstimate
-from ...notes import Note
 from ..shrinkage import Shrinkage
-from ...em.cell_passes import complete_rows, fill
 from ._contract import Settings
 
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import StudentT
 from ...errors import SettingError
+from ...notes import Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
-from ...notes import Note
 from ._contract import Settings
 from ._location import Fitted, check_limit, fit_locations
 from ._student_climb import Columns, climb
