@@ -17,7 +17,8 @@ from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatte
 from ..stats.scatter import Scatter, spread
 from .cells import Units, check_columns, climb_from
 from .climb import Progress
-from .step import Moments, Parts, Point, as_scatter, expect, maximize, usable
+from .regression import mend
+from .step import Moments, Parts, Point, as_scatter, expect, maximize
 
 CHUNK_CELLS = 1 << 18
 Flags = NDArray[np.bool_]
@@ -99,7 +100,7 @@ class _Problem:
         return replace(self, live=self.live[units])
 
     def is_inside(self, point: Point) -> Flags:
-        return ~usable(point.covariance)[1]
+        return ~mend(point.covariance)[1]
 
     def secured(self, units: Codes) -> _Problem:
         ridge = self.ridge.copy()

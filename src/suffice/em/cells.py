@@ -19,7 +19,8 @@ from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
 from .climb import Climb, Problem, Progress, climb
-from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
+from .regression import mend
+from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge
 
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"
@@ -247,7 +248,7 @@ class _Problem:
         )
 
     def is_inside(self, point: Point) -> NDArray[np.bool_]:
-        return ~usable(point.covariance)[1]
+        return ~mend(point.covariance)[1]
 
     def secured(self, units: Codes) -> _Problem:
         ridge = np.zeros_like(self.guard)
