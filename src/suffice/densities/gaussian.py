@@ -48,7 +48,7 @@ class Gaussian:
 
         def together(cells: Array) -> Array:
             assert isinstance(self.covariance, Full)
-            return _scores_by_size(self.covariance, cells, self.means[:, self.used])
+            return scores_by_size(self.covariance, cells, self.means[:, self.used])
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
@@ -169,7 +169,7 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
     return scores
 
 
-def _scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
+def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
     """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
     present = ~np.isnan(rows)
     counts = present.sum(axis=1)

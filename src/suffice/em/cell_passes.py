@@ -6,19 +6,19 @@ the sums over all rows at a time and never sees one. The maximum is that of `em.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
-from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter, spread
 from .cells import Units, check_columns, climb_from
 from .climb import Progress
+from .fill import row_parts
 from .regression import mend
-from .step import Moments, Parts, Point, as_scatter, expect, maximize
+from .step import Moments, Point, as_scatter, expect, maximize
 
 CHUNK_CELLS = 1 << 18
 Flags = NDArray[np.bool_]
@@ -31,41 +31,11 @@ def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: 
     `codes` (n,) class numbers, `weight` (n,) row weights or None for ones; `point` holds means and covariances in the
     `units` EM runs in. A row without any cell counts nowhere.
     """
-    k = len(point.mean)
-    codes = codes.astype(np.int64)
-    cells = (rows - units.center) / units.scale
-    seen = ~np.isnan(rows)
-    w = np.ones(len(rows)) if weight is None else weight
-    counts = seen.sum(axis=1)
-    total = np.bincount(codes, weights=w * (counts > 0), minlength=k).astype(np.float64)
-    parts = _parts(cells, codes, w, seen, counts, point.shared or k == 1)
+    k, some = len(point.mean), np.flatnonzero(~np.isnan(rows).all(axis=1))
+    own, w = codes[some].astype(np.int64), np.ones(len(some)) if weight is None else weight[some]
+    total = np.bincount(own, weights=w, minlength=k).astype(np.float64)
+    parts = row_parts((rows - units.center) / units.scale, some, own, w, point.shared or k == 1)
     return expect(parts, total, point)[0]
-
-
-def _parts(cells: Array, codes: Codes, weight: Array, seen: Flags, counts: Codes, shared: bool) -> Iterator[Parts]:
-    """Yield the rows by their number of observed cells, rows with one pattern (and class) one after the other."""
-    keys = np.packbits(seen, axis=1)
-    if not shared:
-        keys = np.concatenate([keys, codes.astype(">u4")[:, None].view(np.uint8)], axis=1)
-    flat = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
-    for o in np.unique(counts[counts > 0]):
-        own = np.flatnonzero(counts == o)
-        _, first, pattern = np.unique(flat[own], return_index=True, return_inverse=True)
-        order = np.argsort(pattern, kind="stable")
-        own, pattern, first = own[order], pattern[order], own[first]
-        sorted_cells = np.argsort(~seen[first], axis=1, kind="stable")
-        observed = sorted_cells[:, :o]
-        yield from Parts(
-            observed,
-            sorted_cells[:, o:],
-            np.zeros(len(first), dtype=np.int64) if shared else codes[first],
-            np.bincount(pattern, weights=weight[own]).astype(np.float64),
-            pattern,
-            codes[own],
-            weight[own],
-            np.zeros(len(own), dtype=bool),
-            np.take_along_axis(cells[own], observed[pattern], axis=1),
-        ).bounded()
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,31 +162,3 @@ def complete_rows(
         return reduce(Moments.merge, parallel_map(one, chunks, cost=200.0 * rows.size))
 
     return complete_by_sweeps(run, observed, form, progress)
-
-
-def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
-    """Return the statistics of rows (n, d) with missing cells at what `density` expects of them, given the class.
-
-    A column without a density has no scatter.
-    """
-    used, d = list(density.used), rows.shape[1]
-    covariance = density.covariance.dense()
-    variance = np.diagonal(covariance, axis1=1, axis2=2).mean(axis=0)
-    means = density.means[:, used]
-    center, scale = means.mean(axis=0), np.sqrt(variance + means.var(axis=0))
-    units = Units(center, scale, np.zeros(means.shape), means, scale, scale[None], np.zeros(len(used), dtype=bool))
-    point = Point((means - center) / scale, covariance / scale[:, None] / scale)
-    cells = rows if len(used) == d else rows[:, used]
-    moments = sweep(cells, codes, weight, units, point)
-    step = moments.first / np.where(moments.weight > 0, moments.weight, 1.0)[:, None]
-    if len(covariance) == 1:
-        second = moments.second - ((moments.weight[:, None] * step).T @ step)
-    else:
-        second = moments.second - moments.weight[:, None, None] * step[:, :, None] * step[:, None, :]
-    mean = density.means.copy()
-    mean[:, used] += step * scale
-    scatter = np.zeros((len(second), d, d))
-    scatter[np.ix_(range(len(second)), used, used)] = second * scale[:, None] * scale
-    shared = form is PooledScatter
-    mean[moments.weight == 0] = 0.0
-    return GaussianStats(moments.weight, mean, form(scatter[0] if shared else scatter), form)

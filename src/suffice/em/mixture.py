@@ -276,6 +276,7 @@ def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family:
     part = weighted[plain][row, component]
     inner = family.inner.summarize(rows.values[plain][row], component, len(owner), part)
     if full and rows.holes.any_filled:
+        assert isinstance(inner, PatternStats)
         filled = rows.holes.summarize(rows.values, weighted, gaussian, inner.complete.form)
         inner = PatternStats(inner.complete.merge(filled), {})
     ones = np.ones(k, dtype=np.int64)

@@ -119,19 +119,26 @@ def expect(
     `weight` (k,) is that of the classes, `whole` (g, d, d) the scatter of complete rows about their means, if these are
     among the parts. A mended covariance is used for regression in place of one too near singular.
     """
-    k, d = point.mean.shape
     covariance, mended = mend(point.covariance)
-    g, regressions = len(covariance), Regressions.under(covariance)
+    return add_up(parts, weight, point.mean, Regressions.under(covariance), whole), mended
+
+
+def add_up(
+    parts: Iterable[Parts], weight: Array, mean: Array, regressions: Regressions, whole: Array | None = None
+) -> Moments:
+    """Return the expected sums of the rows about class means (k, d), as `expect` does."""
+    k, d = mean.shape
+    g = len(regressions.covariance)
     left, halves = np.zeros((g, d, d)), np.zeros(g)
     first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
     for part in parts:
-        delta = _fill(part, point.mean, regressions, left, halves)
-        _add_up(part, delta, first, squares)
+        delta = _fill(part, mean, regressions, left, halves)
+        _add_rows(part, delta, first, squares)
     likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, regressions.precision)
-    return Moments(weight, first, squares + left, likelihood), mended
+    return Moments(weight, first, squares + left, likelihood)
 
 
-def _add_up(part: Parts, delta: Array, first: Array, squares: Array) -> None:
+def _add_rows(part: Parts, delta: Array, first: Array, squares: Array) -> None:
     """Add Σ w δ of rows (r, d) to `first` (k, d) and Σ w δδᵀ to `squares` (g, d, d)."""
     pulled = delta * part.weight[:, None]
     if len(squares) == 1:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
-from ...em.cell_passes import complete_rows, fill
+from ...em.cell_passes import complete_rows
 from ...em.cells import weak_prior
+from ...em.fill import fill
 from ...notes import Note
 from ...stats import (
     CompletedStats,
