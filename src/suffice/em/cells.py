@@ -13,7 +13,7 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities.usable import FLOOR, ROUNDING
 from ..errors import DataError
-from ..notes import Note
+from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
@@ -148,11 +148,12 @@ def climb_from(
 def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: Sequence[Level]) -> Iterator[Note]:
     """Yield what there is to say of a climb; `secured` (g,) marks the covariances that were kept usable."""
     if moved > 0:
-        yield Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved)
+        why = f"after {steps} steps the estimate still moved"
+        yield Note("stopped EM early", why, amount=moved, kind=Kind.STOPPED_EARLY)
     for i in np.flatnonzero(secured):
         label = classes[int(i)] if len(secured) == len(classes) else None
         why = "EM came near a singular one or did not settle: it has a prior worth so many rows of uncorrelated values"
-        yield Note(SECURED, why, label, amount=PRIOR_ROWS)
+        yield Note(SECURED, why, label, amount=PRIOR_ROWS, kind=Kind.SECURED)
 
 
 @dataclass(frozen=True, slots=True)

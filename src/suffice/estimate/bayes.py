@@ -10,11 +10,11 @@ from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Multivari
 from ..densities.usable import FLOOR, correlations, least_amount, rank_and_columns, shrink
 from ..em.cells import complete
 from ..errors import SettingError, SingularCovarianceError
-from ..notes import Note
+from ..notes import Kind, Note
 from ..schema import Level, Name
 from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, PooledScatter, ThinScatter
 from ..stats.pooling import total_variance
-from .likelihood import GaussianEstimate, _fill_means, _part
+from .likelihood import MEAN, SPREAD, GaussianEstimate, _fill_means, _part
 from .priors import NormalInverseWishart
 
 Predictive = MultivariateT | StudentT
@@ -228,7 +228,7 @@ class BayesEstimate(GaussianEstimate):
                 base[np.ix_(facts.keep, facts.keep)] = self._prior_covariance(facts)
             completed = complete_under(stats, first, base, float(strength), self.notes.append)
         why = "their expected squares count as observed ones; without missing cells the predictive is exact"
-        self.notes.append(Note("completed missing cells by EM", why))
+        self.notes.append(Note("completed missing cells by EM", why, kind=Kind.FILLED))
         return completed
 
     def _facts(self, stats: GaussianStats) -> _Facts:
@@ -259,7 +259,8 @@ class BayesEstimate(GaussianEstimate):
         for c in np.flatnonzero(~seen.all(axis=1)):
             columns = tuple(names[int(j)] for j in np.flatnonzero(~seen[c])) if seen[c].any() else ()
             why = "no value in the class and a flat prior on its mean; mean_strength above 0 makes it proper"
-            self.notes.append(Note("took the mean of all classes, as of one row", why, self.classes[int(c)], columns))
+            what, label = f"{MEAN}, as of one row", self.classes[int(c)]
+            self.notes.append(Note(what, why, label, columns, kind=Kind.BORROWED))
         return np.where(seen, mean, center), kappa, np.zeros_like(apart)
 
     # --- the posterior of the covariance, by structure ---------------------------------------------------------------
@@ -286,7 +287,7 @@ class BayesEstimate(GaussianEstimate):
         for c in np.flatnonzero(~weight.reshape(len(weight), -1).any(axis=1)) if self.prior.is_vague else ():
             if not self._one:
                 why = "no value in the class, and the prior says nothing"
-                self.notes.append(Note("took the spread of all classes", why, self.classes[int(c)]))
+                self.notes.append(Note(SPREAD, why, self.classes[int(c)], kind=Kind.BORROWED))
         return found
 
     def _variances_of(self, facts: _Facts) -> tuple[Array, Array]:
@@ -379,8 +380,7 @@ class BayesEstimate(GaussianEstimate):
         """Record that columns do not vary, or refuse to go on where the prior is vague."""
         if self.prior.is_vague:
             raise SingularCovarianceError.vague_prior(self._label(i), columns, rank, need)
-        why = "no variation within the class; the amount is relative to the variance in all classes"
-        self.notes.append(Note("raised the variance", why, self._label(i), tuple(columns), FLOOR))
+        self._note_raised(self._label(i), tuple(columns))
 
     def _usable_variances(self, variance: Array, facts: _Facts) -> Array:
         """Return variances (g, p), those that vanish beside the reference raised."""

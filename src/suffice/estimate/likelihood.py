@@ -9,9 +9,9 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
 from ..densities.usable import FLOOR, ROUNDING, SMALLEST, USABLE, correlations, least_amount, rank_and_columns, shrink
-from ..em.cells import SECURED, climb_notes, complete
+from ..em.cells import climb_notes, complete
 from ..errors import DataError, SettingError, SingularCovarianceError
-from ..notes import Note
+from ..notes import Kind, Note
 from ..schema import Level, Name
 from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from ..stats.pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
@@ -19,6 +19,9 @@ from .priors import Dirichlet, check_smoothing, smoothing_of
 from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
+MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"
+NO_VALUE, ONE_VALUE = "no value in the class", "at most one value in the class"
+NO_SPREAD = "the column never varies, so it has no density"
 PRIORS = (None, "uniform", "one number per class", "a Dirichlet")
 
 
@@ -154,13 +157,13 @@ class GaussianEstimate:
         """Record how missing cells were filled in by passes over the rows."""
         self._note_unseen(stats)
         why = f"their patterns are too many to keep; {stats.steps} passes were made"
-        self.notes.append(Note("filled missing cells by passes over the rows", why))
+        self.notes.append(Note("filled missing cells by passes over the rows", why, kind=Kind.FILLED))
         for note in climb_notes(stats.steps, stats.moved, stats.secured > 0, self.classes):
             self._note_climb(note)
 
     def _note_climb(self, note: Note) -> None:
         """Record what EM reports; SingularCovarianceError where it repaired what may not be repaired."""
-        if note.what == SECURED and self.shrinkage.forbidden:
+        if note.kind is Kind.SECURED and self.shrinkage.forbidden:
             raise SingularCovarianceError.while_filling(note.label)
         self.notes.append(note)
 
@@ -169,10 +172,15 @@ class GaussianEstimate:
         if isinstance(stats, PatternStats) and not stats.incomplete:
             return
         for i, row in enumerate(stats.column_weight()):
-            for few, what in ((row == 0, "took the mean of all classes"), (row <= 1, "took the spread of all classes")):
-                if few.any() and (row > 0).any() and not (self.shared and "spread" in what):
-                    why = "at most one value in the class" if "spread" in what else "no value in the class"
-                    self.notes.append(Note(what, why, self.classes[i], _pick(self.columns, few)))
+            if (row > 0).any():
+                self._note_borrowed(MEAN, NO_VALUE, self.classes[i], _pick(self.columns, row == 0))
+                if not self.shared:
+                    self._note_borrowed(SPREAD, ONE_VALUE, self.classes[i], _pick(self.columns, row <= 1))
+
+    def _note_borrowed(self, what: str, why: str, label: Level | None, columns: tuple[Name, ...]) -> None:
+        """Record columns of a class, if there are any, whose mean or spread is that of all classes."""
+        if columns:
+            self.notes.append(Note(what, why, label, columns, kind=Kind.BORROWED))
 
     def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
         """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
@@ -217,7 +225,7 @@ class GaussianEstimate:
         if not used.all():
             names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))
-            self.notes.append(Note("left out", "the column never varies, so it has no density", columns=names))
+            self.notes.append(Note("left out", NO_SPREAD, columns=names, kind=Kind.LEFT_OUT))
         reference = np.where(pooled <= rounding, total, pooled)
         within = pooled[None].copy() if self.shared else self._mixed(squares) / self._divisors(weight)
         within[within <= rounding] = 0.0
@@ -235,12 +243,14 @@ class GaussianEstimate:
             label = None if self.shared else self.classes[int(i)]
             lone, same = (_pick(names, row) for row in (once[i], flat[i] & ~once[i]))
             self._refuse_singular(label, (*lone, *same), int((~flat[i]).sum()), len(names))
-            if lone:
-                self.notes.append(Note("took the spread of all classes", "at most one value in the class", label, lone))
+            self._note_borrowed(SPREAD, ONE_VALUE, label, lone)
             if same:
-                why = "no variation within the class; the amount is relative to the variance in all classes"
-                self.notes.append(Note("raised the variance", why, label, same, FLOOR))
+                self._note_raised(label, same)
         return np.where(once, reference, np.where(flat, FLOOR * reference, within)), once
+
+    def _note_raised(self, label: Level | None, columns: tuple[Name, ...]) -> None:
+        why = "no variation within the class; the amount is relative to the variance in all classes"
+        self.notes.append(Note("raised the variance", why, label, columns, FLOOR, kind=Kind.FLOORED))
 
     def _rows_of(self, weight: Array) -> Array:
         """Return the weight behind each covariance: by class, or of all classes when shared."""
@@ -343,7 +353,8 @@ class GaussianEstimate:
             own = squares_by_class[list(alike)].sum(axis=0) if len(alike) == 1 else squares_by_class.sum(axis=0)
             scale[keep] = np.where(own[keep] > weight * SMALLEST**0.5, np.sqrt(own[keep] / weight), np.inf)
             amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
-        self.notes.append(Note("shrunk the correlations", f"as {self.shrinkage.rule} estimates", label, (), amount))
+        why = f"as {self.shrinkage.rule} estimates"
+        self.notes.append(Note("shrunk the correlations", why, label, (), amount, kind=Kind.SHRUNK))
         return amount
 
     def _note_shrunk(
@@ -351,7 +362,7 @@ class GaussianEstimate:
     ) -> None:
         columns = tuple(names[j] for j in involved) if len(involved) < len(names) else ()
         why = f"the correlations have rank {rank} of {len(names)}, or come close to that"
-        self.notes.append(Note("shrunk the correlations", why, label, columns, amount))
+        self.notes.append(Note("shrunk the correlations", why, label, columns, amount, kind=Kind.SHRUNK))
 
     def _low_rank(
         self,

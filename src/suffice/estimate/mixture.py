@@ -8,7 +8,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian, Mixture
-from ..notes import Note
+from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats, PatternStats
 from ..table import Table
@@ -148,9 +148,10 @@ def _fit_notes(stats: MixtureStats, classes: Sequence[Level]) -> list[Note]:
     ):
         if found < asked:
             why = "they collapsed: too few rows or no spread in some direction in every start"
-            notes.append(Note("left out components", why, label, amount=float(asked - found)))
+            notes.append(Note("left out components", why, label, amount=float(asked - found), kind=Kind.LEFT_OUT))
         if unfinished:
-            notes.append(Note("stopped EM early", f"the likelihood still rose after {steps} steps", label))
+            why = f"the likelihood still rose after {steps} steps"
+            notes.append(Note("stopped EM early", why, label, kind=Kind.STOPPED_EARLY))
     return notes
 
 

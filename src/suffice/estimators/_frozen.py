@@ -10,8 +10,8 @@ from .._arrays import Array, np
 from ..disclosure import Given, Least
 from ..disclosure.members import check_width, diagonal_of, released_levels, released_members
 from ..errors import DataError, MergeError
-from ..estimate import Note
 from ..estimate.families import GaussianFamily
+from ..notes import Kind, Note
 from ..selection.automatic import Automatic, choose
 from ..selection.columns import FrozenColumns
 from ..selection.costs import check_columns, check_costs
@@ -193,7 +193,8 @@ def few_to_judge(statistics: ByClass) -> Note | None:
     if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
         return None
     what = f"judged members by the {kept} rows that are still kept of the {statistics.rows} learned"
-    return Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")
+    why = "the others kept were forgotten; a fit on the rows that are left judges by all of them"
+    return Note(what, why, kind=Kind.UNCERTAIN)
 
 
 def check_judges(statistics: ByClass) -> None:

@@ -13,8 +13,10 @@ from .._arrays import Array, np
 from .._dialect import Dialect
 from ..disclosure import Given, Least, release_block
 from ..disclosure.blocks import Kept
+from ..disclosure.gaussian import UNREMEMBERED
 from ..errors import DataError, SettingError, quoted
-from ..estimate import Block, Note
+from ..estimate import Block
+from ..notes import Kind, Note
 from ..schema import Schema
 from ..stats import ByClass, FourthMomentStats, GaussianStats, Reservoir
 from ..stats.rows import take_rows
@@ -216,7 +218,9 @@ class Releasing:
             own = tuple(names[block.positions[j]] for j in sorted(columns))
             met = sorted(given.classes[what])
             text = what + (f" (classes {quoted([classes[c] for c in met])})" if met else "")
-            notes.append(Note(text, why, columns=own if len(own) < len(block.positions) else ()))
+            columns_told = own if len(own) < len(block.positions) else ()
+            kind = Kind.POOLED if what == UNREMEMBERED else Kind.GIVEN_UP
+            notes.append(Note(text, why, columns=columns_told, kind=kind))
         return notes
 
     def _rows_of_members(self) -> int:

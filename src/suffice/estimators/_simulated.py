@@ -12,9 +12,9 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product, Spherical
-from ..disclosure.gaussian import UNREMEMBERED
 from ..estimate import NormalInverseWishart
 from ..joint import JointModel
+from ..notes import Kind
 from ..stats import GaussianStats, PatternStats
 from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
 from ..tasks.outliers import Replicate
@@ -74,7 +74,7 @@ def exact_law(estimator: Any, model: JointModel) -> Law | None:
     a released model whose cells were filled, or covariances taken from elsewhere.
     """
     released = estimator._released
-    changed = () if released is None else [note for note in released.notes if not note.what.startswith(UNREMEMBERED)]
+    changed = () if released is None else [note for note in released.notes if note.kind is not Kind.POOLED]
     if len(model.density.blocks) != 1 or changed:
         return None
     density, stats = model.density.blocks[0], estimator.statistics_.blocks[0]

@@ -16,8 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._arrays import Array, np
 from .._dialect import Dialect
 from ..errors import DataError, SettingError, SourceError, quoted
-from ..estimate import Block, Note
+from ..estimate import Block
 from ..joint import JointModel
+from ..notes import Kind, Note
 from ..schema import Schema
 from ..selection.member_family import MemberFamily
 from ..stats import ByClass
@@ -397,7 +398,7 @@ def _notes(learned: Learned, joined: Joined | None, target: str) -> list[Note]:
     if not learned.unlabelled:
         return []
     left_out = f"left out {learned.unlabelled} row{'' if learned.unlabelled == 1 else 's'} without a label"
-    return [Note(left_out, f"{target!r} is empty there")]
+    return [Note(left_out, f"{target!r} is empty there", kind=Kind.LEFT_OUT)]
 
 
 def _checked(learned: Learned | None, source: Source, target: str) -> Learned:

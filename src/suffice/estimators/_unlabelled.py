@@ -9,10 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
-from ..em.cells import SECURED
 from ..estimate import Block
 from ..joint import JointModel
-from ..notes import Note
+from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import ByClass
 from ..stats.rows import take_rows
@@ -73,8 +72,9 @@ def joined_notes(joined: Joined | None, rows: int) -> list[Note]:
     """Return what there is to say of so many rows that have joined."""
     if joined is None:
         return []
-    notes = [Note(f"joined {rows} rows without a label", f"EM took {joined.steps} steps")]
-    early = Note("stopped EM early", f"the likelihood still rose after {joined.steps} steps")
+    notes = [Note(f"joined {rows} rows without a label", f"EM took {joined.steps} steps", kind=Kind.JOINED)]
+    why = f"the likelihood still rose after {joined.steps} steps"
+    early = Note("stopped EM early", why, kind=Kind.STOPPED_EARLY)
     return notes if joined.finished else [*notes, early]
 
 
@@ -195,7 +195,7 @@ def is_holed(block: Block, rows: Any) -> bool:
 def _held(block: Block, stats: Any, notes: Sequence[Note], labelled: ByClass) -> Array:
     """Return the squares (g, d) that a weak prior adds to each class that EM could not do without one."""
     family: Any = block.family
-    named = [note.label for note in notes if note.what == SECURED]
+    named = [note.label for note in notes if note.kind is Kind.SECURED]
     flags = [None in named or label in named for label in labelled.classes]
     return np.asarray(family.prior_squares(stats, np.array(flags)))
 
