@@ -22,13 +22,15 @@ class Gaussian:
     """N(x; μ_k, Σ_k), or Σ for all: `means` (k, d) and a covariance structure over the `used` columns.
 
     Columns not in `used` never varied; they have no density and contribute nothing. `sent` holds the factors that other
-    devices have been given.
+    devices have been given. `divisor` is what an estimate divided sums of squares and products by, (g,), or (g, used)
+    where columns have their own; None unless the covariance is that quotient and nothing else.
     """
 
     means: Array
     covariance: Covariance
     used: tuple[int, ...]
     sent: DeviceCache = field(default_factory=DeviceCache, repr=False, compare=False)
+    divisor: Array | None = field(default=None, repr=False, compare=False)
 
     def log_density(self, rows: Array) -> Array:
         """Return log N(x; μ_k, Σ_k), (n, k) in nats, of rows (n, d) with missing cells (NaN) integrated out.

@@ -67,7 +67,7 @@ class _Discriminant(DropIn, GaussianDiscriminant):
         gaussian: Any = model.density.blocks[0]
         if self._changes(plan) and gaussian.used:
             changed = self._changed(gaussian.covariance.dense(), np.exp(model.log_prior))
-            model = replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed)),)))
+            model = replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed), divisor=None),)))
         return model, notes
 
     def _changes(self, plan: Sequence[Block]) -> bool:

@@ -122,19 +122,23 @@ class GaussianEstimate:
     columns: Sequence[Name]
     notes: list[Note] = field(default_factory=list)
     _row_weight: Array = field(default_factory=lambda: np.zeros(0))
+    _divisor: Array | None = None  # of the sums that the covariances are made of
+    _repaired: bool = False  # whether they are anything else than such sums divided
 
     def run(self) -> Gaussian:
         """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
         stats = self.stats
         if isinstance(stats, CompletedStats):
             self._note_sweeps(stats)
-            stats = stats.complete
+            stats, self._repaired = stats.complete, True
         if isinstance(stats, PatternStats):
             self._note_unseen(stats)
+            self._repaired |= bool(stats.incomplete)
             stats = complete(stats, report=self._note_climb, classes=self.classes)
         if isinstance(stats, FourthMomentStats):
             stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
+        self._repaired |= self.shrinkage.pooling > 0 and len(weight) > 1
         means = _fill_means(stats.mean, weight)
         self._row_weight = weight.max(axis=1)
         within, reference, used = self._scales(stats, weight)
@@ -149,9 +153,11 @@ class GaussianEstimate:
         elif self.structure is Diagonal:
             variance, _ = self._variances(within, reference, self._rows_of(weight[:, keep]), names)
             covariance = Diagonal(self._toward_sphere(variance))
+            self._divisor = self._column_divisors(weight)[:, keep]
         else:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
-        return Gaussian(means, covariance, tuple(int(j) for j in keep))
+        divisor = None if self._repaired else self._divisor
+        return Gaussian(means, covariance, tuple(int(j) for j in keep), divisor=divisor)
 
     def _note_sweeps(self, stats: CompletedStats) -> None:
         """Record how missing cells were filled in by passes over the rows."""
@@ -191,6 +197,12 @@ class GaussianEstimate:
         pool = Pool(weight.sum(axis=0), (weight > 0).sum(axis=0), self.shrinkage.pooling)
         return mixed_divisors(weight, pool, self.divisor)
 
+    def _column_divisors(self, weight: Array) -> Array:
+        """Return the divisors (g, d) of the sums of squares of each column, `weight` (k, d)."""
+        if not self.shared:
+            return self._divisors(weight)
+        return self._divide(weight.sum(axis=0), (weight > 0).sum(axis=0))[None]
+
     def _cell_divisors(self, cells: Array, means: Array) -> Array:
         """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
         pool = Pool(cells.sum(), means.sum(), self.shrinkage.pooling)
@@ -206,6 +218,7 @@ class GaussianEstimate:
         amount = self.shrinkage.amount
         if not self.shrinkage.spherical_target or not amount:
             return variance
+        self._repaired |= variance.shape[1] > 1
         return np.asarray((1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True))
 
     def _scales(self, stats: GaussianStats, weight: Array) -> tuple[Array, Array, Array]:
@@ -238,6 +251,7 @@ class GaussianEstimate:
         more often that never varied there takes FLOOR × the reference. `weight` is (g, d).
         """
         flat = np.asarray(within < FLOOR * reference)
+        self._repaired |= bool(flat.any())
         once = flat & (weight <= 1.0)
         for i in np.flatnonzero(flat.any(axis=1)):
             label = None if self.shared else self.classes[int(i)]
@@ -264,9 +278,10 @@ class GaussianEstimate:
         squares = stats.scatter.diagonal(len(weight))[:, keep].sum(axis=1)
         cells, means = weight.sum(axis=1), (weight > 0).sum(axis=1)
         if self.shared:
-            variance = squares.sum(keepdims=True) / self._divide(cells.sum(keepdims=True), means.sum())
+            squares, self._divisor = squares.sum(keepdims=True), self._divide(cells.sum(keepdims=True), means.sum())
         else:
-            variance = self._mixed(squares) / self._cell_divisors(cells, means)
+            squares, self._divisor = self._mixed(squares), self._cell_divisors(cells, means)
+        variance = squares / self._divisor
         rows = self._rows_of(cells[:, None] / len(keep))
         fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), rows, ["all columns"])
         return Spherical(fixed[:, 0], len(keep))
@@ -280,7 +295,9 @@ class GaussianEstimate:
         borrowed = np.asarray(once.all(axis=1)) & (not self.shared)
         pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
         divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divisors(weight))
+        self._divisor = divisors
         if isinstance(stats.scatter, ThinScatter):
+            self._repaired = True
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
         scatter, share = stats.scatter.values, self.shrinkage.pooling
         if self.shrinkage.setting is None and not borrowed.any():
@@ -324,6 +341,7 @@ class GaussianEstimate:
             covariance = shrink(correlation, variance, 0.0)
             mean = variance.mean()
             covariance = (1.0 - (amount or 0.0)) * covariance + (amount or 0.0) * mean * np.eye(len(variance))
+            self._repaired |= bool(amount) and len(names) > 1
             variance = np.diagonal(covariance).copy()
             correlation, amount = correlations(covariance, variance), None
         if amount is None:
@@ -334,6 +352,7 @@ class GaussianEstimate:
             rank, involved = rank_and_columns(correlation)
             if rank < len(names):
                 raise SingularCovarianceError.for_class(label, [names[j] for j in involved], rank, len(names))
+        self._repaired |= amount > 0 and len(names) > 1
         same = amount == 0.0 and bool((np.diagonal(covariance) == variance).all())
         return covariance if same else shrink(correlation, variance, amount)
 
