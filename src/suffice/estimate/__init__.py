@@ -2,8 +2,8 @@
 
 from ..notes import Note
 from .families import FAMILIES, Block, Family, Settings
-from .likelihood import class_log_prior, estimate_categorical
 from .priors import Dirichlet, NormalInverseWishart
+from .shares import class_log_prior, estimate_categorical
 from .shrinkage import RDA, Shrinkage
 
 __all__ = [

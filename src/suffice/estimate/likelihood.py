@@ -1,112 +1,25 @@
-"""Maximum likelihood with its repairs: class priors, categorical probabilities, Gaussian covariances."""
+"""Maximum likelihood of Gaussians with its repairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
-from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
+from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
 from ..densities.usable import FLOOR, ROUNDING, SMALLEST, USABLE, correlations, least_amount, rank_and_columns, shrink
 from ..em.cells import climb_notes, complete
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
-from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
 from ..stats.pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
-from .priors import Dirichlet, check_smoothing, smoothing_of
 from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
 MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"
 NO_VALUE, ONE_VALUE = "no value in the class", "at most one value in the class"
 NO_SPREAD = "the column never varies, so it has no density"
-PRIORS = (None, "uniform", "one number per class", "a Dirichlet")
-
-
-def class_log_prior(weight: Array, priors: str | Array | Dirichlet | None) -> Array:
-    """Return log π (k,) in nats: class shares of the weight (None), equal ("uniform"), or the given numbers.
-
-    A Dirichlet of strength α makes them (n_k + α) / (N + α K); classes have no pooled shares to be spread by.
-    """
-    if priors is None:
-        shares = weight / weight.sum()
-    elif isinstance(priors, Dirichlet):
-        if priors.base != "uniform":
-            raise SettingError(f'priors={priors!r}: classes are the shares. Next: base="uniform", or None.')
-        shares = (weight + priors.strength) / (weight.sum() + priors.strength * len(weight))
-    elif isinstance(priors, str):
-        if priors != "uniform":
-            raise SettingError.choice("priors", priors, PRIORS)
-        shares = np.full(len(weight), 1.0 / len(weight))
-    else:
-        shares = check_priors(priors, len(weight))
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares))
-
-
-def check_priors(priors: Array, k: int) -> Array:
-    """Return class priors as an array (k,); SettingError if they are not k probabilities that sum to one."""
-    try:
-        shares = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SettingError.choice("priors", priors, PRIORS) from None
-    if shares.shape != (k,):
-        raise SettingError(f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class.")
-    if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
-        raise SettingError(
-            f"priors={shares.tolist()} are not probabilities: they must be at least 0 and sum to 1, and sum to "
-            f"{shares.sum():.6g}. Next: divide them by their sum."
-        )
-    return np.asarray(shares / shares.sum())
-
-
-def estimate_categorical(stats: CategoricalStats, smoothing: Any, columns: Sequence[Name] = ()) -> Categorical:
-    """Return p(level | class) = (count + α) / (n + α L), n the weight of the class's observed cells of the column.
-
-    L is the number of known levels. A category never seen is scored as if its level had been declared with count 0:
-    α / (n + α (L + 1)), on top of the known levels, which sum to one by themselves. α = 0 is maximum likelihood; its
-    zeros are −∞, with the limit for α → 0 kept beside them (1/L for a class with no observed cell). A pooled
-    `Dirichlet` has the total t in place of α L, spread over the levels and one spare as in all classes together.
-    `smoothing` may be a dict by the names of the `columns`.
-    """
-    check_smoothing(smoothing)
-    log_p, limits, pseudo = [], [], []
-    for j, counts in enumerate(stats.counts):
-        rule = smoothing_of(smoothing, columns[j] if columns else None)
-        own, limit, added = _smooth_pooled(counts, rule) if rule.base == "pooled" else _smooth(counts, rule)
-        with np.errstate(divide="ignore"):
-            log_p.append(np.log(own))
-        limits.append(np.log(limit))
-        pseudo.append(added)
-    return Categorical(stats.levels, tuple(log_p), tuple(limits), tuple(pseudo))
-
-
-def _smooth(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
-    """Return p (k, levels + 1), with 0 replaced by the coefficient of α as α → 0, and pseudo-counts (levels + 1,)."""
-    levels, seen = counts.shape[1], counts.sum(axis=1, keepdims=True)
-    known, limit = level_shares(counts, seen, rule.strength, levels)
-    spare, spare_limit = level_shares(np.zeros_like(seen), seen, rule.strength, levels + 1)
-    pseudo = np.append(np.full(levels, rule.strength), 0.0)
-    return np.concatenate([known, spare], axis=1), np.concatenate([limit, spare_limit], axis=1), pseudo
-
-
-def _smooth_pooled(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
-    """Return the same of a prior spread as the levels of all classes, with half a count for each and for a spare."""
-    own = np.append(counts, np.zeros((len(counts), 1)), axis=1)
-    share = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
-    seen = own.sum(axis=1, keepdims=True)
-    informed = seen + rule.strength > 0
-    p = np.where(informed, own + rule.strength * share, share) / np.where(informed, seen + rule.strength, 1.0)
-    return p, np.where(p > 0, p, share / np.where(seen > 0, seen, 1.0)), rule.strength * share
-
-
-def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[Array, Array]:
-    """Return (count + α) / (n + α L), and the same with each 0 replaced by the coefficient of α as α → 0."""
-    informed = seen + alpha > 0
-    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
-    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, levels + 1.0))
 
 
 @dataclass(slots=True)
@@ -139,7 +52,7 @@ class GaussianEstimate:
             stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
         self._repaired |= self.shrinkage.pooling > 0 and len(weight) > 1
-        means = _fill_means(stats.mean, weight)
+        means = fill_means(stats.mean, weight)
         self._row_weight = weight.max(axis=1)
         within, reference, used = self._scales(stats, weight)
         keep = np.flatnonzero(used)
@@ -312,7 +225,7 @@ class GaussianEstimate:
                 if share > 0:
                     own = (1.0 - share) * own + share * everything
                 alike = range(len(weight)) if self.shared or borrowed[i] else [i]
-                fixed[i] = self._usable(alike, _part(own, keep) / divisors[i], row, keep, names)
+                fixed[i] = self._usable(alike, part_of(own, keep) / divisors[i], row, keep, names)
         return Full.factor(fixed)
 
     @staticmethod
@@ -428,11 +341,11 @@ def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:
     return tuple(names[int(j)] for j in np.flatnonzero(chosen))
 
 
-def _part(matrix: Array, keep: Codes) -> Array:
+def part_of(matrix: Array, keep: Codes) -> Array:
     return matrix if len(keep) == len(matrix) else matrix[np.ix_(keep, keep)]
 
 
-def _fill_means(mean: Array, weight: Array) -> Array:
+def fill_means(mean: Array, weight: Array) -> Array:
     """Return class means, with the mean of all classes where a class has no observed cell."""
     total = weight.sum(axis=0)
     overall = (weight * mean).sum(axis=0) / np.where(total > 0, total, 1.0)

@@ -14,7 +14,7 @@ from ...schema import Level, Name
 from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
-from ..likelihood import estimate_categorical, level_shares
+from ..shares import estimate_categorical, level_shares
 from ._contract import Settings
 from ._removal import SLACK, Limit, collapse, refuse, row_weights, without
 

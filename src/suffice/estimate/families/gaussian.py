@@ -23,8 +23,9 @@ from ...stats import (
 )
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
-from ..bayes import BayesEstimate, Predictive
+from ..bayes import Predictive
 from ..likelihood import GaussianEstimate
+from ..predictive import BayesEstimate
 from ..shrinkage import Shrinkage
 from ._contract import Settings
 
