@@ -1,7 +1,7 @@
 """EM for missing cells by passes over the rows, when their patterns are too many to keep.
 
 `sweep` is one E step over a batch of rows. Its sums add over batches, whoever reads them; `complete_by_sweeps` asks for
-the sums over all rows at a time and never sees one. The maximum is that of `em.complete`.
+the sums over all rows at a time and never sees one. The maximum is that of `cells.complete`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
@@ -40,7 +40,7 @@ def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """The climb as `em_climb.climb` sees it; `live` are the classes that still move."""
+    """The climb as `climb.climb` sees it; `live` are the classes that still move."""
 
     run: Callable[[Point], Moments]
     point: Point  # of all classes: those that have arrived stay
@@ -81,7 +81,7 @@ class _Problem:
 def complete_by_sweeps(
     run: Sweep, observed: ObservedStats, form: type[Scatter], progress: Progress | None = None
 ) -> CompletedStats:
-    """Return what `em.complete` would, from sums over all rows: `run(units, point)` makes one pass."""
+    """Return what `cells.complete` would, from sums over all rows: `run(units, point)` makes one pass."""
     weight, cells = observed.weight, observed.cells
     units = Units.of(cells.weight, cells.mean, cells.scatter.values)
     shared = form is PooledScatter
@@ -125,13 +125,21 @@ class ObservedStats:
         return self.cells.column_weight()
 
 
+class Encodes(Protocol):
+    """A family that reads rows of a table."""
+
+    def encode(self, table: Any, positions: Sequence[int]) -> Any:
+        """Return the block's rows."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Observing:
     """A family that reads as `family` does and counts the cells of each column alone."""
 
-    family: Any
+    family: Encodes
 
-    def encode(self, table: Any, positions: Sequence[int]) -> Any:
+    def encode(self, table: object, positions: Sequence[int]) -> object:
         """Return the block's rows."""
         return self.family.encode(table, positions)
 

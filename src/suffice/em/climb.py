@@ -23,14 +23,11 @@ SLOW, FAR = 250, 1e-6  # after so many steps one this long tells that the likeli
 PATIENCE = 30  # steps that may be no shorter than the shortest so far
 MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
-RIDGE = 1e-14
+RIDGE = 1e-14  # of the products of unit vectors: points that lie along each other are combined evenly
 ROUNDING = 1e-13  # of a log likelihood, relative
-UNCORRELATED, NUDGE = (
-    1e-8,
-    0.01,
-)  # correlations that are zero to rounding, and what they are made to see whether they stay
+UNCORRELATED = 1e-8  # correlations that are zero to rounding
+NUDGE = 0.01  # what they are made, to see whether they stay
 LEAST_LOOKS, LOOKS, GROWTH = 8, 60, 1e-3  # EM steps from there, and what one must add to take it for a saddle
-PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "origin", "shortest", "idle", "refusals", "detour")
 Flags = NDArray[np.bool_]
 
 
@@ -106,8 +103,10 @@ class _State:
 
     def take(self, kept: Codes) -> None:
         """Go on with some of the problems."""
-        for name in PER_PROBLEM:
-            setattr(self, name, getattr(self, name)[kept])
+        self.x, self.ahead, self.origin = self.x[kept], self.ahead[kept], self.origin[kept]
+        self.likelihood, self.mended, self.secured = self.likelihood[kept], self.mended[kept], self.secured[kept]
+        self.shortest, self.idle = self.shortest[kept], self.idle[kept]
+        self.refusals, self.detour = self.refusals[kept], self.detour[kept]
         self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
 
 

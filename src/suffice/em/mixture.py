@@ -10,9 +10,9 @@ Supervised learning from incomplete data via an EM approach.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Full, Gaussian, LowRank, Mixture
@@ -21,6 +21,7 @@ from ..stats import MixtureStats, PatternStats
 from .mixture_cells import Holes
 from .mixture_model import Mixing, MixtureFamily, MixtureModel, Progress
 
+LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
 Flags = NDArray[np.bool_]
 T = TypeVar("T")
@@ -139,7 +140,9 @@ class Drop:
     kept: Flags
 
 
-Ascent = Generator[Expect | Condense | Drop, Any, Climb]
+Asked = Expect | Condense | Drop
+Answer = float | MixtureStats | None
+Ascent = Generator[Asked, Answer, Climb]
 
 
 @dataclass(slots=True)
@@ -147,8 +150,8 @@ class _State:
     """The present point of EM."""
 
     owner: Codes
-    stats: Any = None
-    mixture: Any = None
+    stats: MixtureStats = field(init=False)  # from the first M step on
+    mixture: Mixture = field(init=False)
     trace: list[float] = field(default_factory=list)
 
 
@@ -162,7 +165,7 @@ class _Here:
     share: Array
     gaussian: Gaussian
 
-    def answer(self, asked: Expect | Condense | Drop) -> Any:
+    def answer(self, asked: Asked) -> Answer:
         k = len(self.job.reference.means)
         if isinstance(asked, Condense):
             return condense(self.rows, self.owner, self.share, self.gaussian, self.job.family, k)
@@ -184,6 +187,17 @@ def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array
     own = log_prior[rows.codes[known]]
     likelihood = rows.weight @ total + rows.weight[known] @ np.where(np.isfinite(own), own, 0.0)
     return float(likelihood), np.exp(scores - total[:, None])
+
+
+def share_by_class(rows: Rows, owner: Codes, mixtures: Sequence[Mixture]) -> Array:
+    """Return responsibilities (n, m) of labelled rows, each class by its own mixture."""
+    share = np.zeros((len(rows.values), len(owner)))
+    for c, mixture in enumerate(mixtures):
+        members = np.flatnonzero(rows.codes == c)
+        if len(members):
+            own = Rows.of(rows.values[members], np.zeros(len(members), dtype=np.int64), rows.weight[members])
+            share[np.ix_(members, np.flatnonzero(owner == c))] = expect(own, mixture, np.zeros(1))[1]
+    return share
 
 
 def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | None = None) -> Climb:
@@ -222,12 +236,13 @@ def ascend(owner: Codes, job: Job, gently: bool = False) -> Ascent:
     return Climb(stats, state.mixture, tuple(state.trace), steps)
 
 
-def _run(state: _State, job: Job) -> Generator[Any, Any, tuple[int, bool]]:
+def _run(state: _State, job: Job) -> Generator[Asked, Answer, tuple[int, bool]]:
     """Move the state to where the likelihood no longer rises; return the steps and whether it got there."""
     yield from _maximize(state, job)
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
         likelihood = yield Expect(state.mixture, _log_prior(state, job))
+        assert isinstance(likelihood, float)
         likelihood += job.model.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
@@ -246,18 +261,28 @@ def _run(state: _State, job: Job) -> Generator[Any, Any, tuple[int, bool]]:
 
 
 def _log_prior(state: _State, job: Job) -> Array:
-    if job.log_prior is not None:
-        return job.log_prior
-    weight = np.bincount(state.owner, weights=state.stats.weight, minlength=state.stats.k)
+    return log_shares(state.stats) if job.log_prior is None else job.log_prior
+
+
+def log_shares(stats: MixtureStats) -> Array:
+    """Return the logarithms of the classes' shares of the weight (k,)."""
+    weight = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(weight / weight.sum()))
 
 
-def _maximize(state: _State, job: Job) -> Generator[Any, Any, bool]:
+def owners(found: Sequence[Climb]) -> Codes:
+    """Return the class of each component, of climbs each of which is one class."""
+    return np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
+
+
+def _maximize(state: _State, job: Job) -> Generator[Asked, Answer, bool]:
     """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
     dropped = False
     while True:
-        state.stats = yield Condense()
+        stats = yield Condense()
+        assert isinstance(stats, MixtureStats)
+        state.stats = stats
         state.mixture = job.model.estimate(state.stats)
         worst = _lightest(state, _collapsed(state, job))
         if not worst.any():
@@ -323,6 +348,6 @@ def drop(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, kept: Flags
     owner, share = owner[kept], share[:, kept]
     allowed = (rows.codes[:, None] == owner) | (rows.codes < 0)[:, None]
     total = share.sum(axis=1, keepdims=True)
-    lost = total[:, 0] < 1e-12
+    lost = total[:, 0] < LOST
     share = np.where(lost[:, None], allowed / allowed.sum(axis=1, keepdims=True), share / np.where(total > 0, total, 1))
     return owner, share, choose(gaussian, np.flatnonzero(kept), rows)

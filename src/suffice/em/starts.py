@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError
 from ..schema import Level
 from ..stats import MixtureStats
-from .mixture import Climb, Job, Rows, T, climb, expect
+from .mixture import Climb, Job, Rows, T, climb, expect, log_shares, owners, share_by_class
 from .mixture_model import Mixing, MixtureFamily
 
 BIC = "bic"
@@ -55,15 +54,28 @@ def fit_mixtures(
     """
     if all(wanted == 1 for wanted in search.wanted):
         return family.summarize(values, codes, k, weight)
-    joint = family.inner.shared
-    own = family.apart()
-    rows = Rows.of(values, codes, weight)
-    members = [np.flatnonzero(codes == c) for c in range(k)]
-    found = [fit_class(_in_order(rows, members[c]), c, own, settings, search) for c in range(k)]
+    own, rows = family.apart(), Rows.of(values, codes, weight)
+    found = [fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, settings, search) for c in range(k)]
+
+    def jointly() -> MixtureStats:
+        return _fit_together(rows, found, family, settings, search)
+
+    bound = family.inner.shared or family.under(settings).pools or _unseen(values, codes, k, family)
+    return assemble(found, lambda: family.summarize(values, codes, k, weight), jointly if bound else None)
+
+
+def assemble(
+    found: Sequence[Climb], single: Callable[[], MixtureStats], jointly: Callable[[], MixtureStats] | None
+) -> MixtureStats:
+    """Return the statistics of all classes, from where each arrived on its own.
+
+    Of one component each they are those of the rows, `single()`; classes that take something from each other are
+    fitted once more, `jointly()`.
+    """
     if all(climbed.stats.is_single for climbed in found):
-        stats = family.summarize(values, codes, k, weight)
-    elif joint or family.under(settings).pools or _unseen(values, codes, k, family):
-        stats = _fit_together(rows, members, found, family, settings, search)
+        stats = single()
+    elif jointly is not None:
+        stats = jointly()
     else:
         stats = found[0].stats
         for climbed in found[1:]:
@@ -89,9 +101,7 @@ def join_rows(
     rows = Rows.of(values, codes, weight)
     job = Job.start(rows, stats.k, family, settings, log_prior=log_prior, max_iter=search.max_iter, tol=search.tol)
     mixture = job.model.estimate(stats)
-    shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
-    with np.errstate(divide="ignore"):
-        _, share = expect(rows, mixture, np.log(shares) if log_prior is None else log_prior)
+    _, share = expect(rows, mixture, log_shares(stats) if log_prior is None else log_prior)
     reached = climb(rows, stats.owner, share, job, mixture.components).stats
     return replace(reached, asked=np.maximum(stats.asked, reached.counts))
 
@@ -172,7 +182,7 @@ def _alone(rows: Rows, job: Job) -> Climb:
     return Climb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
 
 
-def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
+def _best_start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> Climb:
     """Return the most likely of several short climbs, those that kept the most components first, gone to the end.
 
     Where components collapse on the way there, the next one goes on.
@@ -187,7 +197,7 @@ def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
-def short_climbs(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> list[Climb]:
+def short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> list[Climb]:
     """Return climbs of at most SHORT steps: the `n_init` most likely after FIRST steps, of TRIES times as many.
 
     Where these lose components, as those that lead to a spike of a few rows do after a likely beginning, the others
@@ -222,7 +232,7 @@ def _go_on(rows: Rows, climbed: Climb, job: Job, done: int, most: int) -> Climb:
     return replace(further, stats=replace(further.stats, steps=further.stats.steps + done))
 
 
-def starts(rows: Rows, m: int, rng: Any, number: int) -> Iterator[Array]:
+def starts(rows: Rows, m: int, rng: np.random.Generator, number: int) -> Iterator[Array]:
     """Yield responsibilities (n, m) of 0 and 1 of rows nearest to seeded centres, missing cells at the column's mean.
 
     The first is k-means in standard units. The others take at most one of Lloyd's steps, in standard units or with
@@ -270,7 +280,7 @@ def _lloyd(z: Array, weight: Array, centers: Array, steps: int) -> Array:
     return np.asarray(nearest[:, None] == np.arange(m), dtype=np.float64)
 
 
-def _plus_plus(z: Array, weight: Array, m: int, rng: Any) -> Array:
+def _plus_plus(z: Array, weight: Array, m: int, rng: np.random.Generator) -> Array:
     """Return m of the rows as centres, each drawn in proportion to weight × squared distance from those before.
 
     Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding.
@@ -305,14 +315,10 @@ def _unseen(values: Array, codes: Codes, k: int, family: Mixing) -> bool:
 
 
 def _fit_together(
-    rows: Rows, members: Sequence[Codes], found: list[Climb], family: MixtureFamily[T], settings: T, search: Search
+    rows: Rows, found: Sequence[Climb], family: MixtureFamily[T], settings: T, search: Search
 ) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
-    k = len(found)
-    owner = np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
-    share = np.zeros((len(rows.values), len(owner)))
-    for c, climbed in enumerate(found):
-        own = Rows.of(rows.values[members[c]], np.zeros(len(members[c]), dtype=np.int64), rows.weight[members[c]])
-        share[np.ix_(members[c], np.flatnonzero(owner == c))] = expect(own, climbed.mixture, np.zeros(1))[1]
-    job = Job.start(rows, k, family, settings, max_iter=search.max_iter, tol=search.tol)
+    owner = owners(found)
+    share = share_by_class(rows, owner, [climbed.mixture for climbed in found])
+    job = Job.start(rows, len(found), family, settings, max_iter=search.max_iter, tol=search.tol)
     return climb(rows, owner, share, job, job.fillers(owner, rows)).stats

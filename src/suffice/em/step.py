@@ -6,8 +6,9 @@ observed cells is δᵀ P δ.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, row_chunks
 from ..densities.usable import FLOOR
@@ -64,6 +65,22 @@ class Parts:
             self.weight[rows],
             self.centred[rows],
             self.cells[rows],
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return parts with equally many observed cells as one."""
+        before = np.cumsum([0, *(len(part.observed) for part in parts[:-1])])
+        return cls(
+            np.concatenate([part.observed for part in parts]),
+            np.concatenate([part.missing for part in parts]),
+            np.concatenate([part.unit for part in parts]),
+            np.concatenate([part.mass for part in parts]),
+            np.concatenate([part.pattern + first for part, first in zip(parts, before, strict=True)]),
+            np.concatenate([part.owner for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate([part.centred for part in parts]),
+            np.concatenate([part.cells for part in parts]),
         )
 
     def bounded(self) -> Iterator[Parts]:

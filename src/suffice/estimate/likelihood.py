@@ -13,7 +13,7 @@ from ..errors import DataError, SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
 from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from ..stats.pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
+from ..stats.pooling import Pool, divisors, mixed_divisors, overall_mean, pooled_variance, total_variance
 from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
@@ -342,11 +342,10 @@ def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:
 
 
 def part_of(matrix: Array, keep: Codes) -> Array:
+    """Return the rows and columns of a matrix that are kept; the matrix itself where all are."""
     return matrix if len(keep) == len(matrix) else matrix[np.ix_(keep, keep)]
 
 
 def fill_means(mean: Array, weight: Array) -> Array:
     """Return class means, with the mean of all classes where a class has no observed cell."""
-    total = weight.sum(axis=0)
-    overall = (weight * mean).sum(axis=0) / np.where(total > 0, total, 1.0)
-    return np.where(weight > 0, mean, overall)
+    return np.where(weight > 0, mean, overall_mean(mean, weight))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian, Mixture
+from ..em.mixture_model import ComponentStats
 from ..notes import Kind, Note
 from ..schema import Level
-from ..stats import DiagonalScatter, GaussianStats, MixtureStats, PatternStats
+from ..stats import DiagonalScatter, GaussianStats, MixtureStats
 from ..table import Table
 from .families import GaussianFamily, Settings
 from .shrinkage import Shrinkage
@@ -36,7 +36,7 @@ class MixtureFamily:
         """Return the block's rows."""
         return self.inner.encode(table, positions)
 
-    def recode(self, rows: Array, stats: Any) -> Array:
+    def recode(self, rows: Array, stats: object) -> Array:
         """Return the rows as they are."""
         return rows
 
@@ -155,10 +155,19 @@ def _fit_notes(stats: MixtureStats, classes: Sequence[Level]) -> list[Note]:
     return notes
 
 
-def _pool_within(stats: MixtureStats) -> Any:
+def _complete(inner: ComponentStats) -> GaussianStats:
+    """Return the statistics of the complete rows, scatters as matrices."""
+    return (inner if isinstance(inner, GaussianStats) else inner.complete).dense()
+
+
+def _with_complete(inner: ComponentStats, complete: GaussianStats) -> ComponentStats:
+    """Return statistics with others of the complete rows."""
+    return complete if isinstance(inner, GaussianStats) else replace(inner, complete=complete)
+
+
+def _pool_within(stats: MixtureStats) -> ComponentStats:
     """Return inner statistics in which the components of a class have one scatter per row: that of all of them."""
-    inner = stats.inner
-    whole: GaussianStats = (inner.complete if isinstance(inner, PatternStats) else inner).dense()
+    whole = _complete(stats.inner)
     values = whole.scatter.values.copy()
     for c in np.flatnonzero(stats.counts > 1):
         own = stats.owner == c
@@ -167,8 +176,7 @@ def _pool_within(stats: MixtureStats) -> Any:
         share = weight / np.where(total > 0, total, 1.0)
         pooled = values[own].sum(axis=0)
         values[own] = pooled * (share if whole.form is DiagonalScatter else share[:, None, None])
-    pooled_stats = replace(whole, scatter=whole.form(values))
-    return replace(inner, complete=pooled_stats) if isinstance(inner, PatternStats) else pooled_stats
+    return _with_complete(stats.inner, replace(whole, scatter=whole.form(values)))
 
 
 def _expected(stats: MixtureStats) -> Array:
@@ -176,7 +184,7 @@ def _expected(stats: MixtureStats) -> Array:
 
     So that m of them fill the volume of the class.
     """
-    whole: GaussianStats = (stats.inner.complete if isinstance(stats.inner, PatternStats) else stats.inner).dense()
+    whole = _complete(stats.inner)
     d, diagonal = whole.mean.shape[1], whole.form is DiagonalScatter
     targets = np.zeros((stats.k, *whole.scatter.values.shape[1:]))
     for c in range(stats.k):
@@ -190,13 +198,11 @@ def _expected(stats: MixtureStats) -> Array:
     return targets
 
 
-def _with_prior(stats: MixtureStats, rows: float) -> Any:
+def _with_prior(stats: MixtureStats, rows: float) -> ComponentStats:
     """Return inner statistics with so many rows' worth of the expected covariance in each component of several."""
-    inner = stats.inner
-    whole: GaussianStats = (inner.complete if isinstance(inner, PatternStats) else inner).dense()
+    whole = _complete(stats.inner)
     several = np.flatnonzero(stats.counts[stats.owner] > 1)
     weight, values = whole.weight.copy(), whole.scatter.values.copy()
     values[several] += rows * _expected(stats)[stats.owner[several]]
     weight[several] += rows
-    known = replace(whole, weight=weight, scatter=whole.form(values))
-    return replace(inner, complete=known) if isinstance(inner, PatternStats) else known
+    return _with_complete(stats.inner, replace(whole, weight=weight, scatter=whole.form(values)))

@@ -150,7 +150,7 @@ def class_samples(samples: ClassSamples, classes: Sequence[Level]) -> list[Sampl
 
 @dataclass(frozen=True)
 class Completing:
-    """One EM step for the missing cells of a block; see `estimate.sweep`."""
+    """One EM step for the missing cells of a block; see `em.cell_passes.sweep`."""
 
     block: int
     units: Units

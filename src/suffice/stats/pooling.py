@@ -15,7 +15,7 @@ class Pool(NamedTuple):
     share: float
 
 
-def divisors(weight: Array, means: Array | float, rule: str) -> Array:
+def divisors(weight: Array | float, means: Array | float, rule: str) -> Array:
     """Return what sums of squares are divided by: the weight ("mle"), or less the means ("unbiased") if that is > 0."""
     less = weight - means if rule == "unbiased" else weight
     return np.where(less > 0, less, np.where(weight > 0, weight, 1.0))

@@ -122,7 +122,7 @@ class GaussianFamily:
         return PatternStats(replace(stats.complete, scatter=self.form(values)), {})
 
     def prior_squares(self, stats: PatternStats | CompletedStats, secured: NDArray[np.bool_]) -> Array:
-        """Return the squares (g, d) that the weak prior of `em.complete` adds to the scatter of the `secured` classes.
+        """Return the squares (g, d) that the weak prior of EM adds to the scatter of the `secured` classes.
 
         `secured` is (k,); a covariance of all classes has the prior if any of them does.
         """
