@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import np
 from ..errors import SettingError
@@ -34,7 +33,7 @@ class RDA:
 RULES = ("ledoit-wolf", "oas")
 
 
-def _check_share(name: str, value: Any) -> None:
+def _check_share(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
         given = f"{name}={value!r}" + (")" if "(" in name else "")
         raise SettingError(
@@ -51,7 +50,7 @@ class Shrinkage:
     estimate it, on the correlation scale; an `RDA` also pools.
     """
 
-    setting: Any = None
+    setting: str | float | RDA | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, str):
