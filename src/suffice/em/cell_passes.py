@@ -17,7 +17,6 @@ from ..stats.scatter import Scatter, spread
 from .cells import Units, check_columns, climb_from
 from .climb import Progress
 from .fill import row_parts
-from .regression import mend
 from .step import Moments, Point, as_scatter, expect, maximize
 
 CHUNK_CELLS = 1 << 18
@@ -68,9 +67,6 @@ class _Problem:
 
     def take(self, units: Codes) -> _Problem:
         return replace(self, live=self.live[units])
-
-    def is_inside(self, point: Point) -> Flags:
-        return ~mend(point.covariance)[1]
 
     def secured(self, units: Codes) -> _Problem:
         ridge = self.ridge.copy()

@@ -18,7 +18,6 @@ from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
 from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
 from .climb import Climb, Problem, Progress, climb
-from .regression import mend
 from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge
 
 MAX_STEPS = 1000
@@ -252,10 +251,6 @@ class PatternProblem:
             lonely=self.lonely[units],
             guard=self.guard[units],
         )
-
-    def is_inside(self, point: Point) -> NDArray[np.bool_]:
-        """Return which covariances are far enough from singular."""
-        return ~mend(point.covariance)[1]
 
     def secured(self, units: Codes) -> PatternProblem:
         """Return the problems with a weak prior on the covariances of these units."""

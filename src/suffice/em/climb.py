@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
+from .regression import mend
 from .step import Point
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
@@ -54,10 +55,6 @@ class Problem(Protocol):
 
     def take(self, units: Codes) -> Self:
         """Return some of the problems."""
-        ...
-
-    def is_inside(self, point: Point) -> Flags:
-        """Return which covariances are far enough from singular to be used as they are (g,)."""
         ...
 
     def secured(self, units: Codes) -> Self:
@@ -241,7 +238,7 @@ def _advance(problem: Problem, state: _State, memory: int, d: int) -> None:
     if prolonged.any():
         target = np.where(prolonged[:, None], _prolong(state), target)
     eager = (combined | prolonged) & (len(state.turns) > 0)
-    outside = eager & ~problem.is_inside(_unpack(target, d))
+    outside = eager & mend(_unpack(target, d).covariance)[1]
     target[outside] = state.ahead[outside]
     likelihood, point, mended = problem.step(_unpack(target, d))
     ahead = _pack(point)
