@@ -39,10 +39,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "schema": ROW_0,
     "stats": {"schema"} | ROW_0,
     "table": {"schema"} | ROW_0,
+    "notes": {"schema"} | ROW_0,  # what an estimate repaired
     # row 2: a density has not seen data, so never `stats`
     "densities": {"schema"} | ROW_0,
-    # row 3
-    "estimate": {"stats", "densities", "schema", "table"} | ROW_0,  # families say how their columns are read
+    # row 3: EM is told of settings by what is handed in
+    "em": {"stats", "densities", "schema", "notes"} | ROW_0,
+    "estimate": {"em", "stats", "densities", "schema", "notes", "table"} | ROW_0,  # families say how columns are read
     # row 4
     "joint": {"densities", "schema"} | ROW_0,
     # row 5

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ._arrays import np
-from .estimate.notes import Note
+from .notes import Kind, Note
 
 FEWEST = 2  # a sum of one row is that row
 
@@ -75,7 +75,13 @@ class Release:
     def plain(self) -> dict[str, Any]:
         """Return it as JSON values."""
         notes = [
-            {"what": note.what, "why": note.why, "label": note.label, "columns": list(note.columns)}
+            {
+                "kind": note.kind.value,
+                "what": note.what,
+                "why": note.why,
+                "label": note.label,
+                "columns": list(note.columns),
+            }
             for note in self.notes
         ]
         cost = None
@@ -109,7 +115,10 @@ def _note(plain: Any) -> Note:
     known = isinstance(what, str) and isinstance(why, str) and isinstance(label, str | int | None)
     if not known or not all(isinstance(name, str | int) for name in columns):
         raise ValueError("what a released model gave up")
-    return Note(what, why, label, tuple(columns))
+    kind = Kind(plain["kind"])
+    if kind not in (Kind.GIVEN_UP, Kind.POOLED):
+        raise ValueError("what a released model gave up")
+    return Note(what, why, label, tuple(columns), kind=kind)
 
 
 @dataclass(frozen=True, slots=True)

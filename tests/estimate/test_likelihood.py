@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.densities import Diagonal, Full, LowRank, Spherical
 from suffice.errors import SettingError, SingularCovarianceError
-from suffice.estimate import Settings, Shrinkage, class_log_prior, estimate_categorical
+from suffice.estimate import RDA, Settings, Shrinkage, class_log_prior, estimate_categorical
 from suffice.estimate.families import GaussianFamily
 from suffice.stats import CategoricalStats
 
@@ -293,3 +293,47 @@ def test_amounts_that_are_no_smoothing(smoothing):
     stats = CategoricalStats((("a",),), (np.ones((1, 1)),), np.zeros((1, 1)))
     with pytest.raises(SettingError, match="smoothing"):
         estimate_categorical(stats, smoothing)
+
+
+@pytest.mark.parametrize("structure", [Full, Diagonal, Spherical])
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(("divisor", "less"), [("mle", 0.0), ("unbiased", 1.0)])
+def test_an_estimate_says_what_it_divided_by(rng, structure, shared, divisor, less):
+    codes = np.repeat([0, 1], [20, 30])
+    X = rng.normal(size=(50, 3)) + codes[:, None]
+    family = GaussianFamily(structure=structure, shared=shared)
+    stats = family.summarize(X, codes, 2, None)
+    told = Settings(divisor=divisor, classes=(0, 1), columns=(0, 1, 2))
+    density, notes = family.estimate(stats, told)
+    rows = np.array([50.0 - 2 * less]) if shared else np.array([20.0, 30.0]) - less
+    cells = rows * 3 if structure is Spherical else rows
+    assert notes == []
+    assert_allclose(density.divisor, np.repeat(cells[:, None], 3, 1) if structure is Diagonal else cells, rtol=1e-15)
+    scatter = getattr(stats, "complete", stats).scatter
+    squares = scatter.diagonal(2).sum(axis=0, keepdims=True) if shared else scatter.diagonal(2)
+    squares = squares.sum(axis=1, keepdims=True) if structure is Spherical else squares
+    quotient = squares / density.divisor.reshape(len(squares), -1)
+    own = np.diagonal(density.covariance.dense(), axis1=1, axis2=2)
+    assert_allclose(own, np.broadcast_to(quotient, own.shape), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shrinkage", "change"),
+    [
+        (0.3, lambda X: X),
+        ("oas", lambda X: X),
+        (RDA(shared=0.5), lambda X: X),
+        (RDA(amount=0.5, target="identity"), lambda X: X),
+        (None, lambda X: X[:, [0, 1, 1]]),
+        (None, lambda X: np.where((np.arange(50) < 20)[:, None] & (np.arange(3) == 1), 1.0, X)),
+        (None, lambda X: np.where((np.arange(50) % 3 == 0)[:, None] & (np.arange(3) == 1), np.nan, X)),
+    ],
+    ids=["shrunk", "rule", "pooled", "sphere", "collinear", "flat", "filled"],
+)
+def test_a_repaired_estimate_has_no_divisor(rng, shrinkage, change):
+    codes = np.repeat([0, 1], [20, 30])
+    X = change(rng.normal(size=(50, 3)) + codes[:, None])
+    family = GaussianFamily(structure=Full)
+    told = Settings(shrinkage=Shrinkage(shrinkage), classes=(0, 1), columns=(0, 1, 2))
+    density, _ = family.estimate(family.summarize(X, codes, 2, None), told)
+    assert density.divisor is None

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from suffice.estimate.shrinkage import (
+from suffice.densities.usable import (
     USABLE,
     correlations,
     least_amount,

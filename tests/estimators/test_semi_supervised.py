@@ -14,8 +14,8 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
+from suffice.em.cells import SECURED
 from suffice.errors import DataError
-from suffice.estimate.em import SECURED
 from suffice.learning import memory, unlabelled
 from suffice.learning.unlabelled import join_unlabelled
 

@@ -584,3 +584,15 @@ def test_truth_values_that_are_neither(automatic):
     data[-1] = 7
     automatic.members[name] = bytes(data)
     refuses(automatic, "truth values")
+
+
+@pytest.mark.parametrize("kind", ["shrunk", "lost", "", None, 3, ["given up"]])
+def test_a_released_model_gave_up_what_a_release_gives_up(blobs, tmp_path, packed, kind):
+    file = packed(GaussianDiscriminant(shared=True).fit(*blobs).release(least=5), tmp_path / "released.suffice")
+    notes = file.document["released"]["given_up"]
+    assert {note["kind"] for note in notes} <= {"given up", "pooled"}
+    assert notes
+    notes[0]["kind"] = kind
+    refuses(file)
+    del notes[0]["kind"]
+    refuses(file)

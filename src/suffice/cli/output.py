@@ -98,7 +98,7 @@ def noting_warnings(common: Common) -> Iterator[None]:
 @contextlib.contextmanager
 def progress_of_em(common: Common, what: str) -> Iterator[None]:
     """Show a bar on stderr while the block runs, with the step and the log likelihood where EM fills missing cells."""
-    from ..estimate.em_climb import watch
+    from ..em.climb import watch
 
     with _bar(common, what, None) as update:
 

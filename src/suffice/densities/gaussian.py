@@ -21,13 +21,15 @@ class Gaussian:
     """N(x; μ_k, Σ_k), or Σ for all: `means` (k, d) and a covariance structure over the `used` columns.
 
     Columns not in `used` never varied; they have no density and contribute nothing. `sent` holds the factors that other
-    devices have been given.
+    devices have been given. `divisor` is what an estimate divided sums of squares and products by, (g,), or (g, used)
+    where columns have their own; None unless the covariance is that quotient and nothing else.
     """
 
     means: Array
     covariance: Covariance
     used: tuple[int, ...]
     sent: DeviceCache = field(default_factory=DeviceCache, repr=False, compare=False)
+    divisor: Array | None = field(default=None, repr=False, compare=False)
 
     def log_density(self, rows: Array) -> Array:
         """Return log N(x; μ_k, Σ_k), (n, k) in nats, of rows (n, d) with missing cells (NaN) integrated out.
@@ -47,7 +49,7 @@ class Gaussian:
 
         def together(cells: Array) -> Array:
             assert isinstance(self.covariance, Full)
-            return _scores_by_size(self.covariance, cells, self.means[:, self.used])
+            return scores_by_size(self.covariance, cells, self.means[:, self.used])
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
@@ -168,7 +170,7 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
     return scores
 
 
-def _scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
+def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
     """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
     present = ~np.isnan(rows)
     counts = present.sum(axis=1)

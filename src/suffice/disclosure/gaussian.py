@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, NDArray, np
+from ..densities.usable import USABLE
+from ..em.cells import complete
 from ..errors import DataError
-from ..estimate.em import complete
 from ..stats import (
     CompletedStats,
     DiagonalScatter,
@@ -33,7 +34,6 @@ POOLED = "gave classes of few rows for their columns the covariance of others"
 UNCORRELATED = "left out the correlations of columns, of which too few rows tell"
 UNREMEMBERED = "keeps what all classes add to the shared covariance, not what each does"
 BINARY = 1e-9
-USABLE = 1e-6  # smallest eigenvalue of correlations that were mended
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,11 @@ from typing import Any, cast
 from .._arrays import Array, log_softmax, np
 from ..densities import Full, Gaussian, Product
 from ..errors import DataError, SettingError
-from ..estimate import RDA, Note, Settings, Shrinkage
+from ..estimate import RDA, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
 from ..fitted import Fitted
 from ..joint import JointModel
+from ..notes import Note
 from ..questions.linear import gaussian_of, is_shared, linear_scores
 from ..schema import Schema
 from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
@@ -56,7 +57,7 @@ class DiscriminantFitted(DropInFitted):
         changed = self._changed(gaussian, np.exp(model.log_prior)) if gaussian.used else None
         if changed is None:
             return model
-        return replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed)),)))
+        return replace(model, density=Product((replace(gaussian, covariance=Full.factor(changed), divisor=None),)))
 
     def _changed(self, gaussian: Gaussian, priors: Array) -> Array | None:
         """Return covariances (g, d, d) that are not as estimated; None where they are."""

@@ -10,14 +10,13 @@ from .._arrays import Array, np
 from ..densities import Diagonal, Gaussian, Product
 from ..densities.counts import CountDensity, Linear
 from ..errors import SettingError
-from ..estimate import Block, Note, Settings, Shrinkage
+from ..estimate import Block, Settings, Shrinkage
 from ..estimate.families import BernoulliFamily, CategoricalFamily
 from ..estimators import NaiveBayes
+from ..notes import Kind, Note
 from ..schema import Schema
 from ..stats import GaussianStats, SumStats
 from ._common import DropIn, DropInFitted, attribute
-
-RAISED = "raised every variance"
 
 
 class _NaiveBayes(DropIn, NaiveBayes):
@@ -41,7 +40,8 @@ class GaussianFitted(DropInFitted):
         seen = stats.weight > 0
         variance = np.where(seen, stats.scatter.values / np.where(seen, stats.weight, 1.0), overall) + epsilon
         smooth = Gaussian(gaussian.means, Diagonal(variance), tuple(range(len(self.schema))))
-        note = Note(RAISED, "var_smoothing × the largest variance of a column", amount=epsilon)
+        why = "var_smoothing × the largest variance of a column"
+        note = Note("raised every variance", why, amount=epsilon, kind=Kind.SMOOTHED)
         return Product((smooth,)), (note,)
 
 
@@ -68,7 +68,7 @@ class GaussianNB(_NaiveBayes):
     var_ = attribute("class variances (k, d)", lambda model: model.model_.density.blocks[0].covariance.variance)
     class_prior_ = attribute("class priors (k,)", lambda model: model.priors_)
     epsilon_ = attribute(
-        "what every variance is raised by", lambda m: sum(n.amount for n in m.notes_ if n.what == RAISED)
+        "what every variance is raised by", lambda m: sum(n.amount for n in m.notes_ if n.kind is Kind.SMOOTHED)
     )
 
 

@@ -1,120 +1,25 @@
-"""Maximum likelihood with its repairs: class priors, categorical probabilities, Gaussian covariances."""
+"""Maximum likelihood of Gaussians with its repairs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
-from ..densities import Categorical, Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
+from ..densities import Covariance, Diagonal, Full, Gaussian, LowRank, Spherical
+from ..densities.usable import FLOOR, ROUNDING, SMALLEST, USABLE, correlations, least_amount, rank_and_columns, shrink
+from ..em.cells import climb_notes, complete
 from ..errors import DataError, SettingError, SingularCovarianceError
+from ..notes import Kind, Note
 from ..schema import Level, Name
-from ..stats import CategoricalStats, CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from .em import SECURED, climb_notes, complete
-from .notes import Note
-from .pooling import Pool, divisors, mixed_divisors, pooled_variance, total_variance
-from .priors import Dirichlet, check_smoothing, smoothing_of
-from .shrinkage import (
-    FLOOR,
-    ROUNDING,
-    SMALLEST,
-    USABLE,
-    Shrinkage,
-    correlations,
-    least_amount,
-    ledoit_wolf_amount,
-    oas_amount,
-    rank_and_columns,
-    shrink,
-)
+from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from ..stats.pooling import Pool, divisors, mixed_divisors, overall_mean, pooled_variance, total_variance
+from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
-PRIORS = (None, "uniform", "one number per class", "a Dirichlet")
-
-
-def class_log_prior(weight: Array, priors: str | Array | Dirichlet | None) -> Array:
-    """Return log π (k,) in nats: class shares of the weight (None), equal ("uniform"), or the given numbers.
-
-    A Dirichlet of strength α makes them (n_k + α) / (N + α K); classes have no pooled shares to be spread by.
-    """
-    if priors is None:
-        shares = weight / weight.sum()
-    elif isinstance(priors, Dirichlet):
-        if priors.base != "uniform":
-            raise SettingError(f'priors={priors!r}: classes are the shares. Next: base="uniform", or None.')
-        shares = (weight + priors.strength) / (weight.sum() + priors.strength * len(weight))
-    elif isinstance(priors, str):
-        if priors != "uniform":
-            raise SettingError.choice("priors", priors, PRIORS)
-        shares = np.full(len(weight), 1.0 / len(weight))
-    else:
-        shares = check_priors(priors, len(weight))
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(shares))
-
-
-def check_priors(priors: Array, k: int) -> Array:
-    """Return class priors as an array (k,); SettingError if they are not k probabilities that sum to one."""
-    try:
-        shares = np.asarray(priors, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise SettingError.choice("priors", priors, PRIORS) from None
-    if shares.shape != (k,):
-        raise SettingError(f"priors has {shares.size} numbers and there are {k} classes. Next: give one per class.")
-    if not np.isfinite(shares).all() or (shares < 0).any() or abs(shares.sum() - 1.0) > 1e-6:
-        raise SettingError(
-            f"priors={shares.tolist()} are not probabilities: they must be at least 0 and sum to 1, and sum to "
-            f"{shares.sum():.6g}. Next: divide them by their sum."
-        )
-    return np.asarray(shares / shares.sum())
-
-
-def estimate_categorical(stats: CategoricalStats, smoothing: Any, columns: Sequence[Name] = ()) -> Categorical:
-    """Return p(level | class) = (count + α) / (n + α L), n the weight of the class's observed cells of the column.
-
-    L is the number of known levels. A category never seen is scored as if its level had been declared with count 0:
-    α / (n + α (L + 1)), on top of the known levels, which sum to one by themselves. α = 0 is maximum likelihood; its
-    zeros are −∞, with the limit for α → 0 kept beside them (1/L for a class with no observed cell). A pooled
-    `Dirichlet` has the total t in place of α L, spread over the levels and one spare as in all classes together.
-    `smoothing` may be a dict by the names of the `columns`.
-    """
-    check_smoothing(smoothing)
-    log_p, limits, pseudo = [], [], []
-    for j, counts in enumerate(stats.counts):
-        rule = smoothing_of(smoothing, columns[j] if columns else None)
-        own, limit, added = _smooth_pooled(counts, rule) if rule.base == "pooled" else _smooth(counts, rule)
-        with np.errstate(divide="ignore"):
-            log_p.append(np.log(own))
-        limits.append(np.log(limit))
-        pseudo.append(added)
-    return Categorical(stats.levels, tuple(log_p), tuple(limits), tuple(pseudo))
-
-
-def _smooth(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
-    """Return p (k, levels + 1), with 0 replaced by the coefficient of α as α → 0, and pseudo-counts (levels + 1,)."""
-    levels, seen = counts.shape[1], counts.sum(axis=1, keepdims=True)
-    known, limit = level_shares(counts, seen, rule.strength, levels)
-    spare, spare_limit = level_shares(np.zeros_like(seen), seen, rule.strength, levels + 1)
-    pseudo = np.append(np.full(levels, rule.strength), 0.0)
-    return np.concatenate([known, spare], axis=1), np.concatenate([limit, spare_limit], axis=1), pseudo
-
-
-def _smooth_pooled(counts: Array, rule: Dirichlet) -> tuple[Array, Array, Array]:
-    """Return the same of a prior spread as the levels of all classes, with half a count for each and for a spare."""
-    own = np.append(counts, np.zeros((len(counts), 1)), axis=1)
-    share = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
-    seen = own.sum(axis=1, keepdims=True)
-    informed = seen + rule.strength > 0
-    p = np.where(informed, own + rule.strength * share, share) / np.where(informed, seen + rule.strength, 1.0)
-    return p, np.where(p > 0, p, share / np.where(seen > 0, seen, 1.0)), rule.strength * share
-
-
-def level_shares(count: Array, seen: Array, alpha: float, levels: int) -> tuple[Array, Array]:
-    """Return (count + α) / (n + α L), and the same with each 0 replaced by the coefficient of α as α → 0."""
-    informed = seen + alpha > 0
-    p = np.where(informed, count + alpha, 1.0) / np.where(informed, seen + alpha * levels, levels)
-    return p, np.where(p > 0, p, 1.0 / np.where(seen > 0, seen, levels + 1.0))
+MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"
+NO_VALUE, ONE_VALUE = "no value in the class", "at most one value in the class"
+NO_SPREAD = "the column never varies, so it has no density"
 
 
 @dataclass(slots=True)
@@ -130,20 +35,24 @@ class GaussianEstimate:
     columns: Sequence[Name]
     notes: list[Note] = field(default_factory=list)
     _row_weight: Array = field(default_factory=lambda: np.zeros(0))
+    _divisor: Array | None = None  # of the sums that the covariances are made of
+    _repaired: bool = False  # whether they are anything else than such sums divided
 
     def run(self) -> Gaussian:
         """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
         stats = self.stats
         if isinstance(stats, CompletedStats):
             self._note_sweeps(stats)
-            stats = stats.complete
+            stats, self._repaired = stats.complete, True
         if isinstance(stats, PatternStats):
             self._note_unseen(stats)
+            self._repaired |= bool(stats.incomplete)
             stats = complete(stats, report=self._note_climb, classes=self.classes)
         if isinstance(stats, FourthMomentStats):
             stats = stats.gaussian.pooled() if self.shared else stats.gaussian
         weight = stats.column_weight()
-        means = _fill_means(stats.mean, weight)
+        self._repaired |= self.shrinkage.pooling > 0 and len(weight) > 1
+        means = fill_means(stats.mean, weight)
         self._row_weight = weight.max(axis=1)
         within, reference, used = self._scales(stats, weight)
         keep = np.flatnonzero(used)
@@ -157,21 +66,23 @@ class GaussianEstimate:
         elif self.structure is Diagonal:
             variance, _ = self._variances(within, reference, self._rows_of(weight[:, keep]), names)
             covariance = Diagonal(self._toward_sphere(variance))
+            self._divisor = self._column_divisors(weight)[:, keep]
         else:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
-        return Gaussian(means, covariance, tuple(int(j) for j in keep))
+        divisor = None if self._repaired else self._divisor
+        return Gaussian(means, covariance, tuple(int(j) for j in keep), divisor=divisor)
 
     def _note_sweeps(self, stats: CompletedStats) -> None:
         """Record how missing cells were filled in by passes over the rows."""
         self._note_unseen(stats)
         why = f"their patterns are too many to keep; {stats.steps} passes were made"
-        self.notes.append(Note("filled missing cells by passes over the rows", why))
+        self.notes.append(Note("filled missing cells by passes over the rows", why, kind=Kind.FILLED))
         for note in climb_notes(stats.steps, stats.moved, stats.secured > 0, self.classes):
             self._note_climb(note)
 
     def _note_climb(self, note: Note) -> None:
         """Record what EM reports; SingularCovarianceError where it repaired what may not be repaired."""
-        if note.what == SECURED and self.shrinkage.forbidden:
+        if note.kind is Kind.SECURED and self.shrinkage.forbidden:
             raise SingularCovarianceError.while_filling(note.label)
         self.notes.append(note)
 
@@ -180,10 +91,15 @@ class GaussianEstimate:
         if isinstance(stats, PatternStats) and not stats.incomplete:
             return
         for i, row in enumerate(stats.column_weight()):
-            for few, what in ((row == 0, "took the mean of all classes"), (row <= 1, "took the spread of all classes")):
-                if few.any() and (row > 0).any() and not (self.shared and "spread" in what):
-                    why = "at most one value in the class" if "spread" in what else "no value in the class"
-                    self.notes.append(Note(what, why, self.classes[i], _pick(self.columns, few)))
+            if (row > 0).any():
+                self._note_borrowed(MEAN, NO_VALUE, self.classes[i], _pick(self.columns, row == 0))
+                if not self.shared:
+                    self._note_borrowed(SPREAD, ONE_VALUE, self.classes[i], _pick(self.columns, row <= 1))
+
+    def _note_borrowed(self, what: str, why: str, label: Level | None, columns: tuple[Name, ...]) -> None:
+        """Record columns of a class, if there are any, whose mean or spread is that of all classes."""
+        if columns:
+            self.notes.append(Note(what, why, label, columns, kind=Kind.BORROWED))
 
     def _divide(self, weight: Array, classes: int | Array = 1) -> Array:
         """Return what a sum of squares is divided by: n, or n − 1 (n − K when pooled) where that is positive."""
@@ -193,6 +109,12 @@ class GaussianEstimate:
         """Return the divisor of each class's own, partly pooled, sum of squares; `weight` is (k,) or (k, d)."""
         pool = Pool(weight.sum(axis=0), (weight > 0).sum(axis=0), self.shrinkage.pooling)
         return mixed_divisors(weight, pool, self.divisor)
+
+    def _column_divisors(self, weight: Array) -> Array:
+        """Return the divisors (g, d) of the sums of squares of each column, `weight` (k, d)."""
+        if not self.shared:
+            return self._divisors(weight)
+        return self._divide(weight.sum(axis=0), (weight > 0).sum(axis=0))[None]
 
     def _cell_divisors(self, cells: Array, means: Array) -> Array:
         """Return the divisors (k,) of sums of squares over all cells of a class, with `means` means estimated."""
@@ -209,6 +131,7 @@ class GaussianEstimate:
         amount = self.shrinkage.amount
         if not self.shrinkage.spherical_target or not amount:
             return variance
+        self._repaired |= variance.shape[1] > 1
         return np.asarray((1.0 - amount) * variance + amount * variance.mean(axis=1, keepdims=True))
 
     def _scales(self, stats: GaussianStats, weight: Array) -> tuple[Array, Array, Array]:
@@ -228,7 +151,7 @@ class GaussianEstimate:
         if not used.all():
             names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
             self._refuse_singular(None, names, int(used.sum()), len(used))
-            self.notes.append(Note("left out", "the column never varies, so it has no density", columns=names))
+            self.notes.append(Note("left out", NO_SPREAD, columns=names, kind=Kind.LEFT_OUT))
         reference = np.where(pooled <= rounding, total, pooled)
         within = pooled[None].copy() if self.shared else self._mixed(squares) / self._divisors(weight)
         within[within <= rounding] = 0.0
@@ -241,17 +164,20 @@ class GaussianEstimate:
         more often that never varied there takes FLOOR × the reference. `weight` is (g, d).
         """
         flat = np.asarray(within < FLOOR * reference)
+        self._repaired |= bool(flat.any())
         once = flat & (weight <= 1.0)
         for i in np.flatnonzero(flat.any(axis=1)):
             label = None if self.shared else self.classes[int(i)]
             lone, same = (_pick(names, row) for row in (once[i], flat[i] & ~once[i]))
             self._refuse_singular(label, (*lone, *same), int((~flat[i]).sum()), len(names))
-            if lone:
-                self.notes.append(Note("took the spread of all classes", "at most one value in the class", label, lone))
+            self._note_borrowed(SPREAD, ONE_VALUE, label, lone)
             if same:
-                why = "no variation within the class; the amount is relative to the variance in all classes"
-                self.notes.append(Note("raised the variance", why, label, same, FLOOR))
+                self._note_raised(label, same)
         return np.where(once, reference, np.where(flat, FLOOR * reference, within)), once
+
+    def _note_raised(self, label: Level | None, columns: tuple[Name, ...]) -> None:
+        why = "no variation within the class; the amount is relative to the variance in all classes"
+        self.notes.append(Note("raised the variance", why, label, columns, FLOOR, kind=Kind.FLOORED))
 
     def _rows_of(self, weight: Array) -> Array:
         """Return the weight behind each covariance: by class, or of all classes when shared."""
@@ -265,9 +191,10 @@ class GaussianEstimate:
         squares = stats.scatter.diagonal(len(weight))[:, keep].sum(axis=1)
         cells, means = weight.sum(axis=1), (weight > 0).sum(axis=1)
         if self.shared:
-            variance = squares.sum(keepdims=True) / self._divide(cells.sum(keepdims=True), means.sum())
+            squares, self._divisor = squares.sum(keepdims=True), self._divide(cells.sum(keepdims=True), means.sum())
         else:
-            variance = self._mixed(squares) / self._cell_divisors(cells, means)
+            squares, self._divisor = self._mixed(squares), self._cell_divisors(cells, means)
+        variance = squares / self._divisor
         rows = self._rows_of(cells[:, None] / len(keep))
         fixed, _ = self._variances(variance[:, None], reference.mean(keepdims=True), rows, ["all columns"])
         return Spherical(fixed[:, 0], len(keep))
@@ -281,7 +208,9 @@ class GaussianEstimate:
         borrowed = np.asarray(once.all(axis=1)) & (not self.shared)
         pool = float(self._divide(weight.sum(keepdims=True), int((weight > 0).sum()))[0])
         divisors = np.full(len(variance), pool) if self.shared else np.where(borrowed, pool, self._divisors(weight))
+        self._divisor = divisors
         if isinstance(stats.scatter, ThinScatter):
+            self._repaired = True
             return self._low_rank(stats.scatter, variance, borrowed, divisors, keep, names)
         scatter, share = stats.scatter.values, self.shrinkage.pooling
         if self.shrinkage.setting is None and not borrowed.any():
@@ -296,7 +225,7 @@ class GaussianEstimate:
                 if share > 0:
                     own = (1.0 - share) * own + share * everything
                 alike = range(len(weight)) if self.shared or borrowed[i] else [i]
-                fixed[i] = self._usable(alike, _part(own, keep) / divisors[i], row, keep, names)
+                fixed[i] = self._usable(alike, part_of(own, keep) / divisors[i], row, keep, names)
         return Full.factor(fixed)
 
     @staticmethod
@@ -325,6 +254,7 @@ class GaussianEstimate:
             covariance = shrink(correlation, variance, 0.0)
             mean = variance.mean()
             covariance = (1.0 - (amount or 0.0)) * covariance + (amount or 0.0) * mean * np.eye(len(variance))
+            self._repaired |= bool(amount) and len(names) > 1
             variance = np.diagonal(covariance).copy()
             correlation, amount = correlations(covariance, variance), None
         if amount is None:
@@ -335,6 +265,7 @@ class GaussianEstimate:
             rank, involved = rank_and_columns(correlation)
             if rank < len(names):
                 raise SingularCovarianceError.for_class(label, [names[j] for j in involved], rank, len(names))
+        self._repaired |= amount > 0 and len(names) > 1
         same = amount == 0.0 and bool((np.diagonal(covariance) == variance).all())
         return covariance if same else shrink(correlation, variance, amount)
 
@@ -354,7 +285,8 @@ class GaussianEstimate:
             own = squares_by_class[list(alike)].sum(axis=0) if len(alike) == 1 else squares_by_class.sum(axis=0)
             scale[keep] = np.where(own[keep] > weight * SMALLEST**0.5, np.sqrt(own[keep] / weight), np.inf)
             amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
-        self.notes.append(Note("shrunk the correlations", f"as {self.shrinkage.rule} estimates", label, (), amount))
+        why = f"as {self.shrinkage.rule} estimates"
+        self.notes.append(Note("shrunk the correlations", why, label, (), amount, kind=Kind.SHRUNK))
         return amount
 
     def _note_shrunk(
@@ -362,7 +294,7 @@ class GaussianEstimate:
     ) -> None:
         columns = tuple(names[j] for j in involved) if len(involved) < len(names) else ()
         why = f"the correlations have rank {rank} of {len(names)}, or come close to that"
-        self.notes.append(Note("shrunk the correlations", why, label, columns, amount))
+        self.notes.append(Note("shrunk the correlations", why, label, columns, amount, kind=Kind.SHRUNK))
 
     def _low_rank(
         self,
@@ -409,12 +341,11 @@ def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:
     return tuple(names[int(j)] for j in np.flatnonzero(chosen))
 
 
-def _part(matrix: Array, keep: Codes) -> Array:
+def part_of(matrix: Array, keep: Codes) -> Array:
+    """Return the rows and columns of a matrix that are kept; the matrix itself where all are."""
     return matrix if len(keep) == len(matrix) else matrix[np.ix_(keep, keep)]
 
 
-def _fill_means(mean: Array, weight: Array) -> Array:
+def fill_means(mean: Array, weight: Array) -> Array:
     """Return class means, with the mean of all classes where a class has no observed cell."""
-    total = weight.sum(axis=0)
-    overall = (weight * mean).sum(axis=0) / np.where(total > 0, total, 1.0)
-    return np.where(weight > 0, mean, overall)
+    return np.where(weight > 0, mean, overall_mean(mean, weight))

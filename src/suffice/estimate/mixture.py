@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Full, Gaussian, Mixture
+from ..em.mixture_model import ComponentStats
+from ..notes import Kind, Note
 from ..schema import Level
-from ..stats import DiagonalScatter, GaussianStats, MixtureStats, PatternStats
+from ..stats import DiagonalScatter, GaussianStats, MixtureStats
 from ..table import Table
 from .families import GaussianFamily, Settings
-from .notes import Note
+from .shrinkage import Shrinkage
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ class MixtureFamily:
     class that has several, an inverse-Wishart prior in the manner of Fraley & Raftery (2007),
     doi:10.1007/s00357-007-0004-5, see `_expected`; 0 is maximum likelihood. `inner.shared` means one covariance for all
     components of all classes. `summarize` counts every class as one component; more of them come from
-    `mixture_starts.fit_mixtures`, which sees all rows.
+    `em.starts.fit_mixtures`, which sees all rows.
     """
 
     name: str = "mixture"
@@ -35,7 +36,7 @@ class MixtureFamily:
         """Return the block's rows."""
         return self.inner.encode(table, positions)
 
-    def recode(self, rows: Array, stats: Any) -> Array:
+    def recode(self, rows: Array, stats: object) -> Array:
         """Return the rows as they are."""
         return rows
 
@@ -67,6 +68,18 @@ class MixtureFamily:
             log_weight = np.log(np.where(total > 0, stats.weight / np.where(total > 0, total, 1.0), alone))
         return Mixture(gaussian, stats.owner, log_weight), [*_fit_notes(stats, classes), *notes]
 
+    def apart(self) -> MixtureFamily:
+        """Return the family that fits each class alone: where all share a covariance, its components share one."""
+        if not self.inner.shared:
+            return self
+        return replace(self, inner=replace(self.inner, shared=False), within=True)
+
+    def under(self, settings: Settings) -> MixtureEstimate:
+        """Return the model that EM climbs: of largest likelihood, with the repairs that keep a covariance usable."""
+        shrinkage = Shrinkage(None) if settings.shrinkage.forbidden else settings.shrinkage
+        told = replace(settings, divisor="mle", classes=(), shrinkage=shrinkage)
+        return MixtureEstimate(self, told, settings.classes)
+
     def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
         """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats.
 
@@ -84,6 +97,42 @@ class MixtureFamily:
         return float(-0.5 * self.prior * (np.linalg.slogdet(sigma)[1] + traces).sum())
 
 
+@dataclass(frozen=True, slots=True)
+class MixtureEstimate:
+    """The M step of EM for a mixture: a family under settings; see `em.mixture_model.MixtureModel`."""
+
+    family: MixtureFamily
+    settings: Settings
+    classes: tuple[Level, ...] = ()
+
+    @property
+    def pools(self) -> bool:
+        """Whether the covariance of a class takes a part of the others'."""
+        return self.settings.shrinkage.pooling > 0
+
+    @property
+    def shrinks(self) -> bool:
+        """Whether covariances are shrunk or pooled even where they are usable as they are."""
+        asked = self.settings.shrinkage
+        return asked.amount is not None or asked.rule is not None or self.pools
+
+    def gentle(self) -> MixtureEstimate:
+        """Return the model in which the components of a class share one covariance, for a first step."""
+        return replace(self, family=replace(self.family, within=not self.family.inner.shared))
+
+    def estimate(self, stats: MixtureStats) -> Mixture:
+        """Return the mixture of largest likelihood."""
+        return self.family.estimate(stats, self.settings)[0]
+
+    def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
+        """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats."""
+        return self.family.log_prior(stats, mixture)
+
+    def label(self, c: int) -> Level:
+        """Return the name of a class, for errors."""
+        return self.classes[c] if self.classes else c
+
+
 def component_labels(classes: Sequence[Level], stats: MixtureStats) -> tuple[Level, ...]:
     """Return a name for every component, for notes and errors: the class's own where it is alone."""
     labels: list[Level] = []
@@ -99,16 +148,26 @@ def _fit_notes(stats: MixtureStats, classes: Sequence[Level]) -> list[Note]:
     ):
         if found < asked:
             why = "they collapsed: too few rows or no spread in some direction in every start"
-            notes.append(Note("left out components", why, label, amount=float(asked - found)))
+            notes.append(Note("left out components", why, label, amount=float(asked - found), kind=Kind.LEFT_OUT))
         if unfinished:
-            notes.append(Note("stopped EM early", f"the likelihood still rose after {steps} steps", label))
+            why = f"the likelihood still rose after {steps} steps"
+            notes.append(Note("stopped EM early", why, label, kind=Kind.STOPPED_EARLY))
     return notes
 
 
-def _pool_within(stats: MixtureStats) -> Any:
+def _complete(inner: ComponentStats) -> GaussianStats:
+    """Return the statistics of the complete rows, scatters as matrices."""
+    return (inner if isinstance(inner, GaussianStats) else inner.complete).dense()
+
+
+def _with_complete(inner: ComponentStats, complete: GaussianStats) -> ComponentStats:
+    """Return statistics with others of the complete rows."""
+    return complete if isinstance(inner, GaussianStats) else replace(inner, complete=complete)
+
+
+def _pool_within(stats: MixtureStats) -> ComponentStats:
     """Return inner statistics in which the components of a class have one scatter per row: that of all of them."""
-    inner = stats.inner
-    whole: GaussianStats = (inner.complete if isinstance(inner, PatternStats) else inner).dense()
+    whole = _complete(stats.inner)
     values = whole.scatter.values.copy()
     for c in np.flatnonzero(stats.counts > 1):
         own = stats.owner == c
@@ -117,8 +176,7 @@ def _pool_within(stats: MixtureStats) -> Any:
         share = weight / np.where(total > 0, total, 1.0)
         pooled = values[own].sum(axis=0)
         values[own] = pooled * (share if whole.form is DiagonalScatter else share[:, None, None])
-    pooled_stats = replace(whole, scatter=whole.form(values))
-    return replace(inner, complete=pooled_stats) if isinstance(inner, PatternStats) else pooled_stats
+    return _with_complete(stats.inner, replace(whole, scatter=whole.form(values)))
 
 
 def _expected(stats: MixtureStats) -> Array:
@@ -126,7 +184,7 @@ def _expected(stats: MixtureStats) -> Array:
 
     So that m of them fill the volume of the class.
     """
-    whole: GaussianStats = (stats.inner.complete if isinstance(stats.inner, PatternStats) else stats.inner).dense()
+    whole = _complete(stats.inner)
     d, diagonal = whole.mean.shape[1], whole.form is DiagonalScatter
     targets = np.zeros((stats.k, *whole.scatter.values.shape[1:]))
     for c in range(stats.k):
@@ -140,13 +198,11 @@ def _expected(stats: MixtureStats) -> Array:
     return targets
 
 
-def _with_prior(stats: MixtureStats, rows: float) -> Any:
+def _with_prior(stats: MixtureStats, rows: float) -> ComponentStats:
     """Return inner statistics with so many rows' worth of the expected covariance in each component of several."""
-    inner = stats.inner
-    whole: GaussianStats = (inner.complete if isinstance(inner, PatternStats) else inner).dense()
+    whole = _complete(stats.inner)
     several = np.flatnonzero(stats.counts[stats.owner] > 1)
     weight, values = whole.weight.copy(), whole.scatter.values.copy()
     values[several] += rows * _expected(stats)[stats.owner[several]]
     weight[several] += rows
-    known = replace(whole, weight=weight, scatter=whole.form(values))
-    return replace(inner, complete=known) if isinstance(inner, PatternStats) else known
+    return _with_complete(stats.inner, replace(whole, weight=weight, scatter=whole.form(values)))

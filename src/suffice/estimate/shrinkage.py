@@ -1,21 +1,11 @@
-"""Make a covariance usable: shrink its correlations towards none, by the least that serves or by what was asked.
-
-Rank and collinearity are judged on the correlation scale, so units do not matter: R_s = (1 − s) R + s I, which in the
-columns' own units is Σ_s = (1 − s) Σ + s diag(Σ).
-"""
+"""How much covariances are shrunk and pooled, as users ask for it, and the rules that find the amount."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from .._arrays import Array, lower_factor, np
+from .._arrays import np
 from ..errors import SettingError
-
-USABLE = 1e-6  # least eigenvalue of a correlation matrix: rounding then moves a log density by about 1e-10
-FLOOR = 1e-9  # least variance within a class, relative to the column's variance within all classes
-SMALLEST = 1e-290  # of a variance: FLOOR times it is still a number of full precision
-ROUNDING = 64.0 * np.finfo(np.float64).eps  # a standard deviation this small beside the mean is rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +33,7 @@ class RDA:
 RULES = ("ledoit-wolf", "oas")
 
 
-def _check_share(name: str, value: Any) -> None:
+def _check_share(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0.0 <= value <= 1.0:
         given = f"{name}={value!r}" + (")" if "(" in name else "")
         raise SettingError(
@@ -60,7 +50,7 @@ class Shrinkage:
     estimate it, on the correlation scale; an `RDA` also pools.
     """
 
-    setting: Any = None
+    setting: str | float | RDA | None = None
 
     def __post_init__(self) -> None:
         if isinstance(self.setting, str):
@@ -115,48 +105,3 @@ def ledoit_wolf_amount(d: int, squares: float, weight: float, norms: float) -> f
     apart = (squares - d) / d
     spread = min((norms / weight - squares) / (d * weight), apart)
     return 0.0 if spread <= 0 or apart <= 0 else spread / apart
-
-
-def smallest_eigenvalue_is_usable(correlation: Array) -> bool:
-    """Return whether every eigenvalue is at least USABLE: whether R − USABLE · I has a Cholesky factor."""
-    shifted = correlation.copy()
-    shifted.flat[:: len(shifted) + 1] -= USABLE
-    try:
-        lower_factor(shifted, overwrite=True)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def least_amount(correlation: Array) -> float:
-    """Return the smallest s for which (1 − s) R + s I has no eigenvalue below USABLE; 0 if R is usable as it is."""
-    if smallest_eigenvalue_is_usable(correlation):
-        return 0.0
-    smallest = float(np.linalg.eigvalsh(correlation)[0])
-    return max(0.0, (USABLE - smallest) / (1.0 - smallest))
-
-
-def rank_and_columns(correlation: Array) -> tuple[int, list[int]]:
-    """Return the rank of a correlation matrix and the columns that take part in its null directions."""
-    values, vectors = np.linalg.eigh(correlation)
-    d = len(values)
-    null = values <= d * np.finfo(np.float64).eps * 16 * max(values[-1], 1.0)
-    involved = (np.abs(vectors[:, null]) > 1e-6 * np.sqrt(d)).any(axis=1)
-    return int((~null).sum()), [int(j) for j in np.flatnonzero(involved)]
-
-
-def correlations(covariance: Array, variance: Array) -> Array:
-    """Return the correlation matrix of a covariance whose diagonal is taken to be `variance`."""
-    sd = np.sqrt(variance)
-    correlation = covariance / sd[:, None]
-    correlation /= sd
-    np.fill_diagonal(correlation, 1.0)
-    return correlation
-
-
-def shrink(correlation: Array, variance: Array, amount: float) -> Array:
-    """Return ((1 − s) R + s I) in the columns' own units."""
-    sd = np.sqrt(variance)
-    shrunk = (1.0 - amount) * correlation
-    np.fill_diagonal(shrunk, 1.0)
-    return np.asarray(shrunk * sd[:, None] * sd)

@@ -9,11 +9,11 @@ from typing import Any, Self
 from sklearn.utils import check_random_state
 
 from .._arrays import Array, np
+from ..em.mixture_passes import fit_by_passes, join_by_passes
+from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..errors import MergeError, SettingError, quoted
 from ..estimate import Block, Settings, class_log_prior
 from ..estimate.mixture import MixtureFamily
-from ..estimate.mixture_passes import apart, fit_by_passes, join_by_passes
-from ..estimate.mixture_starts import Search, fit_mixtures, join_rows
 from ..fitted import NOTHING, Fitted
 from ..schema import Level
 from ..stats import ByClass, MixtureStats
@@ -21,7 +21,6 @@ from ..stats.batch import Batch, Joined
 from .kernels import Learned
 from .passes import Passes, class_samples
 
-BIC = "bic"
 HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves that has not seen a row
 
 
@@ -137,7 +136,7 @@ class MixtureFitted(Fitted):
         """Return the value by which the first pass counts: each class alone."""
         if not self.is_climbing:
             return self
-        return replace(self, blocks=(Block(apart(self._family), self.blocks[0].positions),))
+        return replace(self, blocks=(Block(self._family.apart(), self.blocks[0].positions),))
 
     def climb(self, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
         """Return the statistics of all rows after the passes that EM makes."""

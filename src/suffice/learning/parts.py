@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import DataError, SettingError, SourceError, quoted
-from ..estimate import Note
 from ..fitted import Fitted
+from ..notes import Kind, Note
 from ..schema import Schema
 from ..stats.patterns import TooManyPatternsError
 from ..table import read_schema
@@ -83,7 +83,7 @@ def _left_out(learned: Learned, target: str) -> list[Note]:
     if not learned.unlabelled:
         return []
     left_out = f"left out {learned.unlabelled} row{'' if learned.unlabelled == 1 else 's'} without a label"
-    return [Note(left_out, f"{target!r} is empty there")]
+    return [Note(left_out, f"{target!r} is empty there", kind=Kind.LEFT_OUT)]
 
 
 def _learn(passes: Passes, engine: object, checkpoint: str | os.PathLike[str] | None) -> Learned:

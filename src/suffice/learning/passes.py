@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, np
+from ..em.cell_passes import ObservedStats, Observing, complete_by_sweeps, sweep
+from ..em.cells import Units
+from ..em.mixture import Rows
+from ..em.mixture_passes import Pass, Sample, Sums
+from ..em.mixture_passes import sweep as sweep_mixtures
+from ..em.step import Moments, Point
 from ..errors import SourceError
 from ..estimate import Block
-from ..estimate.em import Units
-from ..estimate.em_step import Moments, Point
-from ..estimate.mixture_em import Rows
-from ..estimate.mixture_passes import Pass, Sample, Sums
-from ..estimate.mixture_passes import sweep as sweep_mixtures
-from ..estimate.sweep import ObservedStats, Observing, complete_by_sweeps, sweep
 from ..joint import JointModel
 from ..schema import Level
 from ..stats import ByClass, ClassSamples, MixtureStats
@@ -151,7 +151,7 @@ def class_samples(samples: ClassSamples, classes: Sequence[Level]) -> list[Sampl
 
 @dataclass(frozen=True)
 class Completing:
-    """One EM step for the missing cells of a block; see `estimate.sweep`."""
+    """One EM step for the missing cells of a block; see `em.cell_passes.sweep`."""
 
     block: int
     units: Units

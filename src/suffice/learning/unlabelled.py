@@ -11,10 +11,9 @@ from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..estimate import Block
-from ..estimate.em import SECURED
-from ..estimate.notes import Note
 from ..fitted import Fitted
 from ..joint import JointModel
+from ..notes import Kind, Note
 from ..stats import ByClass
 from ..stats.batch import Batch, Joined
 from ..stats.rows import take_rows
@@ -27,8 +26,9 @@ TOLERANCE = 1e-7  # nats per row: EM stops when a step gains less
 
 def joined_notes(joined: Joined, rows: int) -> list[Note]:
     """Return what there is to say of so many rows that have joined."""
-    notes = [Note(f"joined {rows} rows without a label", f"EM took {joined.steps} steps")]
-    early = Note("stopped EM early", f"the likelihood still rose after {joined.steps} steps")
+    notes = [Note(f"joined {rows} rows without a label", f"EM took {joined.steps} steps", kind=Kind.JOINED)]
+    why = f"the likelihood still rose after {joined.steps} steps"
+    early = Note("stopped EM early", why, kind=Kind.STOPPED_EARLY)
     return notes if joined.finished else [*notes, early]
 
 
@@ -164,7 +164,7 @@ def is_holed(block: Block, rows: Any) -> bool:
 def _held(block: Block, stats: Any, notes: Sequence[Note], labelled: ByClass) -> Array:
     """Return the squares (g, d) that a weak prior adds to each class that EM could not do without one."""
     family: Any = block.family
-    named = [note.label for note in notes if note.what == SECURED]
+    named = [note.label for note in notes if note.kind is Kind.SECURED]
     flags = [None in named or label in named for label in labelled.classes]
     return np.asarray(family.prior_squares(stats, np.array(flags)))
 

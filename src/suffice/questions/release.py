@@ -9,9 +9,11 @@ from .._arrays import Array, np
 from .._dialect import Dialect
 from ..disclosure import Given, Least, release_block
 from ..disclosure.blocks import Kept
+from ..disclosure.gaussian import UNREMEMBERED
 from ..errors import DataError, SettingError, quoted
-from ..estimate import Block, Note, Shrinkage
+from ..estimate import Block, Shrinkage
 from ..fitted import Fitted, Past
+from ..notes import Kind, Note
 from ..released import FEWEST, Cost, Release, RowsHeld
 from ..stats import FourthMomentStats, GaussianStats, Reservoir
 from ..stats.batch import Batch
@@ -136,7 +138,9 @@ def _given_up(fitted: Fitted, given: Given, block: Block, limit: Least) -> list[
         own = tuple(names[block.positions[j]] for j in sorted(columns))
         met = sorted(given.classes[what])
         text = what + (f" (classes {quoted([classes[c] for c in met])})" if met else "")
-        notes.append(Note(text, why, columns=own if len(own) < len(block.positions) else ()))
+        columns_told = own if len(own) < len(block.positions) else ()
+        kind = Kind.POOLED if what == UNREMEMBERED else Kind.GIVEN_UP
+        notes.append(Note(text, why, columns=columns_told, kind=kind))
     return notes
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._arrays import Array, Codes, np
-from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product, Spherical
-from ..disclosure.gaussian import UNREMEMBERED
+from .._arrays import Codes, np
+from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product
 from ..estimate import NormalInverseWishart
 from ..fitted import Fitted
 from ..joint import JointModel
+from ..notes import Kind
 from ..stats import GaussianStats, PatternStats
 from ..stats.batch import Batch
 from ..tasks.outlier_laws import HotellingLaw, IndependentLaw, Law, PredictiveLaw
@@ -73,7 +73,7 @@ def exact_law(fitted: Fitted) -> Law | None:
     a released model whose cells were filled, or covariances taken from elsewhere.
     """
     model, released = fitted.joint, fitted.past.released
-    changed = () if released is None else [note for note in released.notes if not note.what.startswith(UNREMEMBERED)]
+    changed = () if released is None else [note for note in released.notes if note.kind is not Kind.POOLED]
     if len(model.density.blocks) != 1 or changed:
         return None
     density, stats = model.density.blocks[0], fitted.statistics.blocks[0]
@@ -85,7 +85,7 @@ def exact_law(fitted: Fitted) -> Law | None:
     if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:
         return None
     if isinstance(density.covariance, Diagonal):
-        return _independent_law(density, density.covariance, stats)
+        return _independent_law(density, stats)
     return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
 
 
@@ -101,56 +101,27 @@ def _flags(density: Any) -> Any:
 
 
 def _hotelling_law(density: Gaussian, stats: GaussianStats) -> HotellingLaw | None:
-    covariance, used = density.covariance, list(density.used)
+    covariance, used, divisor = density.covariance, list(density.used), density.divisor
     weight = stats.weight if stats.weight.ndim == 1 else stats.weight[:, 0]
-    if (stats.weight.ndim == 2 and (stats.weight != weight[:, None]).any()) or (weight <= 1).any():
-        return None
-    freedom, divisor = _degrees(covariance, stats, weight, used)
-    if divisor is None:
+    if (stats.weight.ndim == 2 and (stats.weight != weight[:, None]).any()) or (weight <= 1).any() or divisor is None:
         return None
     k, joint = len(weight), isinstance(covariance, Full)
+    freedom = np.array([weight.sum() - k]) if covariance.g == 1 else weight - 1.0
+    freedom = freedom if joint else freedom * len(used)
     if (freedom - (len(used) if joint else 0) < 1).any():
         return None
     return HotellingLaw(weight, np.broadcast_to(freedom, k), np.broadcast_to(divisor, k), joint, _flags(density))
 
 
-def _independent_law(density: Gaussian, covariance: Diagonal, stats: GaussianStats) -> IndependentLaw | None:
-    """Return the law of classes without correlations, if their variances are sums of squares over a usual divisor."""
+def _independent_law(density: Gaussian, stats: GaussianStats) -> IndependentLaw | None:
+    """Return the law of classes without correlations, if their variances are sums of squares over a divisor."""
     shape, used = density.means.shape, list(density.used)
     weight = np.broadcast_to(stats.weight if stats.weight.ndim == 2 else stats.weight[:, None], shape)
-    squares, variance = stats.scatter.diagonal(len(weight)), np.ones(shape)
-    variance[:, used] = covariance.variance
-    freedom, total = weight - 1.0, weight
-    if covariance.g == 1:
-        squares, total = (np.broadcast_to(part.sum(axis=0), shape) for part in (squares, weight))
-        freedom = total - len(weight)
-    if (weight[:, used] <= 1).any() or (freedom[:, used] < 1).any():
+    freedom = weight - 1.0
+    if density.covariance.g == 1:
+        freedom = np.broadcast_to(weight.sum(axis=0) - len(weight), shape)
+    if (weight[:, used] <= 1).any() or (freedom[:, used] < 1).any() or density.divisor is None:
         return None
-    divisor = squares / variance
-    usual = np.isclose(divisor, total, rtol=1e-9) | np.isclose(divisor, freedom, rtol=1e-9)
-    if not usual[:, used].all():
-        return None
+    divisor = np.ones(shape)
+    divisor[:, used] = density.divisor
     return IndependentLaw.make(weight, freedom, divisor, _flags(density), np.random.RandomState(0))
-
-
-def _degrees(covariance: Any, stats: Any, weight: Array, used: list[int]) -> tuple[Array, Array | None]:
-    """Return degrees of freedom and divisors, (g,) each; None if covariances are not the scatters over a divisor."""
-    shared = covariance.g == 1
-    freedom = np.array([weight.sum() - len(weight)]) if shared else weight - 1.0
-    if isinstance(covariance, Spherical):
-        squares = stats.scatter.diagonal(len(weight))[:, used].sum(axis=1)
-        total = squares.sum(keepdims=True) if shared else squares
-        divisor = total / covariance.variance
-        cells = freedom * len(used)
-        usual = np.isclose(divisor, cells, rtol=1e-9) | np.isclose(
-            divisor, (weight.sum() if shared else weight) * len(used), rtol=1e-9
-        )
-        return cells, divisor if usual.all() else None
-    scatter = stats.dense().scatter.values
-    if shared and scatter.ndim == 3:  # classes pooled whole, by `RDA` say
-        scatter = scatter.sum(axis=0)
-    scatter = scatter.reshape(covariance.g, *scatter.shape[-2:])[:, used][:, :, used]
-    dense = covariance.dense()
-    divisor = scatter[:, 0, 0] / dense[:, 0, 0]
-    alike = np.isclose(scatter, dense * divisor[:, None, None], rtol=1e-9, atol=0.0) | (np.abs(scatter) < 1e-300)
-    return freedom, divisor if alike.all() else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from ..densities.covariance import FAR
 from ..densities.gaussian import LOG_2PI
-from ..estimate.pooling import Pool, divisors, mixed_divisors
+from ..stats.pooling import Pool, divisors, mixed_divisors
 from ._leaving import LEAST_KEPT, Flags, Leaving
 
 CHUNK_CELLS = 1 << 16

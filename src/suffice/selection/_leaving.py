@@ -11,10 +11,11 @@ from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Gaussian, Spherical
+from ..densities.usable import FLOOR, ROUNDING
 from ..estimate import Settings
-from ..estimate.pooling import Pool, divisors, mixed_divisors, total_variance
-from ..estimate.shrinkage import FLOOR, ROUNDING, Shrinkage
+from ..estimate.shrinkage import Shrinkage
 from ..stats import GaussianStats
+from ..stats.pooling import Pool, divisors, mixed_divisors, total_variance
 
 LEAST_KEPT = 1e-3  # share of a sum of squares that must remain without the row: below, a formula loses digits
 ROOM = 1e4  # how far above the floors of an estimate variances must be, so that no single row brings them there

@@ -14,12 +14,12 @@ from .._arrays import Array, Codes, np, row_chunks, single_blas_thread
 from ..densities import Diagonal, Full, MultivariateT, StudentT
 from ..densities.gaussian import LOG_2PI
 from ..densities.student import log_t_constant, t_decay
+from ..densities.usable import FLOOR, ROUNDING, USABLE
 from ..estimate.bayes import balance, posterior_weight, prior_target
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import divisors
 from ..estimate.priors import NormalInverseWishart
-from ..estimate.shrinkage import FLOOR, ROUNDING, USABLE
 from ..stats import GaussianStats
+from ..stats.pooling import divisors
 from ._leaving import EMPTY, LEAST_KEPT, Flags
 
 CHUNK_CELLS = 1 << 20

@@ -10,7 +10,7 @@ from __future__ import annotations
 from .._arrays import Array, np
 from ..densities import Full
 from ..densities.gaussian import LOG_2PI
-from ..estimate.shrinkage import USABLE
+from ..densities.usable import USABLE
 from ._leaving import LEAST_KEPT, Flags, Leaving
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from ..densities.gaussian import LOG_2PI
-from ..estimate.shrinkage import USABLE, oas_amount
+from ..densities.usable import USABLE
+from ..estimate.shrinkage import oas_amount
 from ._leaving import LEAST_KEPT, Flags, Leaving
 
 CHUNK_CELLS = 1 << 18  # of the scatters made at once

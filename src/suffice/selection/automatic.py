@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
-from ..estimate.notes import Note
+from ..notes import Kind, Note
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
 from .costs import PAIR_BYTES, step_of_rows
 from .folds import FoldedGaussians
@@ -235,7 +235,7 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
     if error > DOUBTFUL * mean:
         notes.append(f"standard error {error:.4f} nats, one more row that is wrong counted")
     what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
-    return (Note(what, ", ".join(notes)),) if notes else ()
+    return (Note(what, ", ".join(notes), kind=Kind.UNCERTAIN),) if notes else ()
 
 
 def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
@@ -246,7 +246,7 @@ def _spared(stats: MemberStats, k: int) -> tuple[Note, ...]:
     size = stats.columns.bin_starts(left_out[0])[-1]
     what = f"one-dependence in {', '.join(map(str, left_out))} bins is left out"
     why = f"counts of pairs of {size:,} levels in {k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
-    return (Note(what, why),)
+    return (Note(what, why, kind=Kind.LEFT_OUT),)
 
 
 def _pool(

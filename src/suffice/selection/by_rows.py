@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._arrays import Array, np
 from ..errors import DataError
-from ..estimate import Note
+from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.counts import CodedColumns
 from .automatic import Automatic, choose
@@ -75,7 +75,8 @@ def few_to_judge(statistics: ByClass) -> Note | None:
     if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
         return None
     what = f"judged members by the {kept} rows that are still kept of the {statistics.rows} learned"
-    return Note(what, "the others kept were forgotten; a fit on the rows that are left judges by all of them")
+    why = "the others kept were forgotten; a fit on the rows that are left judges by all of them"
+    return Note(what, why, kind=Kind.UNCERTAIN)
 
 
 def check_judges(statistics: ByClass) -> None:

@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
-from ..estimate import FAMILIES, Note, Settings
+from ..estimate import FAMILIES, Settings
 from ..estimate.bayes import complete_under
+from ..notes import Kind, Note
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
@@ -184,4 +185,4 @@ def joint_note(family: ShrunkGaussianFamily) -> Note:
         "is the shared one" if np.isinf(family.strength) else f"leans on the shared one by {family.strength:g} rows"
     )
     what = f"joint model: each class's covariance {towards}, which is drawn to a sphere by {family.sphere:g}"
-    return Note(what, "largest leave-one-out log density")
+    return Note(what, "largest leave-one-out log density", kind=Kind.CHOSEN)

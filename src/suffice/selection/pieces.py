@@ -17,6 +17,7 @@ from ..errors import MergeError, NotLearnedError
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
+from ..stats._downdate import DUST
 from ..stats._fading import faded
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
@@ -27,7 +28,6 @@ from .costs import MOST_PARENTS, PAIR_BYTES, check_columns, pair_bytes
 from .members.dependence import count_pairs
 
 CHUNK_ROWS = 1 << 16
-DUST = 1e-9  # of a weight, left over by rounding
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,14 @@ from .._arrays import (
     parallel_map,
     single_blas_thread,
 )
+from ..densities.usable import FLOOR, correlations, least_amount
+from ..em.cells import complete
 from ..errors import SettingError
-from ..estimate import RDA, Note, Settings, Shrinkage
-from ..estimate.em import complete
+from ..estimate import RDA, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import Pool, mixed_divisors, total_variance
-from ..estimate.shrinkage import FLOOR, correlations, least_amount
+from ..notes import Kind, Note
 from ..stats import GaussianStats, PatternStats
+from ..stats.pooling import Pool, mixed_divisors, total_variance
 
 MOST_ROWS = 2000  # that settings are judged by: more hardly change the choice
 MOST_CELLS = 200_000  # n d of these rows, for wide tables, but not below LEAST_ROWS
@@ -103,7 +104,7 @@ def choice_note(chosen: RDA) -> Note:
     amount = "the least that serves" if chosen.amount is None else f"{chosen.amount:.3g}"
     what = f"chose to share {chosen.shared:.3g} of the covariances and to shrink correlations by {amount}"
     why = "the most shared of those that leave-one-out log losses cannot tell from the best, every class one row short"
-    return Note(what, why)
+    return Note(what, why, kind=Kind.CHOSEN)
 
 
 def undecided(losses: Array, counts_for: Array, errors: float) -> NDArray[np.bool_]:

@@ -13,11 +13,12 @@ from typing import Any
 
 from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
 from ..densities import Full
-from ..estimate import NormalInverseWishart, Note, Settings
-from ..estimate.em import complete
+from ..em.cells import complete
+from ..estimate import NormalInverseWishart, Settings
 from ..estimate.families import GaussianFamily
-from ..estimate.pooling import total_variance
+from ..notes import Kind, Note
 from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
+from ..stats.pooling import total_variance
 from ._predictive import is_regular, without_row
 from .members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
 from .rda import Judges, undecided
@@ -82,13 +83,14 @@ def strength_note(prior: NormalInverseWishart) -> Note:
     """Return the note that says what was chosen."""
     counts = "by which all classes share one covariance" if np.isinf(prior.strength) else f"of {prior.strength:g} rows"
     what = f"chose a prior {counts}, {1.0 - float(prior.pooled):.3g} of it diagonal"
-    return Note(what, "the strongest whose leave-one-out log loss is not told from the least")
+    return Note(what, "the strongest whose leave-one-out log loss is not told from the least", kind=Kind.CHOSEN)
 
 
 def unjudged_note(prior: NormalInverseWishart) -> Note:
     """Return the note that says that nothing could be chosen."""
     what = f"took a prior of {prior.strength:g} rows, {1.0 - float(prior.pooled):.3g} of it diagonal"
-    return Note(what, "too few complete rows are kept to choose by, or the table is wider than long")
+    why = "too few complete rows are kept to choose by, or the table is wider than long"
+    return Note(what, why, kind=Kind.UNCERTAIN)
 
 
 def _losses(scores: Array, codes: Codes, weight: Array) -> Array:

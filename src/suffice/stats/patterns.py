@@ -1,7 +1,7 @@
 """Gaussian statistics of rows with missing cells: one set per pattern of observed columns.
 
 Rows that miss the same cells share their statistics, so they merge like all others, and maximum likelihood by EM
-(`estimate.em`) needs these statistics alone, never the rows again.
+(`em.cells`) needs these statistics alone, never the rows again.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ..._arrays import Array, Codes
+from ...notes import Note
 from ...schema import Level, Name
 from ...table import Table
-from ..notes import Note
 from ..priors import NormalInverseWishart
 from ..shrinkage import Shrinkage
 

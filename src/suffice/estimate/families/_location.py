@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np
+from ...densities.usable import FLOOR, ROUNDING
 from ...errors import SettingError
+from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
-from ..notes import Note
-from ..shrinkage import FLOOR, ROUNDING
 from ._contract import Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
@@ -103,19 +103,23 @@ def _notes(
 
     notes = []
     if not used.all():
-        notes.append(Note("left out", "the column never varies, so it has no density", columns=pick(~used)))
+        why = "the column never varies, so it has no density"
+        notes.append(Note("left out", why, columns=pick(~used), kind=Kind.LEFT_OUT))
     for c, label in enumerate(settings.classes):
         none, lone, same = used & (weight[c] == 0), used & once[c], used & flat[c] & ~once[c]
         if none.any() and not none.all():
-            notes.append(Note("took the median of all classes", "no value in the class", label, pick(none)))
+            what = "took the median of all classes"
+            notes.append(Note(what, "no value in the class", label, pick(none), kind=Kind.BORROWED))
         if lone.any() and not (weight[c] == 0).all():
-            notes.append(Note("took the spread of all classes", "at most one value in the class", label, pick(lone)))
+            what, why = "took the spread of all classes", "at most one value in the class"
+            notes.append(Note(what, why, label, pick(lone), kind=Kind.BORROWED))
         if same.any():
             why = "no variation within the class; the amount is relative to the scale in all classes"
-            notes.append(Note("raised the scale", why, label, pick(same), FLOOR_SCALE))
+            notes.append(Note("raised the scale", why, label, pick(same), FLOOR_SCALE, kind=Kind.FLOORED))
         for j in np.flatnonzero(stats.width[c]):
             why = f"more than {stats.limit} distinct values in the class; the amount is the largest error of a value"
-            notes.append(Note("rounded the values", why, label, (names[int(j)],), float(0.5 * stats.width[c, j])))
+            amount = float(0.5 * stats.width[c, j])
+            notes.append(Note("rounded the values", why, label, (names[int(j)],), amount, kind=Kind.ROUNDED))
     return notes
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..._arrays import Array, Codes, NDArray, digamma, gammaln, np, polygamma
+from ...em.climb import ROUNDING
 
 EM_STEPS = 8  # they find the basin; Newton's steps then double the digits
 MOST_STEPS = 200
 SHORT = 1e-11  # a step that is over: of σ, log σ and log ν
 LONGEST = 1.0
 CURVATURE = 1e-8  # least curvature of a step, relative to the largest
-ROUNDING = 1e-13  # of a log likelihood, relative
 Flags = NDArray[np.bool_]
 
 

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np
 from ...densities import Bernoulli
 from ...errors import NotLearnedError, SchemaError
+from ...notes import Note
 from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import Table
-from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import above, check_binary, encode_counts, read_columns

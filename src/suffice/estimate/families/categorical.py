@@ -9,12 +9,12 @@ from typing import ClassVar
 from ..._arrays import Array, Codes, np
 from ...densities import Categorical
 from ...errors import NegativeError
+from ...notes import Note
 from ...schema import Level, Name
 from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
-from ..likelihood import estimate_categorical, level_shares
-from ..notes import Note
+from ..shares import estimate_categorical, level_shares
 from ._contract import Settings
 from ._removal import SLACK, Limit, collapse, refuse, row_weights, without
 

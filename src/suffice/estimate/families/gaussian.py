@@ -8,6 +8,10 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
+from ...em.cell_passes import complete_rows
+from ...em.cells import weak_prior
+from ...em.fill import fill
+from ...notes import Note
 from ...stats import (
     CompletedStats,
     DiagonalScatter,
@@ -19,12 +23,10 @@ from ...stats import (
 )
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
-from ..bayes import BayesEstimate, Predictive
-from ..em import weak_prior
+from ..bayes import Predictive
 from ..likelihood import GaussianEstimate
-from ..notes import Note
+from ..predictive import BayesEstimate
 from ..shrinkage import Shrinkage
-from ..sweep import complete_rows, fill
 from ._contract import Settings
 
 
@@ -120,7 +122,7 @@ class GaussianFamily:
         return PatternStats(replace(stats.complete, scatter=self.form(values)), {})
 
     def prior_squares(self, stats: PatternStats | CompletedStats, secured: NDArray[np.bool_]) -> Array:
-        """Return the squares (g, d) that the weak prior of `em.complete` adds to the scatter of the `secured` classes.
+        """Return the squares (g, d) that the weak prior of EM adds to the scatter of the `secured` classes.
 
         `secured` is (k,); a covariance of all classes has the prior if any of them does.
         """

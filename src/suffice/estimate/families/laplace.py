@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes
 from ...densities import Laplace
+from ...notes import Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
-from ..notes import Note
 from ._contract import Settings
 from ._location import check_limit, fit_locations
 from ._values_out import leave_values_out

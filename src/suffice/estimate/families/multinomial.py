@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, is_sparse, np, row_chunks, rows_within
 from ...densities import Multinomial
 from ...errors import DataError
+from ...notes import Note
 from ...stats import SumStats
 from ...table import Table
-from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import encode_counts

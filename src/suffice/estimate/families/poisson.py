@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from ..._arrays import Array, Codes, gammaln, np
 from ...densities import Poisson
+from ...notes import Note
 from ...stats import SumStats
 from ...table import Table
-from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._contract import Settings
 from ._counts import check_whole, encode_counts

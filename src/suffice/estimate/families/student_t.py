@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import StudentT
 from ...errors import SettingError
+from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
-from ..notes import Note
 from ._contract import Settings
 from ._location import Fitted, check_limit, fit_locations
 from ._student_climb import Columns, climb
@@ -138,5 +138,6 @@ class _Search:
             if row.any():
                 columns = tuple(settings.columns[int(j)] for j in np.flatnonzero(row))
                 why = "most rows of the class share one value, so the likelihood has no maximum"
-                notes.append(Note("raised the scale", why, settings.classes[c], columns, float(self.floor.max())))
+                amount = float(self.floor.max())
+                notes.append(Note("raised the scale", why, settings.classes[c], columns, amount, kind=Kind.FLOORED))
         return notes

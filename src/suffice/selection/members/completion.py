@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._arrays import Array, np, pattern_groups
-from ...estimate.em_tied import complete_shared
+from ..._arrays import Array, np
+from ...densities import Full, Gaussian
+from ...em.tied import complete_shared
 from ...stats import GaussianStats, PatternStats
 
 STEPS = 10
+RIDGE = 1e-8  # of the mean variance, added where no class is known and columns may lie along each other
 
 
 def complete_tied(stats: PatternStats) -> GaussianStats:
@@ -35,13 +37,6 @@ def fill_blindly(rows: Array, stats: GaussianStats) -> Array:
     center = share @ stats.mean
     apart = stats.mean - center
     sigma = stats.scatter.values.sum(axis=0) / stats.weight.sum() + (apart * share[:, None]).T @ apart
-    sigma[np.diag_indices(len(sigma))] += 1e-8 * max(float(np.trace(sigma)) / len(sigma), 1e-300)
-    out = rows.copy()
-    for seen, index in pattern_groups(~np.isnan(rows)):
-        missing = np.ones(rows.shape[1], dtype=bool)
-        missing[seen] = False
-        hidden = np.flatnonzero(missing)
-        if len(hidden):
-            slope = np.linalg.solve(sigma[np.ix_(seen, seen)], sigma[np.ix_(seen, hidden)])
-            out[np.ix_(index, hidden)] = center[hidden] + (rows[np.ix_(index, seen)] - center[seen]) @ slope
-    return out
+    sigma[np.diag_indices(len(sigma))] += RIDGE * max(float(np.trace(sigma)) / len(sigma), 1e-290)
+    law = Gaussian(center[None], Full.factor(sigma[None]), tuple(range(len(sigma))))
+    return law.condition(rows, np.ones((len(rows), 1)))

@@ -10,21 +10,21 @@ Supervised learning from incomplete data via an EM approach.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TypeVar
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
 from ..densities import Full, Gaussian, LowRank, Mixture
 from ..densities.mixture import sum_within
 from ..stats import MixtureStats, PatternStats
-from .families import Settings
-from .mixture import MixtureFamily
-from .mixture_holes import Holes
-from .shrinkage import Shrinkage
+from .mixture_cells import Holes
+from .mixture_model import Mixing, MixtureFamily, MixtureModel, Progress
 
+LOST = 1e-12  # responsibilities of a row that add up to less are those of components that were dropped
 COLLAPSED = 1e-6  # least variance of a component in any direction, relative to its class's
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,32 +45,44 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What stays fixed while EM runs: the model, its settings, and one Gaussian per class to compare with."""
+    """What stays fixed while EM runs: the model, and one Gaussian per class to compare with."""
 
-    family: MixtureFamily
-    settings: Settings
+    model: MixtureModel
     reference: Gaussian
     total: float  # weight of all rows
     log_prior: Array | None = None  # class priors (k,) in nats; None: the classes' shares of the weight
     max_iter: int = 500
     tol: float = 1e-5
-    progress: Callable[[float], None] | None = None
+    progress: Progress | None = None
 
     @classmethod
-    def start(cls, rows: Rows, k: int, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
+    def start(
+        cls,
+        rows: Rows,
+        k: int,
+        family: MixtureFamily[T],
+        settings: T,
+        *,
+        log_prior: Array | None = None,
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        progress: Progress | None = None,
+    ) -> Job:
         """Return a job whose estimates are maximum likelihood with the repairs that keep a covariance usable."""
         known = np.flatnonzero(rows.codes >= 0)
         stats = family.summarize(rows.values[known], rows.codes[known], k, rows.weight[known])
-        return cls.of(stats, float(rows.weight.sum()), family, settings, **others)
+        job = cls.of(stats, float(rows.weight.sum()), family.under(settings))
+        return replace(job, log_prior=log_prior, max_iter=max_iter, tol=tol, progress=progress)
 
     @classmethod
-    def of(cls, stats: MixtureStats, total: float, family: MixtureFamily, settings: Settings, **others: Any) -> Job:
+    def of(cls, stats: MixtureStats, total: float, model: MixtureModel, max_iter: int = 500, tol: float = 1e-5) -> Job:
         """Return the same from statistics of the labelled rows, one component per class, and the weight of all rows."""
-        own = replace(settings, divisor="mle", classes=())
-        if settings.shrinkage.forbidden:
-            own = replace(own, shrinkage=Shrinkage(None))
-        reference = family.estimate(stats, own)[0].components
-        return cls(family, own, reference, total, **others)
+        return cls(model, model.estimate(stats).components, total, max_iter=max_iter, tol=tol)
+
+    @property
+    def family(self) -> Mixing:
+        """How rows are counted."""
+        return self.model.family
 
     def fillers(self, owner: Codes, rows: Rows) -> Gaussian:
         """Return what fills missing cells before components are known: the Gaussian of each one's class."""
@@ -86,9 +98,8 @@ class Job:
         """The weight below which a component is dropped."""
         if not self.separate:
             return 1.0
-        asked = self.settings.shrinkage
-        full = self.family.inner.structure is Full and asked.amount is None and not (asked.rule or asked.pooling)
-        return len(self.reference.used) + 1.0 if full else 2.0
+        alone = self.family.inner.structure is Full and not self.model.shrinks
+        return len(self.reference.used) + 1.0 if alone else 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +140,9 @@ class Drop:
     kept: Flags
 
 
-Ascent = Generator[Expect | Condense | Drop, Any, Climb]
+Asked = Expect | Condense | Drop
+Answer = float | MixtureStats | None
+Ascent = Generator[Asked, Answer, Climb]
 
 
 @dataclass(slots=True)
@@ -137,8 +150,8 @@ class _State:
     """The present point of EM."""
 
     owner: Codes
-    stats: Any = None
-    mixture: Any = None
+    stats: MixtureStats = field(init=False)  # from the first M step on
+    mixture: Mixture = field(init=False)
     trace: list[float] = field(default_factory=list)
 
 
@@ -152,7 +165,7 @@ class _Here:
     share: Array
     gaussian: Gaussian
 
-    def answer(self, asked: Expect | Condense | Drop) -> Any:
+    def answer(self, asked: Asked) -> Answer:
         k = len(self.job.reference.means)
         if isinstance(asked, Condense):
             return condense(self.rows, self.owner, self.share, self.gaussian, self.job.family, k)
@@ -174,6 +187,17 @@ def expect(rows: Rows, mixture: Mixture, log_prior: Array) -> tuple[float, Array
     own = log_prior[rows.codes[known]]
     likelihood = rows.weight @ total + rows.weight[known] @ np.where(np.isfinite(own), own, 0.0)
     return float(likelihood), np.exp(scores - total[:, None])
+
+
+def share_by_class(rows: Rows, owner: Codes, mixtures: Sequence[Mixture]) -> Array:
+    """Return responsibilities (n, m) of labelled rows, each class by its own mixture."""
+    share = np.zeros((len(rows.values), len(owner)))
+    for c, mixture in enumerate(mixtures):
+        members = np.flatnonzero(rows.codes == c)
+        if len(members):
+            own = Rows.of(rows.values[members], np.zeros(len(members), dtype=np.int64), rows.weight[members])
+            share[np.ix_(members, np.flatnonzero(owner == c))] = expect(own, mixture, np.zeros(1))[1]
+    return share
 
 
 def climb(rows: Rows, owner: Codes, share: Array, job: Job, filler: Gaussian | None = None) -> Climb:
@@ -203,7 +227,7 @@ def ascend(owner: Codes, job: Job, gently: bool = False) -> Ascent:
     k = len(job.reference.means)
     state = _State(owner)
     if gently:
-        yield from _maximize(state, replace(job, family=replace(job.family, within=not job.family.inner.shared)))
+        yield from _maximize(state, replace(job, model=job.model.gentle()))
         yield Expect(state.mixture, _log_prior(state, job))
     steps, finished = yield from _run(state, job)
     counts = np.full(k, steps, dtype=np.int64), np.full(k, int(not finished), dtype=np.int64)
@@ -212,13 +236,14 @@ def ascend(owner: Codes, job: Job, gently: bool = False) -> Ascent:
     return Climb(stats, state.mixture, tuple(state.trace), steps)
 
 
-def _run(state: _State, job: Job) -> Generator[Any, Any, tuple[int, bool]]:
+def _run(state: _State, job: Job) -> Generator[Asked, Answer, tuple[int, bool]]:
     """Move the state to where the likelihood no longer rises; return the steps and whether it got there."""
     yield from _maximize(state, job)
     before = (state.stats, state.mixture)
     for step in range(1, job.max_iter + 1):
         likelihood = yield Expect(state.mixture, _log_prior(state, job))
-        likelihood += job.family.log_prior(state.stats, state.mixture)
+        assert isinstance(likelihood, float)
+        likelihood += job.model.log_prior(state.stats, state.mixture)
         if state.trace and likelihood < state.trace[-1]:  # a repaired or shrunk estimate is not the maximum
             state.stats, state.mixture = before
             return step, True
@@ -236,19 +261,29 @@ def _run(state: _State, job: Job) -> Generator[Any, Any, tuple[int, bool]]:
 
 
 def _log_prior(state: _State, job: Job) -> Array:
-    if job.log_prior is not None:
-        return job.log_prior
-    weight = np.bincount(state.owner, weights=state.stats.weight, minlength=state.stats.k)
+    return log_shares(state.stats) if job.log_prior is None else job.log_prior
+
+
+def log_shares(stats: MixtureStats) -> Array:
+    """Return the logarithms of the classes' shares of the weight (k,)."""
+    weight = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(weight / weight.sum()))
 
 
-def _maximize(state: _State, job: Job) -> Generator[Any, Any, bool]:
+def owners(found: Sequence[Climb]) -> Codes:
+    """Return the class of each component, of climbs each of which is one class."""
+    return np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
+
+
+def _maximize(state: _State, job: Job) -> Generator[Asked, Answer, bool]:
     """Estimate from the responsibilities, dropping collapsed components; return whether any was dropped."""
     dropped = False
     while True:
-        state.stats = yield Condense()
-        state.mixture, _ = job.family.estimate(state.stats, job.settings)
+        stats = yield Condense()
+        assert isinstance(stats, MixtureStats)
+        state.stats = stats
+        state.mixture = job.model.estimate(state.stats)
         worst = _lightest(state, _collapsed(state, job))
         if not worst.any():
             return dropped
@@ -257,7 +292,7 @@ def _maximize(state: _State, job: Job) -> Generator[Any, Any, bool]:
         yield Drop(~worst)
 
 
-def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: MixtureFamily, k: int) -> MixtureStats:
+def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family: Mixing, k: int) -> MixtureStats:
     """Return the statistics of the components: every row counts in each by its responsibility times its weight."""
     weighted = share * rows.weight[:, None]
     full = family.inner.structure is Full
@@ -266,6 +301,7 @@ def condense(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, family:
     part = weighted[plain][row, component]
     inner = family.inner.summarize(rows.values[plain][row], component, len(owner), part)
     if full and rows.holes.any_filled:
+        assert isinstance(inner, PatternStats)
         filled = rows.holes.summarize(rows.values, weighted, gaussian, inner.complete.form)
         inner = PatternStats(inner.complete.merge(filled), {})
     ones = np.ones(k, dtype=np.int64)
@@ -312,6 +348,6 @@ def drop(rows: Rows, owner: Codes, share: Array, gaussian: Gaussian, kept: Flags
     owner, share = owner[kept], share[:, kept]
     allowed = (rows.codes[:, None] == owner) | (rows.codes < 0)[:, None]
     total = share.sum(axis=1, keepdims=True)
-    lost = total[:, 0] < 1e-12
+    lost = total[:, 0] < LOST
     share = np.where(lost[:, None], allowed / allowed.sum(axis=1, keepdims=True), share / np.where(total > 0, total, 1))
     return owner, share, choose(gaussian, np.flatnonzero(kept), rows)

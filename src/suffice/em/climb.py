@@ -15,7 +15,8 @@ from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .em_step import Point
+from .regression import mend
+from .step import Point
 
 TOLERANCE = 1e-10  # a step this short may be the last, if rounding keeps the next from being shorter; in standard units
 POLISHED = 1e-13  # a step this short is rounding
@@ -23,14 +24,11 @@ SLOW, FAR = 250, 1e-6  # after so many steps one this long tells that the likeli
 PATIENCE = 30  # steps that may be no shorter than the shortest so far
 MEMORY = 8  # points combined
 MEMORY_CELLS = 1 << 25  # numbers kept of them
-RIDGE = 1e-14
+RIDGE = 1e-14  # of the products of unit vectors: points that lie along each other are combined evenly
 ROUNDING = 1e-13  # of a log likelihood, relative
-UNCORRELATED, NUDGE = (
-    1e-8,
-    0.01,
-)  # correlations that are zero to rounding, and what they are made to see whether they stay
+UNCORRELATED = 1e-8  # correlations that are zero to rounding
+NUDGE = 0.01  # what they are made, to see whether they stay
 LEAST_LOOKS, LOOKS, GROWTH = 8, 60, 1e-3  # EM steps from there, and what one must add to take it for a saddle
-PER_PROBLEM = ("x", "ahead", "likelihood", "mended", "secured", "origin", "shortest", "idle", "refusals", "detour")
 Flags = NDArray[np.bool_]
 
 
@@ -57,10 +55,6 @@ class Problem(Protocol):
 
     def take(self, units: Codes) -> Self:
         """Return some of the problems."""
-        ...
-
-    def is_inside(self, point: Point) -> Flags:
-        """Return which covariances are far enough from singular to be used as they are (g,)."""
         ...
 
     def secured(self, units: Codes) -> Self:
@@ -106,8 +100,10 @@ class _State:
 
     def take(self, kept: Codes) -> None:
         """Go on with some of the problems."""
-        for name in PER_PROBLEM:
-            setattr(self, name, getattr(self, name)[kept])
+        self.x, self.ahead, self.origin = self.x[kept], self.ahead[kept], self.origin[kept]
+        self.likelihood, self.mended, self.secured = self.likelihood[kept], self.mended[kept], self.secured[kept]
+        self.shortest, self.idle = self.shortest[kept], self.idle[kept]
+        self.refusals, self.detour = self.refusals[kept], self.detour[kept]
         self.turns, self.bends = [own[kept] for own in self.turns], [own[kept] for own in self.bends]
 
 
@@ -242,7 +238,7 @@ def _advance(problem: Problem, state: _State, memory: int, d: int) -> None:
     if prolonged.any():
         target = np.where(prolonged[:, None], _prolong(state), target)
     eager = (combined | prolonged) & (len(state.turns) > 0)
-    outside = eager & ~problem.is_inside(_unpack(target, d))
+    outside = eager & mend(_unpack(target, d).covariance)[1]
     target[outside] = state.ahead[outside]
     likelihood, point, mended = problem.step(_unpack(target, d))
     ahead = _pack(point)

@@ -11,12 +11,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice.densities import STRUCTURES, Full
-from suffice.estimate import mixture_passes
+from suffice.em import mixture_passes
+from suffice.em.mixture import Job, Rows, ascend, climb, expect
+from suffice.em.mixture_passes import ALL, LABELLED, Pass, join_by_passes, sweep, together
+from suffice.em.starts import Search, join_rows
 from suffice.estimate.families import GaussianFamily, Settings
 from suffice.estimate.mixture import MixtureFamily
-from suffice.estimate.mixture_em import Job, Rows, ascend, climb, expect
-from suffice.estimate.mixture_passes import ALL, LABELLED, Pass, apart, join_by_passes, sweep, together
-from suffice.estimate.mixture_starts import Search, join_rows
 from suffice.estimate.shrinkage import Shrinkage
 
 CLOSE = 1e-9
@@ -127,7 +127,7 @@ def test_rows_without_a_label_join_as_in_memory(table, rng, shared):
     share = np.stack([(few[known] == c) * s for c in (0, 1) for s in (0.3, 0.7)], axis=1)
     stats = climb(rows, owner, share, Job.start(rows, 2, family, told(), max_iter=5)).stats
     expected = join_rows(X, few, None, stats, family, told(), search, None)
-    single = apart(family).summarize(X[known], few[known], 2, None)
+    single = family.apart().summarize(X[known], few[known], 2, None)
     run = Counted(X, few, np.ones(400), rng)
     assert_same(join_by_passes(run, single, stats, 400.0, family, told(), search, None), expected)
 
@@ -135,7 +135,7 @@ def test_rows_without_a_label_join_as_in_memory(table, rng, shared):
 def test_statistics_counted_apart_are_those_of_the_family(table):
     X, codes = table
     family = MixtureFamily(inner=GaussianFamily(structure=Full, shared=True))
-    one = together(apart(family).summarize(X, codes, 2, None), family)
+    one = together(family.apart().summarize(X, codes, 2, None), family)
     other = family.summarize(X, codes, 2, None)
     for name, values in one.inner.arrays()[0].items():
         assert_allclose(values, other.inner.arrays()[0][name], rtol=1e-12, atol=1e-12, err_msg=name)

@@ -1,23 +1,23 @@
 """EM for missing cells by passes over the rows, when their patterns are too many to keep.
 
 `sweep` is one E step over a batch of rows. Its sums add over batches, whoever reads them; `complete_by_sweeps` asks for
-the sums over all rows at a time and never sees one. The maximum is that of `em.complete`.
+the sums over all rows at a time and never sees one. The maximum is that of `cells.complete`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
-from ..densities import Gaussian
 from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
 from ..stats.scatter import Scatter, spread
-from .em import Units, check_columns, climb_from
-from .em_climb import Progress
-from .em_step import Moments, Parts, Point, as_scatter, expect, maximize, usable
+from .cells import Units, check_columns, climb_from
+from .climb import Progress
+from .fill import row_parts
+from .step import Moments, Point, as_scatter, expect, maximize
 
 CHUNK_CELLS = 1 << 18
 Flags = NDArray[np.bool_]
@@ -30,46 +30,16 @@ def sweep(rows: Array, codes: Codes, weight: Array | None, units: Units, point: 
     `codes` (n,) class numbers, `weight` (n,) row weights or None for ones; `point` holds means and covariances in the
     `units` EM runs in. A row without any cell counts nowhere.
     """
-    k = len(point.mean)
-    codes = codes.astype(np.int64)
-    cells = (rows - units.center) / units.scale
-    seen = ~np.isnan(rows)
-    w = np.ones(len(rows)) if weight is None else weight
-    counts = seen.sum(axis=1)
-    total = np.bincount(codes, weights=w * (counts > 0), minlength=k).astype(np.float64)
-    parts = _parts(cells, codes, w, seen, counts, point.shared or k == 1)
+    k, some = len(point.mean), np.flatnonzero(~np.isnan(rows).all(axis=1))
+    own, w = codes[some].astype(np.int64), np.ones(len(some)) if weight is None else weight[some]
+    total = np.bincount(own, weights=w, minlength=k).astype(np.float64)
+    parts = row_parts((rows - units.center) / units.scale, some, own, w, point.shared or k == 1)
     return expect(parts, total, point)[0]
-
-
-def _parts(cells: Array, codes: Codes, weight: Array, seen: Flags, counts: Codes, shared: bool) -> Iterator[Parts]:
-    """Yield the rows by their number of observed cells, rows with one pattern (and class) one after the other."""
-    keys = np.packbits(seen, axis=1)
-    if not shared:
-        keys = np.concatenate([keys, codes.astype(">u4")[:, None].view(np.uint8)], axis=1)
-    flat = np.ascontiguousarray(keys).view(np.dtype((np.void, keys.shape[1]))).ravel()
-    for o in np.unique(counts[counts > 0]):
-        own = np.flatnonzero(counts == o)
-        _, first, pattern = np.unique(flat[own], return_index=True, return_inverse=True)
-        order = np.argsort(pattern, kind="stable")
-        own, pattern, first = own[order], pattern[order], own[first]
-        sorted_cells = np.argsort(~seen[first], axis=1, kind="stable")
-        observed = sorted_cells[:, :o]
-        yield from Parts(
-            observed,
-            sorted_cells[:, o:],
-            np.zeros(len(first), dtype=np.int64) if shared else codes[first],
-            np.bincount(pattern, weights=weight[own]).astype(np.float64),
-            pattern,
-            codes[own],
-            weight[own],
-            np.zeros(len(own), dtype=bool),
-            np.take_along_axis(cells[own], observed[pattern], axis=1),
-        ).bounded()
 
 
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """The climb as `em_climb.climb` sees it; `live` are the classes that still move."""
+    """The climb as `climb.climb` sees it; `live` are the classes that still move."""
 
     run: Callable[[Point], Moments]
     point: Point  # of all classes: those that have arrived stay
@@ -98,9 +68,6 @@ class _Problem:
     def take(self, units: Codes) -> _Problem:
         return replace(self, live=self.live[units])
 
-    def is_inside(self, point: Point) -> Flags:
-        return ~usable(point.covariance)[1]
-
     def secured(self, units: Codes) -> _Problem:
         ridge = self.ridge.copy()
         ridge[self.live[units]] = self.guard[self.live[units]]
@@ -110,7 +77,7 @@ class _Problem:
 def complete_by_sweeps(
     run: Sweep, observed: ObservedStats, form: type[Scatter], progress: Progress | None = None
 ) -> CompletedStats:
-    """Return what `em.complete` would, from sums over all rows: `run(units, point)` makes one pass."""
+    """Return what `cells.complete` would, from sums over all rows: `run(units, point)` makes one pass."""
     weight, cells = observed.weight, observed.cells
     units = Units.of(cells.weight, cells.mean, cells.scatter.values)
     shared = form is PooledScatter
@@ -154,13 +121,21 @@ class ObservedStats:
         return self.cells.column_weight()
 
 
+class Encodes(Protocol):
+    """A family that reads rows of a table."""
+
+    def encode(self, table: Any, positions: Sequence[int]) -> Any:
+        """Return the block's rows."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Observing:
     """A family that reads as `family` does and counts the cells of each column alone."""
 
-    family: Any
+    family: Encodes
 
-    def encode(self, table: Any, positions: Sequence[int]) -> Any:
+    def encode(self, table: object, positions: Sequence[int]) -> object:
         """Return the block's rows."""
         return self.family.encode(table, positions)
 
@@ -191,31 +166,3 @@ def complete_rows(
         return reduce(Moments.merge, parallel_map(one, chunks, cost=200.0 * rows.size))
 
     return complete_by_sweeps(run, observed, form, progress)
-
-
-def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
-    """Return the statistics of rows (n, d) with missing cells at what `density` expects of them, given the class.
-
-    A column without a density has no scatter.
-    """
-    used, d = list(density.used), rows.shape[1]
-    covariance = density.covariance.dense()
-    variance = np.diagonal(covariance, axis1=1, axis2=2).mean(axis=0)
-    means = density.means[:, used]
-    center, scale = means.mean(axis=0), np.sqrt(variance + means.var(axis=0))
-    units = Units(center, scale, np.zeros(means.shape), means, scale, scale[None], np.zeros(len(used), dtype=bool))
-    point = Point((means - center) / scale, covariance / scale[:, None] / scale)
-    cells = rows if len(used) == d else rows[:, used]
-    moments = sweep(cells, codes, weight, units, point)
-    step = moments.first / np.where(moments.weight > 0, moments.weight, 1.0)[:, None]
-    if len(covariance) == 1:
-        second = moments.second - ((moments.weight[:, None] * step).T @ step)
-    else:
-        second = moments.second - moments.weight[:, None, None] * step[:, :, None] * step[:, None, :]
-    mean = density.means.copy()
-    mean[:, used] += step * scale
-    scatter = np.zeros((len(second), d, d))
-    scatter[np.ix_(range(len(second)), used, used)] = second * scale[:, None] * scale
-    shared = form is PooledScatter
-    mean[moments.weight == 0] = 0.0
-    return GaussianStats(moments.weight, mean, form(scatter[0] if shared else scatter), form)

@@ -1,7 +1,7 @@
 """Mixtures fitted by passes over rows that are elsewhere: every EM step asks for sums over all of them.
 
 `sweep` does the E step of a batch and condenses it; its sums add over batches, whoever reads them. The steps are those
-of `mixture_em.ascend`, which fits rows in memory too. All that is tried (every class, and under "bic" every number of
+of `mixture.ascend`, which fits rows in memory too. All that is tried (every class, and under "bic" every number of
 components) climbs side by side, so that one pass serves all of it, and there are as many passes as the longest climb
 has steps. Climbs start from a sample of each class's rows.
 """
@@ -10,17 +10,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Gaussian, Mixture
-from ..stats import CompletedStats, MixtureStats, PatternStats, PooledScatter
-from .families import Settings
-from .mixture import MixtureFamily
-from .mixture_em import Ascent, Climb, Condense, Expect, Flags, Job, Rows, ascend, choose, condense, drop, expect
-from .mixture_starts import (
+from ..stats import CompletedStats, GaussianStats, MixtureStats, PatternStats, PooledScatter
+from .mixture import (
+    Answer,
+    Ascent,
+    Climb,
+    Condense,
+    Expect,
+    Flags,
+    Job,
+    Rows,
+    T,
+    ascend,
+    choose,
+    condense,
+    drop,
+    expect,
+    log_shares,
+    owners,
+    share_by_class,
+)
+from .mixture_model import ComponentStats, Mixing, MixtureFamily
+from .starts import (
     BIC,
     Search,
+    assemble,
     check_distinct,
     distinct,
     fit_class,
@@ -45,7 +62,7 @@ class Pass:
 
     of: int
     k: int
-    family: MixtureFamily
+    family: Mixing
     owner: Codes
     mixtures: tuple[Mixture, ...]
     log_prior: Array
@@ -100,17 +117,6 @@ def _find(rows: Rows, asked: Pass) -> Sums:
     return Sums(likelihood, condense(rows, owner, share, filler, asked.family, asked.k))
 
 
-def share_by_class(rows: Rows, owner: Codes, mixtures: Sequence[Mixture]) -> Array:
-    """Return responsibilities (n, m) of labelled rows, each class by its own mixture."""
-    share = np.zeros((len(rows.values), len(owner)))
-    for c, mixture in enumerate(mixtures):
-        members = np.flatnonzero(rows.codes == c)
-        if len(members):
-            own = Rows.of(rows.values[members], np.zeros(len(members), dtype=np.int64), rows.weight[members])
-            share[np.ix_(members, np.flatnonzero(owner == c))] = expect(own, mixture, np.zeros(1))[1]
-    return share
-
-
 # --- climbing by passes ----------------------------------------------------------------------------------------------
 
 
@@ -118,7 +124,7 @@ def _converse(ascent: Ascent, first: Pass) -> Conversation:
     """Answer what an ascent asks by passes; `first` gives the responsibilities it begins with."""
     asked: Pass = first
     found: Sums | None = None
-    answer: Any = None
+    answer: Answer = None
     while True:
         try:
             wanted = ascent.send(answer)
@@ -143,11 +149,11 @@ def _side_by_side(conversations: Sequence[Conversation], run: Run) -> list[Climb
     """Return where all of them arrive, each pass answering every one that still asks."""
     reached: dict[int, Climb] = {}
     asked: dict[int, Pass] = {}
-    answers: dict[int, Any] = dict.fromkeys(range(len(conversations)))
+    answers: dict[int, Sums | None] = dict.fromkeys(range(len(conversations)))  # None: not begun
     while answers:
         for i, answer in answers.items():
             try:
-                asked[i] = conversations[i].send(answer)
+                asked[i] = next(conversations[i]) if answer is None else conversations[i].send(answer)
             except StopIteration as end:
                 reached[i] = end.value
                 asked.pop(i, None)
@@ -159,50 +165,43 @@ def fit_by_passes(
     run: Run,
     single: MixtureStats,
     samples: Sequence[Sample],
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
 ) -> MixtureStats:
-    """Return the statistics of mixtures fitted to labelled rows, as `mixture_starts.fit_mixtures` does in memory.
+    """Return the statistics of mixtures fitted to labelled rows, as `starts.fit_mixtures` does in memory.
 
-    `single` are the statistics of the rows as the family `apart` counts them, `samples` the rows of each class that
+    `single` are the statistics of the rows as `family.apart()` counts them, `samples` the rows of each class that
     the starts are taken from. A class whose sample is complete is fitted to it, which takes no pass.
     """
-    joint, own = family.inner.shared, apart(family)
+    own = family.apart()
     tries = [_Tries.of(single, samples[c], c, own, settings, search) for c in range(single.k)]
     with single_blas_thread():
         climbs = iter(_side_by_side([climbing for each in tries for climbing in each.climbing], run))
         found = [each.best([next(climbs) for _ in each.climbing]) for each in tries]
-        if all(climbed.stats.is_single for climbed in found):
-            stats = together(single, family)
-        elif joint or settings.shrinkage.pooling or (single.column_weight() <= 1).any():
-            stats = _fit_together(run, single, found, family, settings, search)
-        else:
-            stats = found[0].stats
-            for climbed in found[1:]:
-                stats = stats.beside(climbed.stats)
-    asked = np.concatenate([climbed.stats.asked for climbed in found])
-    return replace(stats, asked=np.maximum(asked, stats.counts))
+        bound = family.inner.shared or family.under(settings).pools or bool((single.column_weight() <= 1).any())
+
+        def jointly() -> MixtureStats:
+            return _fit_together(run, single, found, family, settings, search)
+
+        return assemble(found, lambda: together(single, family), jointly if bound else None)
 
 
-def apart(family: MixtureFamily) -> MixtureFamily:
-    """Return the family by which each class is fitted alone: where all share a covariance, its components share one."""
-    if not family.inner.shared:
-        return family
-    return replace(family, inner=replace(family.inner, shared=False), within=True)
-
-
-def together(single: MixtureStats, family: MixtureFamily) -> MixtureStats:
-    """Return the statistics that `apart(family)` counted as the family itself would have."""
+def together(single: MixtureStats, family: Mixing) -> MixtureStats:
+    """Return the statistics that `family.apart()` counted as the family itself would have."""
     return replace(single, inner=_pooled(single.inner)) if family.inner.form is PooledScatter else single
 
 
-def _pooled(stats: Any) -> Any:
+def _pooled(stats: ComponentStats) -> ComponentStats:
     if isinstance(stats, PatternStats):
-        parts = {pattern: (present, _pooled(part)) for pattern, (present, part) in stats.incomplete.items()}
-        return PatternStats(_pooled(stats.complete), parts)
+        parts = {pattern: (present, _pool(part)) for pattern, (present, part) in stats.incomplete.items()}
+        return PatternStats(_pool(stats.complete), parts)
     if isinstance(stats, CompletedStats):
-        return replace(stats, complete=_pooled(stats.complete))
+        return replace(stats, complete=_pool(stats.complete))
+    return _pool(stats)
+
+
+def _pool(stats: GaussianStats) -> GaussianStats:
     dense = stats.dense()
     return replace(dense, scatter=PooledScatter.of(dense.scatter.values), form=PooledScatter)
 
@@ -212,23 +211,20 @@ def join_by_passes(
     single: MixtureStats,
     stats: MixtureStats,
     total: float,
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
     log_prior: Array | None,
 ) -> MixtureStats:
-    """Return what `mixture_starts.join_rows` does in memory: mixtures of all rows, those without a label joining by EM.
+    """Return what `starts.join_rows` does in memory: mixtures of all rows, those without a label joining by EM.
 
     `single` and `stats` are those of the labelled rows, `total` is the weight of all rows.
     """
-    limits: dict[str, Any] = {"max_iter": search.max_iter, "tol": search.tol, "log_prior": log_prior}
-    job = Job.of(together(single, family), total, family, settings, **limits)
-    mixture, _ = family.estimate(stats, job.settings)
-    if log_prior is None:
-        shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
-        with np.errstate(divide="ignore"):
-            log_prior = np.asarray(np.log(shares))
-    first = Pass(ALL, stats.k, family, stats.owner, (mixture,), log_prior)
+    job = Job.of(together(single, family), total, family.under(settings), search.max_iter, search.tol)
+    job = replace(job, log_prior=log_prior)
+    mixture = job.model.estimate(stats)
+    priors = log_shares(stats) if log_prior is None else log_prior
+    first = Pass(ALL, stats.k, family, stats.owner, (mixture,), priors)
     with single_blas_thread():
         (climbed,) = _side_by_side([_converse(ascend(stats.owner, job), first)], run)
     return replace(climbed.stats, asked=np.maximum(stats.asked, climbed.stats.counts))
@@ -246,11 +242,11 @@ class _Tries:
 
     @classmethod
     def of(
-        cls, single: MixtureStats, sample: Sample, c: int, family: MixtureFamily, settings: Settings, search: Search
+        cls, single: MixtureStats, sample: Sample, c: int, family: MixtureFamily[T], settings: T, search: Search
     ) -> _Tries:
         index = np.where(np.arange(single.k) == c, 0, -1)
         stats, wanted = single.regroup(index, 1), search.wanted[c]
-        job = Job.of(stats, float(single.weight[c]), family, settings, max_iter=search.max_iter, tol=search.tol)
+        job = Job.of(stats, float(single.weight[c]), family.under(settings), search.max_iter, search.tol)
         alone = Climb(stats, Mixture(job.reference, np.zeros(1, dtype=np.int64), np.zeros(1)), (0.0,))
         if sample.complete:
             done = fit_class(sample.rows, c, family, settings, search)
@@ -263,7 +259,7 @@ class _Tries:
             cells = float(stats.column_weight().sum())
             numbers = [m for m in range(2, search.max_components + 1) if possible(m, job, cells, kinds)]
         else:
-            check_distinct(kinds, wanted, c, settings)
+            check_distinct(kinds, wanted, job.model.label(c))
             numbers = [wanted]
         climbing = [_rise(_start(sample.rows, m, job, rng, search.n_init), job, c) for m in numbers]
         return cls(alone, job, wanted, (*([_look(alone, job, c)] if wanted == BIC else []), *climbing))
@@ -284,7 +280,7 @@ def _exact(stats: MixtureStats, single: MixtureStats) -> MixtureStats:
     return replace(single, asked=stats.asked) if stats.is_single else stats
 
 
-def _start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Mixture:
+def _start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> Mixture:
     """Return where to begin: the most likely of several short climbs on a sample.
 
     Where so few rows let a component collapse, it is the first start, with one covariance for all components.
@@ -293,9 +289,9 @@ def _start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Mixture:
     best = most_likely(short_climbs(rows, m, here, rng, n_init))
     if len(best.stats.owner) == m:
         return best.mixture
-    owner, gentle = np.zeros(m, dtype=np.int64), replace(job.family, within=True)
-    stats = condense(rows, owner, next(starts(rows, m, rng, 1)), choose(job.reference, owner, rows), gentle, 1)
-    return gentle.estimate(stats, job.settings)[0]
+    owner, gentle = np.zeros(m, dtype=np.int64), job.model.gentle()
+    stats = condense(rows, owner, next(starts(rows, m, rng, 1)), choose(job.reference, owner, rows), gentle.family, 1)
+    return gentle.estimate(stats)
 
 
 def _rise(start: Mixture, job: Job, c: int) -> Conversation:
@@ -313,15 +309,15 @@ def _fit_together(
     run: Run,
     single: MixtureStats,
     found: Sequence[Climb],
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
 ) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
-    owner = np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
-    total = float(single.weight.sum())
-    pooled = together(single, family)
-    job = Job.of(pooled, total, family, settings, max_iter=search.max_iter, tol=search.tol)
+    owner = owners(found)
+    job = Job.of(
+        together(single, family), float(single.weight.sum()), family.under(settings), search.max_iter, search.tol
+    )
     mixtures = tuple(climbed.mixture for climbed in found)
     first = Pass(LABELLED, single.k, family, owner, mixtures, np.zeros(single.k), fillers=job.reference)
     return _side_by_side([_converse(ascend(owner, job), first)], run)[0].stats

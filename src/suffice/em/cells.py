@@ -8,21 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np, single_blas_thread
+from ..densities.usable import FLOOR, ROUNDING
 from ..errors import DataError
+from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import CompletedStats, GaussianStats, PatternStats, PooledScatter
+from ..stats.pooling import total_variance
 from ..stats.scatter import Scatter
-from .em_climb import Climb, Problem, Progress, climb
-from .em_step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge, usable
-from .notes import Note
-from .pooling import total_variance
-from .shrinkage import FLOOR, ROUNDING
+from .climb import Climb, Problem, Progress, climb
+from .step import PRIOR_ROWS, Parts, Point, as_scatter, expect, maximize, prior_ridge
 
 MAX_STEPS = 1000
 SECURED = "kept the covariance usable while filling missing cells"
+SPANNED = 1e-13  # least eigenvalue of a scatter, relative to its largest, that is no rounding
 MAX_COLUMNS = 4096  # EM holds d × d matrices
 
 
@@ -40,16 +40,16 @@ def complete(
     when covariances are separate, one with at most one value has the variance within all classes and no correlations.
 
     `report` is called with a note, which names `classes`, where EM stopped early or a covariance came near singular,
-    or EM did not settle, so that the class had to be given a weak prior, see `em_step.prior_ridge`;
+    or EM did not settle, so that the class had to be given a weak prior, see `step.prior_ridge`;
     `progress` at every step with its number and the log likelihood of the observed cells in nats, up to a constant that
     the units decide.
     """
     if not stats.incomplete:
         return stats.complete
     check_columns(stats.d)
-    groups = _groups(stats)
-    units = _standard_units(groups, stats.k, stats.d)
-    problem = _problem(groups, units, stats)
+    groups = groups_of(stats)
+    units = standard_units(groups, stats.k, stats.d)
+    problem = problem_of(groups, units, stats)
     found, reached = climb_from(problem, problem.weight, units, stats.complete.form, progress, most_steps)
     for note in climb_notes(reached.steps, reached.moved, reached.secured, classes):
         if report is not None:
@@ -64,8 +64,8 @@ def weak_prior(stats: PatternStats | CompletedStats, shared: bool) -> Array:
         units = Units.of(stats.observed, stats.complete.mean, squares)
         weight = stats.complete.weight
     else:
-        groups = _groups(stats)
-        units, weight = _standard_units(groups, stats.k, stats.d), np.zeros(stats.k)
+        groups = groups_of(stats)
+        units, weight = standard_units(groups, stats.k, stats.d), np.zeros(stats.k)
         for group in groups:
             np.add.at(weight, group.owner, group.weight)
     total = weight.sum(keepdims=True) if shared else weight
@@ -111,6 +111,11 @@ class Units:
         own = np.where(known, squares / np.where(known, weight, 1.0) / scale**2, within)
         return cls(center, scale, weight, started, within, own, spread == 0)
 
+    def restored(self, weight: Array, mean: Array, scatter: Array, form: type[Scatter]) -> GaussianStats:
+        """Return means (k, d) and scatters (…, d, d) that are in these units as statistics in the columns' own."""
+        varies = ~self.constant * self.scale
+        return GaussianStats(weight, mean * self.scale + self.center, form(scatter * varies[:, None] * varies), form)
+
     def start(self, shared: bool) -> Point:
         """Return the parameters EM starts from: class means, and the variances within classes."""
         return Point(self.mean, np.tile(np.diag(self.within), (1 if shared else len(self.mean), 1, 1)))
@@ -138,24 +143,22 @@ def climb_from(
         reached = climb(problem, units.start(shared), MAX_STEPS if most_steps is None else most_steps, progress)
     point = reached.point
     values = point.covariance[0] * weight.sum() if shared else point.covariance * weight[:, None, None]
-    values[..., units.constant, :] = 0.0
-    values[..., :, units.constant] = 0.0
-    scatter = form(values * units.scale[:, None] * units.scale)
-    return GaussianStats(weight, point.mean * units.scale + units.center, scatter, form), reached
+    return units.restored(weight, point.mean, values, form), reached
 
 
 def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: Sequence[Level]) -> Iterator[Note]:
     """Yield what there is to say of a climb; `secured` (g,) marks the covariances that were kept usable."""
     if moved > 0:
-        yield Note("stopped EM early", f"after {steps} steps the estimate still moved", amount=moved)
+        why = f"after {steps} steps the estimate still moved"
+        yield Note("stopped EM early", why, amount=moved, kind=Kind.STOPPED_EARLY)
     for i in np.flatnonzero(secured):
         label = classes[int(i)] if len(secured) == len(classes) else None
         why = "EM came near a singular one or did not settle: it has a prior worth so many rows of uncorrelated values"
-        yield Note(SECURED, why, label, amount=PRIOR_ROWS)
+        yield Note(SECURED, why, label, amount=PRIOR_ROWS, kind=Kind.SECURED)
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class PatternGroup:
     """The statistics of all patterns with equally many observed columns, s of them, shown by e pairs with a class.
 
     `scatter` is (e, o, o), or (s, o, o) when it is pooled over classes.
@@ -169,24 +172,24 @@ class _Group:
     scatter: Array
 
 
-def _groups(stats: PatternStats) -> list[_Group]:
+def groups_of(stats: PatternStats) -> list[PatternGroup]:
     """Return the statistics by the number of observed columns, the complete rows last."""
     every = np.flatnonzero(stats.complete.weight)
-    sets: list[tuple[Any, Codes, Codes, GaussianStats]] = []
+    sets: list[tuple[Sequence[int], Codes, Codes, GaussianStats]] = []
     if len(every):
         sets.append((range(stats.d), every, every, stats.complete))
     for pattern, (present, part) in stats.incomplete.items():
         sets.append((pattern, present, np.arange(len(present)), part))
-    alike: dict[int, list[tuple[Any, Codes, Codes, GaussianStats]]] = {}
+    alike: dict[int, list[tuple[Sequence[int], Codes, Codes, GaussianStats]]] = {}
     for entry in sets:
         alike.setdefault(len(entry[0]), []).append(entry)
     return [_group(own) for _, own in sorted(alike.items())]
 
 
-def _group(sets: Sequence[tuple[Any, Codes, Codes, GaussianStats]]) -> _Group:
+def _group(sets: Sequence[tuple[Sequence[int], Codes, Codes, GaussianStats]]) -> PatternGroup:
     scatters = [part.dense().scatter.values for *_, part in sets]
     pooled = scatters[0].ndim == 2
-    return _Group(
+    return PatternGroup(
         np.array([list(pattern) for pattern, *_ in sets], dtype=np.int64),
         np.repeat(np.arange(len(sets)), [len(present) for _, present, *_ in sets]),
         np.concatenate([present for _, present, *_ in sets]),
@@ -196,7 +199,8 @@ def _group(sets: Sequence[tuple[Any, Codes, Codes, GaussianStats]]) -> _Group:
     )
 
 
-def _standard_units(groups: Sequence[_Group], k: int, d: int) -> Units:
+def standard_units(groups: Sequence[PatternGroup], k: int, d: int) -> Units:
+    """Return the units in which every column's observed cells have variance 1."""
     by_class = all(len(group.scatter) == len(group.pattern) for group in groups)
     weight, squares = np.zeros((k, d)), np.zeros((k if by_class else 1, d))
     center, mean = np.zeros(d), np.zeros((k, d))
@@ -221,7 +225,7 @@ def _standard_units(groups: Sequence[_Group], k: int, d: int) -> Units:
 
 
 @dataclass(frozen=True, slots=True)
-class _Problem:
+class PatternProblem:
     """What stays fixed while the parameters move; in standard units."""
 
     parts: list[Parts]
@@ -232,10 +236,12 @@ class _Problem:
     guard: Array  # (g, d) what is added to the variances of a covariance that comes near singular
 
     def step(self, point: Point) -> tuple[Array, Point, NDArray[np.bool_]]:
+        """Return log likelihoods, the parameters one EM step on, and which covariances had to be mended."""
         moments, mended = expect(self.parts, self.weight, point, self.whole)
         return moments.likelihood, maximize(moments, point, self.lonely, self.within), mended
 
-    def take(self, units: Codes) -> _Problem:
+    def take(self, units: Codes) -> PatternProblem:
+        """Return some of the problems."""
         parts = [part for part in (own.take(units, units) for own in self.parts) if len(part.cells)]
         return replace(
             self,
@@ -246,16 +252,15 @@ class _Problem:
             guard=self.guard[units],
         )
 
-    def is_inside(self, point: Point) -> NDArray[np.bool_]:
-        return ~usable(point.covariance)[1]
-
-    def secured(self, units: Codes) -> _Problem:
+    def secured(self, units: Codes) -> PatternProblem:
+        """Return the problems with a weak prior on the covariances of these units."""
         ridge = np.zeros_like(self.guard)
         ridge[units] = self.guard[units]
         return replace(self, whole=self.whole + as_scatter(ridge, self.weight))
 
 
-def _problem(groups: Sequence[_Group], units: Units, stats: PatternStats) -> _Problem:
+def problem_of(groups: Sequence[PatternGroup], units: Units, stats: PatternStats) -> PatternProblem:
+    """Return what EM climbs for statistics by pattern, in these units."""
     shared = stats.complete.form is PooledScatter
     g, d = 1 if shared else stats.k, stats.d
     whole, weight = np.zeros((g, d, d)), np.zeros(stats.k)
@@ -268,10 +273,10 @@ def _problem(groups: Sequence[_Group], units: Units, stats: PatternStats) -> _Pr
             whole[np.zeros(1, dtype=np.int64) if shared else group.owner] = scatter
             scatter = np.zeros((0, d, d))
         parts += _parts(group, units, scatter, shared).bounded()
-    return _Problem(parts, weight, whole, units.lonely(shared), units.within, units.ridge(shared, weight))
+    return PatternProblem(parts, weight, whole, units.lonely(shared), units.within, units.ridge(shared, weight))
 
 
-def _parts(group: _Group, units: Units, scatter: Array, shared: bool) -> Parts:
+def _parts(group: PatternGroup, units: Units, scatter: Array, shared: bool) -> Parts:
     """Return the means and the roots of the scatters (standardised) as rows, in the order of their patterns."""
     columns = group.observed[group.pattern]
     cells = (group.mean - units.center[columns]) / units.scale[columns]
@@ -306,7 +311,7 @@ def _roots(scatter: Array) -> tuple[Codes, Array]:
     """Return rows (r, o) with RᵀR the scatters (s, o, o), and the number of the scatter each belongs to (r,)."""
     some = np.flatnonzero(scatter.any(axis=(1, 2)))
     values, vectors = np.linalg.eigh(scatter[some])
-    least = 1e-13 * values[:, -1:]
+    least = SPANNED * values[:, -1:]
     at, which = np.nonzero(values > least)
     roots = vectors.transpose(0, 2, 1)[at, which] * np.sqrt(values[at, which])[:, None]
     return some[at], roots

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, load
+from suffice.em import cell_passes as sweep
+from suffice.em import cells as em
+from suffice.em.step import Moments
 from suffice.errors import MergeError
-from suffice.estimate import em, sweep
-from suffice.estimate.em_step import Moments
 from suffice.stats import (
     CompletedStats,
     DiagonalScatter,

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError
+from ..schema import Level
 from ..stats import MixtureStats
-from .families import Settings
-from .mixture import MixtureFamily
-from .mixture_em import Climb, Job, Rows, climb, expect
+from .mixture import Climb, Job, Rows, T, climb, expect, log_shares, owners, share_by_class
+from .mixture_model import Mixing, MixtureFamily
 
 BIC = "bic"
 WORSE = 2  # candidates in a row that raise the BIC before the search for more components ends
@@ -44,8 +43,8 @@ def fit_mixtures(
     codes: Codes,
     k: int,
     weight: Array | None,
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows (n, d), class by class.
@@ -55,15 +54,28 @@ def fit_mixtures(
     """
     if all(wanted == 1 for wanted in search.wanted):
         return family.summarize(values, codes, k, weight)
-    joint = family.inner.shared
-    own = replace(family, inner=replace(family.inner, shared=False), within=True) if joint else family
-    rows = Rows.of(values, codes, weight)
-    members = [np.flatnonzero(codes == c) for c in range(k)]
-    found = [fit_class(_in_order(rows, members[c]), c, own, settings, search) for c in range(k)]
+    own, rows = family.apart(), Rows.of(values, codes, weight)
+    found = [fit_class(_in_order(rows, np.flatnonzero(codes == c)), c, own, settings, search) for c in range(k)]
+
+    def jointly() -> MixtureStats:
+        return _fit_together(rows, found, family, settings, search)
+
+    bound = family.inner.shared or family.under(settings).pools or _unseen(values, codes, k, family)
+    return assemble(found, lambda: family.summarize(values, codes, k, weight), jointly if bound else None)
+
+
+def assemble(
+    found: Sequence[Climb], single: Callable[[], MixtureStats], jointly: Callable[[], MixtureStats] | None
+) -> MixtureStats:
+    """Return the statistics of all classes, from where each arrived on its own.
+
+    Of one component each they are those of the rows, `single()`; classes that take something from each other are
+    fitted once more, `jointly()`.
+    """
     if all(climbed.stats.is_single for climbed in found):
-        stats = family.summarize(values, codes, k, weight)
-    elif joint or settings.shrinkage.pooling or _unseen(values, codes, k, family):
-        stats = _fit_together(rows, members, found, family, settings, search)
+        stats = single()
+    elif jointly is not None:
+        stats = jointly()
     else:
         stats = found[0].stats
         for climbed in found[1:]:
@@ -77,8 +89,8 @@ def join_rows(
     codes: Codes,
     weight: Array | None,
     stats: MixtureStats,
-    family: MixtureFamily,
-    settings: Settings,
+    family: MixtureFamily[T],
+    settings: T,
     search: Search,
     log_prior: Array | None,
 ) -> MixtureStats:
@@ -87,12 +99,9 @@ def join_rows(
     `stats` are those of the labelled rows; `log_prior` (k,) the class priors, None for the classes' shares.
     """
     rows = Rows.of(values, codes, weight)
-    limits: dict[str, Any] = {"max_iter": search.max_iter, "tol": search.tol, "log_prior": log_prior}
-    job = Job.start(rows, stats.k, family, settings, **limits)
-    mixture, _ = family.estimate(stats, job.settings)
-    shares = np.bincount(stats.owner, weights=stats.weight, minlength=stats.k) / stats.weight.sum()
-    with np.errstate(divide="ignore"):
-        _, share = expect(rows, mixture, np.log(shares) if log_prior is None else log_prior)
+    job = Job.start(rows, stats.k, family, settings, log_prior=log_prior, max_iter=search.max_iter, tol=search.tol)
+    mixture = job.model.estimate(stats)
+    _, share = expect(rows, mixture, log_shares(stats) if log_prior is None else log_prior)
     reached = climb(rows, stats.owner, share, job, mixture.components).stats
     return replace(reached, asked=np.maximum(stats.asked, reached.counts))
 
@@ -104,7 +113,7 @@ def _in_order(rows: Rows, members: Codes) -> Rows:
     return Rows.of(values[order], np.zeros(len(order), dtype=np.int64), rows.weight[members][order])
 
 
-def fit_class(rows: Rows, c: int, family: MixtureFamily, settings: Settings, search: Search) -> Climb:
+def fit_class(rows: Rows, c: int, family: MixtureFamily[T], settings: T, search: Search) -> Climb:
     """Return the best mixture of one class, of the wanted number of components or of the least BIC.
 
     `rows` are its rows, numbered 0, in lexicographic order.
@@ -118,15 +127,15 @@ def fit_class(rows: Rows, c: int, family: MixtureFamily, settings: Settings, sea
         several = (_best_start(rows, m, job, rng, search.n_init) for m in numbers)
         best = least_bic(itertools.chain([_alone(rows, job)], several), job)
         return replace(best, stats=replace(best.stats, asked=best.stats.counts))
-    check_distinct(kinds, wanted, c, settings)
+    check_distinct(kinds, wanted, job.model.label(c))
     return _alone(rows, job) if wanted == 1 else _best_start(rows, int(wanted), job, rng, search.n_init)
 
 
-def check_distinct(kinds: int, wanted: int, c: int, settings: Settings) -> None:
+def check_distinct(kinds: int, wanted: int, label: Level) -> None:
     """Raise DataError where a class has fewer different rows than it is to have components."""
     if wanted > kinds:
         raise DataError(
-            f"Class {settings.classes[c] if settings.classes else c!r} has {kinds} different rows and is to have "
+            f"Class {label!r} has {kinds} different rows and is to have "
             f'{wanted} components. Next: ask for at most as many, or leave n_components="bic".'
         )
 
@@ -154,7 +163,7 @@ def least_bic(candidates: Iterable[Climb], job: Job) -> Climb:
 def _bic(climbed: Climb, job: Job) -> float:
     """Return −2 log likelihood + p log n, p the number of free parameters and n the weight of the rows."""
     p = _parameters(len(climbed.stats.owner), job)
-    likelihood = climbed.likelihood - job.family.log_prior(climbed.stats, climbed.mixture)
+    likelihood = climbed.likelihood - job.model.log_prior(climbed.stats, climbed.mixture)
     return -2.0 * likelihood + p * float(np.log(job.total))
 
 
@@ -173,7 +182,7 @@ def _alone(rows: Rows, job: Job) -> Climb:
     return Climb(stats, mixture, (expect(rows, mixture, np.zeros(1))[0],))
 
 
-def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
+def _best_start(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> Climb:
     """Return the most likely of several short climbs, those that kept the most components first, gone to the end.
 
     Where components collapse on the way there, the next one goes on.
@@ -188,7 +197,7 @@ def _best_start(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> Climb:
     return replace(best, stats=replace(best.stats, asked=np.full(1, m)))
 
 
-def short_climbs(rows: Rows, m: int, job: Job, rng: Any, n_init: int) -> list[Climb]:
+def short_climbs(rows: Rows, m: int, job: Job, rng: np.random.Generator, n_init: int) -> list[Climb]:
     """Return climbs of at most SHORT steps: the `n_init` most likely after FIRST steps, of TRIES times as many.
 
     Where these lose components, as those that lead to a spike of a few rows do after a likely beginning, the others
@@ -223,7 +232,7 @@ def _go_on(rows: Rows, climbed: Climb, job: Job, done: int, most: int) -> Climb:
     return replace(further, stats=replace(further.stats, steps=further.stats.steps + done))
 
 
-def starts(rows: Rows, m: int, rng: Any, number: int) -> Iterator[Array]:
+def starts(rows: Rows, m: int, rng: np.random.Generator, number: int) -> Iterator[Array]:
     """Yield responsibilities (n, m) of 0 and 1 of rows nearest to seeded centres, missing cells at the column's mean.
 
     The first is k-means in standard units. The others take at most one of Lloyd's steps, in standard units or with
@@ -271,7 +280,7 @@ def _lloyd(z: Array, weight: Array, centers: Array, steps: int) -> Array:
     return np.asarray(nearest[:, None] == np.arange(m), dtype=np.float64)
 
 
-def _plus_plus(z: Array, weight: Array, m: int, rng: Any) -> Array:
+def _plus_plus(z: Array, weight: Array, m: int, rng: np.random.Generator) -> Array:
     """Return m of the rows as centres, each drawn in proportion to weight × squared distance from those before.
 
     Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding.
@@ -296,7 +305,7 @@ def distinct(values: Array) -> int:
     return 1 + int((~same.all(axis=1)).sum())
 
 
-def _unseen(values: Array, codes: Codes, k: int, family: MixtureFamily) -> bool:
+def _unseen(values: Array, codes: Codes, k: int, family: Mixing) -> bool:
     """Return whether a class lacks the values of a column, so that it must borrow from the others."""
     if family.inner.structure is not Full:
         return False
@@ -306,14 +315,10 @@ def _unseen(values: Array, codes: Codes, k: int, family: MixtureFamily) -> bool:
 
 
 def _fit_together(
-    rows: Rows, members: Sequence[Codes], found: list[Climb], family: MixtureFamily, settings: Settings, search: Search
+    rows: Rows, found: Sequence[Climb], family: MixtureFamily[T], settings: T, search: Search
 ) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
-    k = len(found)
-    owner = np.concatenate([np.full(len(climbed.stats.owner), c) for c, climbed in enumerate(found)])
-    share = np.zeros((len(rows.values), len(owner)))
-    for c, climbed in enumerate(found):
-        own = Rows.of(rows.values[members[c]], np.zeros(len(members[c]), dtype=np.int64), rows.weight[members[c]])
-        share[np.ix_(members[c], np.flatnonzero(owner == c))] = expect(own, climbed.mixture, np.zeros(1))[1]
-    job = Job.start(rows, k, family, settings, max_iter=search.max_iter, tol=search.tol)
+    owner = owners(found)
+    share = share_by_class(rows, owner, [climbed.mixture for climbed in found])
+    job = Job.start(rows, len(found), family, settings, max_iter=search.max_iter, tol=search.tol)
     return climb(rows, owner, share, job, job.fillers(owner, rows)).stats

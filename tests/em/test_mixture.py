@@ -11,13 +11,13 @@ from scipy.stats import multivariate_normal
 
 from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
 from suffice.densities.mixture import sum_within
+from suffice.em.mixture import Job, Rows, climb, expect
+from suffice.em.mixture_cells import Holes
+from suffice.em.starts import Search, fit_mixtures, join_rows
 from suffice.errors import MergeError
 from suffice.estimate import Settings
 from suffice.estimate.families import GaussianFamily
 from suffice.estimate.mixture import MixtureFamily
-from suffice.estimate.mixture_em import Job, Rows, climb, expect
-from suffice.estimate.mixture_holes import Holes
-from suffice.estimate.mixture_starts import Search, fit_mixtures, join_rows
 from suffice.stats import MixtureStats
 from suffice.testing import check_statistics
 

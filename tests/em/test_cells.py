@@ -11,9 +11,11 @@ from scipy.stats import multivariate_normal
 
 from suffice import GaussianDiscriminant
 from suffice.densities import Full
+from suffice.em import cell_passes as sweep
+from suffice.em import cells as em
+from suffice.em.climb import watch
 from suffice.errors import DataError, SingularCovarianceError
-from suffice.estimate import Settings, Shrinkage, em, sweep
-from suffice.estimate.em_climb import watch
+from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
 from suffice.stats import FullScatter, PatternStats, PooledScatter
 

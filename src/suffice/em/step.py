@@ -1,21 +1,20 @@
 """One EM step for Gaussians with missing cells, for all patterns with equally many observed cells at once.
 
-The missing cells of a pattern are regressed on the observed ones: slope Σ_mo Σ_oo⁻¹, and Σ_mm − Σ_mo Σ_oo⁻¹ Σ_om is
-left over. With the precision matrix P = Σ⁻¹ these are −P_mm⁻¹ P_mo and P_mm⁻¹: a few missing cells cost the inverse of
-a small matrix. With δ the rows less their mean, missing cells filled in, the squared distance of the observed cells is
-δᵀ P δ. Little & Rubin, Statistical Analysis with Missing Data (3rd ed., 2019), section 11.2.
+With δ the rows less their mean, missing cells filled in by `regression`, and P = Σ⁻¹, the squared distance of the
+observed cells is δᵀ P δ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, row_chunks
-from .shrinkage import FLOOR, USABLE, correlations, least_amount, shrink
+from ..densities.usable import FLOOR
+from .regression import Regressions, mend
 
 BATCH_CELLS = 1 << 20  # cells of the matrices gathered at once: they should stay near the processor
-SINGULAR = 0.5 * USABLE  # a correlation matrix with a lower eigenvalue is too near singular to regress with
 PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
 LEAST_SHARE = 1e-5  # and at least this share of the variances
 Flags = NDArray[np.bool_]
@@ -68,6 +67,22 @@ class Parts:
             self.cells[rows],
         )
 
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Return parts with equally many observed cells as one."""
+        before = np.cumsum([0, *(len(part.observed) for part in parts[:-1])])
+        return cls(
+            np.concatenate([part.observed for part in parts]),
+            np.concatenate([part.missing for part in parts]),
+            np.concatenate([part.unit for part in parts]),
+            np.concatenate([part.mass for part in parts]),
+            np.concatenate([part.pattern + first for part, first in zip(parts, before, strict=True)]),
+            np.concatenate([part.owner for part in parts]),
+            np.concatenate([part.weight for part in parts]),
+            np.concatenate([part.centred for part in parts]),
+            np.concatenate([part.cells for part in parts]),
+        )
+
     def bounded(self) -> Iterator[Parts]:
         """Yield the parts a bounded number of patterns at a time; rows must be in the order of their patterns."""
         s, o = self.observed.shape
@@ -110,31 +125,6 @@ class Moments:
         )
 
 
-def usable(covariance: Array) -> tuple[Array, Flags]:
-    """Return covariances (g, d, d), those too near singular for a regression mended, and which these are (g,).
-
-    In standard units, in which FLOOR is a variance.
-    """
-    d = covariance.shape[1]
-    variance = np.diagonal(covariance, axis1=1, axis2=2)
-    mended = np.asarray((variance < FLOOR).any(axis=1))
-    sd = np.sqrt(np.maximum(variance, FLOOR))
-    shifted = covariance / (sd[:, :, None] * sd[:, None, :])
-    shifted[:, np.arange(d), np.arange(d)] = 1.0 - SINGULAR
-    try:
-        np.linalg.cholesky(shifted)
-        suspects = np.flatnonzero(mended)
-    except np.linalg.LinAlgError:
-        suspects = np.arange(len(covariance))
-    fixed = covariance.copy() if len(suspects) else covariance
-    for i in suspects:
-        variance = np.maximum(np.diagonal(covariance[i]), FLOOR)
-        correlation = correlations(covariance[i], variance)
-        if mended[i] or np.linalg.eigvalsh(correlation)[0] < SINGULAR:
-            fixed[i], mended[i] = shrink(correlation, variance, least_amount(correlation)), True
-    return fixed, mended
-
-
 def expect(
     parts: Iterable[Parts],
     weight: Array,
@@ -146,24 +136,26 @@ def expect(
     `weight` (k,) is that of the classes, `whole` (g, d, d) the scatter of complete rows about their means, if these are
     among the parts. A mended covariance is used for regression in place of one too near singular.
     """
-    k, d = point.mean.shape
-    covariance, mended = usable(point.covariance)
-    g = len(covariance)
-    sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
-    scale = sd[:, :, None] * sd[:, None, :]
-    precision = np.linalg.inv(covariance / scale) / scale
-    precision = 0.5 * (precision + precision.transpose(0, 2, 1))
-    log_det = np.linalg.slogdet(covariance)[1]
+    covariance, mended = mend(point.covariance)
+    return add_up(parts, weight, point.mean, Regressions.under(covariance), whole), mended
+
+
+def add_up(
+    parts: Iterable[Parts], weight: Array, mean: Array, regressions: Regressions, whole: Array | None = None
+) -> Moments:
+    """Return the expected sums of the rows about class means (k, d), as `expect` does."""
+    k, d = mean.shape
+    g = len(regressions.covariance)
     left, halves = np.zeros((g, d, d)), np.zeros(g)
     first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
     for part in parts:
-        delta = _fill(part, point.mean, covariance, precision, log_det, left, halves)
-        _add_up(part, delta, first, squares)
-    likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, precision)
-    return Moments(weight, first, squares + left, likelihood), mended
+        delta = _fill(part, mean, regressions, left, halves)
+        _add_rows(part, delta, first, squares)
+    likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, regressions.precision)
+    return Moments(weight, first, squares + left, likelihood)
 
 
-def _add_up(part: Parts, delta: Array, first: Array, squares: Array) -> None:
+def _add_rows(part: Parts, delta: Array, first: Array, squares: Array) -> None:
     """Add Σ w δ of rows (r, d) to `first` (k, d) and Σ w δδᵀ to `squares` (g, d, d)."""
     pulled = delta * part.weight[:, None]
     if len(squares) == 1:
@@ -178,9 +170,7 @@ def _add_up(part: Parts, delta: Array, first: Array, squares: Array) -> None:
         first[c] += about[start:stop] @ pulled[start:stop]
 
 
-def _fill(
-    part: Parts, mean: Array, covariance: Array, precision: Array, log_det: Array, left: Array, halves: Array
-) -> Array:
+def _fill(part: Parts, mean: Array, regressions: Regressions, left: Array, halves: Array) -> Array:
     """Return the rows less their means, missing cells filled in (r, d).
 
     Add what the regressions leave over to `left` (g, d, d), and half the log determinants of the observed cells'
@@ -193,42 +183,18 @@ def _fill(
     delta = np.empty((len(shift), mean.shape[1]))
     delta[rows, observed] = shift
     if m == 0:
-        np.add.at(halves, part.unit, 0.5 * part.mass * log_det[part.unit])
+        np.add.at(halves, part.unit, 0.5 * part.mass * regressions.log_det[part.unit])
         return delta
-    slope, rest, log_dets = _regress(part, covariance, precision, log_det)
-    np.add.at(halves, part.unit, 0.5 * part.mass * log_dets)
+    given = regressions.given(part.unit, part.observed, part.missing)
+    np.add.at(halves, part.unit, 0.5 * part.mass * given.log_det)
     if o:
-        filled = (slope[part.pattern] @ shift[:, :, None])[:, :, 0]
+        filled = (given.slopes[part.pattern] @ shift[:, :, None])[:, :, 0]
         delta[rows, part.missing[part.pattern]] = filled
     else:
         delta[:] = 0.0
-    rest *= part.mass[:, None, None]
-    unit = part.unit[:, None, None]
-    np.add.at(left, (unit, part.missing[:, :, None], part.missing[:, None, :]), rest)
+    at = part.unit[:, None, None], part.missing[:, :, None], part.missing[:, None, :]
+    np.add.at(left, at, given.noise * part.mass[:, None, None])
     return delta
-
-
-def _regress(part: Parts, covariance: Array, precision: Array, log_det: Array) -> tuple[Array, Array, Array]:
-    """Return slopes (s, m, o), covariances left over (s, m, m), and log determinants of the observed cells' (s,)."""
-    o, m = part.observed.shape[1], part.missing.shape[1]
-    unit, seen, gone = part.unit[:, None, None], part.observed, part.missing
-    if m <= o:
-        within = precision[unit, gone[:, :, None], gone[:, None, :]]
-        rest: Array = np.asarray(np.linalg.inv(within), dtype=np.float64)
-        slope = -rest @ precision[unit, gone[:, :, None], seen[:, None, :]]
-        return slope, rest, np.asarray(log_det[part.unit] + _log_det(within), dtype=np.float64)
-    within = covariance[unit, seen[:, :, None], seen[:, None, :]]
-    across = covariance[unit, gone[:, :, None], seen[:, None, :]]
-    slope = across @ np.linalg.inv(within)
-    rest = covariance[unit, gone[:, :, None], gone[:, None, :]] - slope @ across.transpose(0, 2, 1)
-    return slope, np.asarray(rest, dtype=np.float64), _log_det(within)
-
-
-def _log_det(matrices: Array) -> Array:
-    """Return log determinants of positive definite matrices (s, m, m)."""
-    if matrices.shape[1] == 1:
-        return np.asarray(np.log(matrices[:, 0, 0]))
-    return np.asarray(np.linalg.slogdet(matrices)[1])
 
 
 def maximize(moments: Moments, point: Point, lonely: Flags, within: Array) -> Point:

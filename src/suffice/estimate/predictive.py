@@ -1,0 +1,278 @@
+"""Gaussian statistics under a conjugate prior → the posterior predictive density of each class, a Student t."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from .._arrays import Array, Codes, np, single_blas_thread
+from ..densities import Covariance, Diagonal, Full, LowRank, MultivariateT, Spherical, StudentT
+from ..densities.usable import FLOOR, correlations, least_amount, rank_and_columns, shrink
+from ..em.cells import complete
+from ..errors import SettingError, SingularCovarianceError
+from ..notes import Kind, Note
+from ..schema import Level, Name
+from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from ..stats.pooling import overall_mean, total_variance
+from .bayes import Balance, Predictive, balance, complete_under, posterior_weight, prior_covariance, prior_target
+from .likelihood import MEAN, SPREAD, GaussianEstimate, fill_means, part_of
+from .priors import NormalInverseWishart
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the statistics say of the p columns that have a density, and the posterior of the means over these."""
+
+    stats: GaussianStats
+    keep: Codes  # (p,)
+    names: tuple[Name, ...]
+    weight: Array  # (k, p)
+    within: Array  # (p,) variances within classes
+    total: Array  # (p,) variances of all rows
+    reference: Array  # (p,) the one of these beside which a variance is judged to vanish
+    location: Array  # (k, p) posterior means
+    kappa: Array  # (k, p) their weight in rows
+    pulled: Array  # (k, p) (x̄_k − m) √(κ n_k / (κ + n_k)): its squares and products add to the scatter
+
+    @property
+    def counted(self) -> Array:
+        """1 where a class has values (k, p)."""
+        return np.asarray((self.weight > 0).astype(np.float64))
+
+
+@dataclass(slots=True)
+class BayesEstimate(GaussianEstimate):
+    """From Gaussian statistics to posterior predictives under a `NormalInverseWishart`; `notes` records repairs.
+
+    Missing cells are exact in a diagonal or spherical structure. Joint Gaussians first complete their scatters by EM
+    at (S_k + a B) / (n_k + a), and the expected squares of missing cells are then taken for observed ones.
+    """
+
+    prior: NormalInverseWishart = field(default_factory=NormalInverseWishart)
+
+    def predictive(self) -> Predictive:
+        """Return the density of a new row by class; SingularCovarianceError where a vague prior leaves it singular."""
+        self.prior.check_columns(len(self.columns))
+        stats = self._without_holes()
+        facts = self._facts(stats)
+        location = fill_means(stats.mean, stats.column_weight())
+        location[:, facts.keep] = facts.location
+        used, k = tuple(int(j) for j in facts.keep), len(location)
+        inflation = 1.0 + 1.0 / facts.kappa
+        if not used:
+            return MultivariateT(location, Spherical(np.ones(1), 0), (), np.ones(k), np.ones(k))
+        if self.structure is Diagonal:
+            variance, freedom = self._variances_of(facts)
+            spread, df = np.ones_like(location), np.ones_like(location)
+            spread[:, facts.keep], df[:, facts.keep] = np.sqrt(variance * inflation), freedom
+            return StudentT(location, spread, used, df)
+        scale: Covariance
+        if self.structure is Full:
+            scale, df = self._matrices_of(facts)
+        else:
+            variance, df = self._spheres_of(facts)
+            if (inflation != inflation[:, :1]).any():  # columns that miss different cells
+                each = np.broadcast_to(variance[:, None] * inflation, inflation.shape)
+                return MultivariateT(location, Diagonal(each), used, np.broadcast_to(df, (k,)), np.ones(k))
+            scale = Spherical(variance, len(used))
+        return MultivariateT(location, scale, used, np.broadcast_to(df, (k,)), inflation[:, 0])
+
+    def _without_holes(self) -> GaussianStats:
+        """Return statistics without missing cells: of joint Gaussians, those EM completes."""
+        stats = self.stats
+        if isinstance(stats, FourthMomentStats):
+            return stats.gaussian.pooled() if self.shared else stats.gaussian
+        if isinstance(stats, CompletedStats):
+            self._note_sweeps(stats)
+            return stats.complete
+        if not isinstance(stats, PatternStats):
+            return stats
+        if not stats.incomplete:
+            return stats.complete
+        self._note_unseen(stats)
+        strength = self.prior.strength
+        if self.prior.is_vague or strength == np.inf:
+            completed = complete(stats, report=self.notes.append)
+        else:
+            first, said = complete(stats), len(self.notes)
+            facts = self._facts(first)
+            del self.notes[said:]  # they are made again from the statistics that this prior completes
+            base = np.zeros((len(self.columns), len(self.columns)))
+            if len(facts.keep):
+                base[np.ix_(facts.keep, facts.keep)] = self._prior_covariance(facts)
+            completed = complete_under(stats, first, base, float(strength), self.notes.append)
+        why = "their expected squares count as observed ones; without missing cells the predictive is exact"
+        self.notes.append(Note("completed missing cells by EM", why, kind=Kind.FILLED))
+        return completed
+
+    def _facts(self, stats: GaussianStats) -> _Facts:
+        weight = stats.column_weight()
+        squares = stats.scatter.diagonal(len(weight))
+        if self.prior.scale is None:
+            _, reference, used = self._scales(stats, weight)
+            within = squares.sum(axis=0) / self._divide(weight.sum(axis=0), (weight > 0).sum(axis=0))
+            total = total_variance(stats.mean, weight, squares)
+        else:  # columns that never vary have a density as well
+            within = reference = total = np.asarray(self.prior.scale, dtype=np.float64)
+            within = reference = total = within if within.ndim == 1 else np.diagonal(within)
+            used = np.ones(len(within), dtype=bool)
+        keep = np.flatnonzero(used)
+        names = tuple(self.columns[int(j)] for j in keep)
+        location, kappa, pulled = self._means_of(stats.mean[:, keep], weight[:, keep], keep, names)
+        kept = within[keep], total[keep], reference[keep]
+        return _Facts(stats, keep, names, weight[:, keep], *kept, location, kappa, pulled)
+
+    def _means_of(self, mean: Array, weight: Array, keep: Codes, names: Sequence[Name]) -> tuple[Array, Array, Array]:
+        """Return posterior means, their weights, and the roots of what they add to the scatter, (k, p) each."""
+        strength, seen = float(self.prior.mean_strength), weight > 0
+        kappa = posterior_weight(self.prior, weight)
+        center = np.asarray(self.prior.mean)[keep] if self.prior.mean is not None else overall_mean(mean, weight)
+        apart = np.where(seen, mean - center, 0.0)
+        if strength > 0:
+            return center + weight / kappa * apart, kappa, apart * np.sqrt(strength * weight / kappa)
+        for c in np.flatnonzero(~seen.all(axis=1)):
+            columns = tuple(names[int(j)] for j in np.flatnonzero(~seen[c])) if seen[c].any() else ()
+            why = "no value in the class and a flat prior on its mean; mean_strength above 0 makes it proper"
+            what, label = f"{MEAN}, as of one row", self.classes[int(c)]
+            self.notes.append(Note(what, why, label, columns, kind=Kind.BORROWED))
+        return np.where(seen, mean, center), kappa, np.zeros_like(apart)
+
+    # --- the posterior of the covariance, by structure ---------------------------------------------------------------
+
+    @property
+    def _one(self) -> bool:
+        """Whether all classes have one covariance."""
+        return self.shared or self.prior.strength == np.inf
+
+    def _together(self, by_class: Array) -> Array:
+        """Return sums by covariance: of all classes if they share one, else as they are."""
+        return by_class.sum(axis=0, keepdims=True) if self._one else by_class
+
+    def _free(self, facts: _Facts) -> Array:
+        """Return N − K of each column (p,), or N where every row is a class of its own."""
+        return self._divide(facts.weight.sum(axis=0), facts.counted.sum(axis=0))
+
+    def _balance(self, weight: Array, counted: Array, free: Array | float, d: int, cells: int = 1) -> Balance:
+        rows = self._together(weight)
+        found = balance(self.prior, rows, self._together(counted), free, d, cells)
+        for i, df in enumerate(found.df.reshape(len(rows), -1).min(axis=1)):
+            if df <= 0:
+                raise SingularCovarianceError.too_few_rows(self._label(i), float(rows[i].min()) / cells, d)
+        for c in np.flatnonzero(~weight.reshape(len(weight), -1).any(axis=1)) if self.prior.is_vague else ():
+            if not self._one:
+                why = "no value in the class, and the prior says nothing"
+                self.notes.append(Note(SPREAD, why, self.classes[int(c)], kind=Kind.BORROWED))
+        return found
+
+    def _variances_of(self, facts: _Facts) -> tuple[Array, Array]:
+        """Return A / ν and ν (g, p), each column with a prior of its own."""
+        found = self._balance(facts.weight, facts.counted, self._free(facts), 1)
+        base = facts.within
+        if self.prior.scale is None:
+            target = prior_target(base, facts.total, self.prior)
+            base = self.prior.pooled * base + (1.0 - self.prior.pooled) * target
+        return self._usable_variances(self._diagonals(facts, found, base), facts), found.df
+
+    def _diagonals(self, facts: _Facts, found: Balance, base: Array) -> Array:
+        """Return the variances (g, p) of scale matrices A / ν, given those of B (p,)."""
+        squares = facts.stats.scatter.diagonal(len(facts.weight))[:, facts.keep]
+        own = self._together(squares) + self._together(facts.pulled**2)
+        return np.asarray((found.strength * base + found.own * own) / found.divisor)
+
+    def _spheres_of(self, facts: _Facts) -> tuple[Array, Array]:
+        """Return A / ν and ν (g,) of one variance for all columns."""
+        d, free = len(facts.keep), self._free(facts)
+        base = facts.within.mean() if self.prior.scale is not None else (free @ facts.within) / free.sum()
+        found = self._balance(facts.weight.sum(axis=1), facts.counted.sum(axis=1), free.sum(), 1, d)
+        squares = facts.stats.scatter.diagonal(len(facts.weight))[:, facts.keep].sum(axis=1)
+        own = self._together(squares) + self._together((facts.pulled**2).sum(axis=1))
+        variance = (found.strength * base + found.own * own) / found.divisor
+        low = variance < FLOOR * facts.reference.mean()
+        for i in np.flatnonzero(low):
+            self._flat(int(i), facts.names, 0, d)
+        return np.where(low, FLOOR * facts.reference.mean(), variance), found.df
+
+    def _matrices_of(self, facts: _Facts) -> tuple[Full | LowRank, Array]:
+        """Return A / ν and ν (g,)."""
+        weight, free = facts.weight[:, 0], float(self._free(facts)[0])
+        found = self._balance(weight, facts.counted[:, 0], free, len(facts.keep))
+        if isinstance(facts.stats.scatter, ThinScatter):
+            return self._low_rank_of(facts.stats.scatter, facts, found, free), found.df
+        base, scatter = self._prior_covariance(facts), facts.stats.scatter.values
+        scale = np.empty((len(found.df), *base.shape))
+        for i, members in enumerate(self._members(len(weight))):
+            scale[i] = found.strength[i] * base
+            if found.own[i]:
+                scale[i] += part_of(scatter if scatter.ndim == 2 else scatter[members].sum(axis=0), facts.keep)
+                scale[i] += facts.pulled[members].T @ facts.pulled[members]
+            scale[i] /= found.divisor[i]
+        variance = self._usable_variances(np.diagonal(scale, axis1=1, axis2=2), facts)
+        with single_blas_thread():  # matrices of this size are slower on several threads
+            for i, row in enumerate(variance):
+                scale[i] = self._usable_scale(i, scale[i], row, facts.names)
+            return Full.factor(scale), found.df
+
+    def _members(self, k: int) -> list[Codes]:
+        """Return the classes of each covariance."""
+        return [np.arange(k)] if self._one else [np.array([c]) for c in range(k)]
+
+    def _prior_covariance(self, facts: _Facts) -> Array:
+        """Return B (p, p)."""
+        if self.prior.scale is not None:
+            given = np.asarray(self.prior.scale, dtype=np.float64)
+            return np.diag(given) if given.ndim == 1 else given
+        scatter = facts.stats.scatter.values
+        pooled = part_of(scatter if scatter.ndim == 2 else scatter.sum(axis=0), facts.keep)
+        return prior_covariance(pooled / self._free(facts)[0], facts.total, self.prior)
+
+    def _low_rank_of(self, scatter: ThinScatter, facts: _Facts, found: Balance, free: float) -> LowRank:
+        """Return A / ν of a table wider than long: a diagonal from the prior, and rows."""
+        prior = self.prior
+        floor, share = (1.0 - prior.pooled) * prior_target(facts.within, facts.total, prior), prior.pooled
+        if prior.scale is not None:
+            floor, share = np.asarray(prior.scale, dtype=np.float64), 0.0
+        if floor.ndim > 1 or not (found.strength > 0).all() or not (floor > 0).all():
+            raise SettingError(
+                f"The table has {len(facts.names)} columns and fewer rows, so that the prior must add a diagonal. "
+                "Next: NormalInverseWishart with a strength above 0 and pooled below 1, or with a diagonal scale."
+            )
+        stacks, everyone = [], np.sqrt(share / free) * scatter.values[:, facts.keep]
+        for i, members in enumerate(self._members(len(facts.weight))):
+            own = scatter.values[np.isin(scatter.owner, members)][:, facts.keep]
+            rows = [found.own[i] * own, found.own[i] * facts.pulled[members], np.sqrt(found.strength[i]) * everyone]
+            stacks.append(np.concatenate(rows) / np.sqrt(found.strength[i] * floor))
+        weight = found.strength / found.divisor
+        half = np.full(len(stacks), 0.5)  # ½ zᵀz + ½ I, and twice that
+        return LowRank.factor(stacks, np.sqrt(2.0 * weight[:, None] * floor), half)
+
+    # --- repairs -----------------------------------------------------------------------------------------------------
+
+    def _label(self, i: int) -> Level | None:
+        return None if self._one else self.classes[i]
+
+    def _flat(self, i: int, columns: Sequence[Name], rank: int, need: int) -> None:
+        """Record that columns do not vary, or refuse to go on where the prior is vague."""
+        if self.prior.is_vague:
+            raise SingularCovarianceError.vague_prior(self._label(i), columns, rank, need)
+        self._note_raised(self._label(i), tuple(columns))
+
+    def _usable_variances(self, variance: Array, facts: _Facts) -> Array:
+        """Return variances (g, p), those that vanish beside the reference raised."""
+        low = np.asarray(variance < FLOOR * facts.reference)
+        for i in np.flatnonzero(low.any(axis=1)):
+            columns = [facts.names[int(j)] for j in np.flatnonzero(low[i])]
+            self._flat(int(i), columns, int((~low[i]).sum()), len(facts.names))
+        return np.where(low, FLOOR * facts.reference, variance)
+
+    def _usable_scale(self, i: int, scale: Array, variance: Array, names: Sequence[Name]) -> Array:
+        """Return a scale matrix with the least shrinkage of its correlations that makes it usable."""
+        correlation = correlations(scale, variance)
+        amount = least_amount(correlation)
+        if amount == 0.0:
+            return scale if (np.diagonal(scale) == variance).all() else shrink(correlation, variance, 0.0)
+        rank, involved = rank_and_columns(correlation)
+        if self.prior.is_vague:
+            columns = [names[j] for j in involved] or list(names)
+            raise SingularCovarianceError.vague_prior(self._label(i), columns, rank, len(names))
+        self._note_shrunk(self._label(i), amount, rank, involved, names)
+        return shrink(correlation, variance, amount)
