@@ -28,7 +28,7 @@ Everything subjective (smoothing, floors) enters at `estimate`: statistics hold 
 
 from __future__ import annotations
 
-from ._contract import Block, Family, Settings
+from .family import Block, Family, Settings
 from .bernoulli import BernoulliFamily
 from .categorical import CategoricalFamily
 from .gaussian import GaussianFamily

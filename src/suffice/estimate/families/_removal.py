@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from ..._arrays import Array, Codes, is_sparse, np, row_chunks
 from ...errors import DataError
-from ._contract import Settings
+from .family import Settings
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
 SLACK = 1e-9  # by which a row may exceed the statistics it is taken out of, relative to them: rounding of long sums

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...stats import ValueStats
-from ._contract import Settings
+from .family import Settings
 from ._location import mend_scales
 from ._removal import SLACK, refuse, row_weights, without
 

@@ -14,7 +14,7 @@ from ...stats._downdate import DUST
 from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
-from ._contract import Settings
+from .family import Settings
 from ._counts import above, check_binary, encode_counts, read_columns
 from ._removal import Limit, check_counts, collapse, weight_groups, without
 

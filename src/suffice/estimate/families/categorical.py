@@ -15,7 +15,7 @@ from ...stats.counts import CodedColumns
 from ...table import Table, recode
 from ..likelihood import estimate_categorical, level_shares
 from ..notes import Note
-from ._contract import Settings
+from .family import Settings
 from ._removal import SLACK, Limit, collapse, refuse, row_weights, without
 
 

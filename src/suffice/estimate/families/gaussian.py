@@ -25,7 +25,7 @@ from ..likelihood import GaussianEstimate
 from ..notes import Note
 from ..shrinkage import Shrinkage
 from ..sweep import complete_rows, fill
-from ._contract import Settings
+from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
 from ..notes import Note
-from ._contract import Settings
+from .family import Settings
 from ._location import check_limit, fit_locations
 from ._values_out import leave_values_out
 

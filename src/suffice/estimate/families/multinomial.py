@@ -13,7 +13,7 @@ from ...stats import SumStats
 from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
-from ._contract import Settings
+from .family import Settings
 from ._counts import encode_counts
 from ._removal import CHUNK_CELLS, Limit, check_counts, collapse, entries, row_weights, without
 

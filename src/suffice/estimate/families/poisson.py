@@ -12,7 +12,7 @@ from ...stats import SumStats
 from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
-from ._contract import Settings
+from .family import Settings
 from ._counts import check_whole, encode_counts
 from ._removal import Entries, Limit, check_counts, collapse, entries, weight_groups, without
 

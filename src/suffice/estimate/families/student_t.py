@@ -13,7 +13,7 @@ from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
 from ..notes import Note
-from ._contract import Settings
+from .family import Settings
 from ._location import Fitted, check_limit, fit_locations
 from ._student_climb import Columns, climb
 
