@@ -6,37 +6,46 @@ Factors are made on the CPU in float64 and sent once for each device; rows come 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from .._arrays import Array, np, row_chunks
-from .._arrays_api import answer_by_chunks, blocks, fetch, has_float64, namespace, place, put, take
+from .._arrays_api import DeviceCache, answer_by_chunks, blocks, fetch, has_float64, namespace, place, put, take
 from .covariance import FAR, Diagonal, Full, Spherical
 
 NARROW_FAR = 1e3  # in the place of FAR where there is no float64: squares cancel to four digits or so
 Score = Callable[[Any], Any]
 
 
-def device_log_density(density: Any, rows: Any) -> Any:
-    """Return log densities (n, k), in nats, of rows (n, d) on their device; missing cells (NaN) are integrated out."""
-    covariance = getattr(density, "covariance", None)
-    if not isinstance(covariance, Full | Diagonal | Spherical) or not hasattr(density, "sent"):
-        return _by_cpu(density, rows)
+class Whitened(NamedTuple):
+    """Gaussians whose factors can be sent: means (k, d), one covariance for all or for each, the columns in use."""
+
+    means: Array
+    covariance: Full | Diagonal | Spherical
+    used: Sequence[int]
+
+
+def score_there(gaussians: Whitened, sent: DeviceCache, log_density: Callable[[Array], Array], rows: Any) -> Any:
+    """Return log densities (n, k), in nats, of rows (n, d) on their device; missing cells (NaN) are integrated out.
+
+    `sent` keeps the factors by device; `log_density` scores rows that miss cells, which come here.
+    """
     key = place(rows)
-    if key not in density.sent:
-        density.sent[key] = _sent(density, rows)
-    score, inner = density.sent[key]
-    scores = answer_by_chunks(rows, len(density.means), score, inner)
-    _fill_missing(density, rows, scores)
+    if key not in sent:
+        sent[key] = _sent(gaussians, rows)
+    score, inner = sent[key]
+    scores = answer_by_chunks(rows, len(gaussians.means), score, inner)
+    _fill_missing(log_density, rows, scores)
     return scores
 
 
-def _by_cpu(density: Any, rows: Any) -> Any:
-    parts = [density.log_density(fetch(rows[part, ...])) for part in blocks(rows)]
+def score_here(log_density: Callable[[Array], Array], rows: Any) -> Any:
+    """Return log densities (n, k) of rows on another device, which are fetched block by block, sent back there."""
+    parts = [log_density(fetch(rows[part, ...])) for part in blocks(rows)]
     return put(np.concatenate(parts), rows)
 
 
-def _fill_missing(density: Any, rows: Any, scores: Any) -> None:
+def _fill_missing(log_density: Callable[[Array], Array], rows: Any, scores: Any) -> None:
     """Score rows with missing cells, which have come out as NaN, by their observed ones."""
     xp = namespace(rows)
     missing = fetch(xp.isnan(scores[:, 0]))
@@ -46,10 +55,10 @@ def _fill_missing(density: Any, rows: Any, scores: Any) -> None:
             if len(index):
                 mask = np.zeros(len(missing), dtype=bool)
                 mask[index] = True
-                scores[put(mask, scores)] = put(density.log_density(fetch(take(rows, index))), scores)
+                scores[put(mask, scores)] = put(log_density(fetch(take(rows, index))), scores)
 
 
-def _sent(density: Any, rows: Any) -> tuple[Score, int]:
+def _sent(density: Whitened, rows: Any) -> tuple[Score, int]:
     """Return what scores a block of rows on their device, and how many numbers it holds for each row on the way."""
     used, d = list(density.used), density.means.shape[1]
     means, covariance = density.means[:, used], density.covariance

@@ -104,7 +104,7 @@ def release_block(
         return Released(block, release_categories(stats, weight, least, given))
     if isinstance(stats, SumStats):
         support = None if kept is None else kept.filled(len(weight))
-        zeros = getattr(block.family, "name", "") == "bernoulli"
+        zeros = block.family.name == "bernoulli"
         return Released(block, release_sums(stats, weight, least, given, None if zeros else support, zeros))
     if isinstance(stats, ValueStats):
         return Released(block, release_values(stats, weight, least, given))
@@ -120,7 +120,7 @@ def release_block(
 
 
 def _release_gaussian(stats: Any, weight: Array, kept: Kept | None, least: Least, given: Given) -> Any:
-    inner = getattr(stats, "complete", stats)
+    inner = stats.complete
     varied = None if kept is None else kept.varied(len(weight))
     pairs = None
     if kept is not None and inner.form is not DiagonalScatter:
@@ -164,7 +164,7 @@ def _release_mixture(stats: MixtureStats, least: Least, given: Given) -> Mixture
 def _joined(stats: MixtureStats, number: int) -> MixtureStats:
     """Return the statistics with one component added to the nearest other of its class, in standardised distance."""
     m = len(stats.owner)
-    mean: Any = getattr(stats.inner, "complete", stats.inner).mean
+    mean = stats.inner.complete.mean
     spread = np.std(mean, axis=0)
     away = (((mean - mean[number]) / np.where(spread > 0, spread, 1.0)) ** 2).sum(axis=1)
     away[(stats.owner != stats.owner[number]) | (np.arange(m) == number)] = np.inf

@@ -14,7 +14,7 @@ from ..estimators import GaussianDiscriminant
 from ..estimators._states import question
 from ..joint import JointModel
 from ..schema import Schema
-from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
+from ..stats import ByClass, CompletedStats, FullScatter, GaussianStats, PatternStats
 from ._common import DropIn, Estimated, attribute
 
 
@@ -56,7 +56,9 @@ class _Discriminant(DropIn, GaussianDiscriminant):
                 name = type(self.covariance_estimator).__name__
                 raise SettingError(f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance.")
             scatter[c] = weight * self.covariance_estimator.covariance_
-        gaussian = GaussianStats(statistics.weight, statistics.blocks[0].complete.mean, FullScatter(scatter))
+        stats = statistics.blocks[0]
+        assert isinstance(stats, PatternStats | CompletedStats)
+        gaussian = GaussianStats(statistics.weight, stats.complete.mean, FullScatter(scatter))
         return replace(statistics, blocks=(PatternStats(gaussian, {}),))
 
     def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:

@@ -16,7 +16,7 @@ from ..estimate.families import BernoulliFamily, CategoricalFamily
 from ..estimators import NaiveBayes
 from ..joint import JointModel
 from ..schema import Schema
-from ..stats import ByClass
+from ..stats import ByClass, GaussianStats, SumStats
 from ._common import DropIn, Estimated, attribute
 
 RAISED = "raised every variance"
@@ -43,7 +43,7 @@ class GaussianNB(_NaiveBayes):
     def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
         model, notes = super()._estimate(statistics, plan, schema, **told)
         gaussian: Any = model.density.blocks[0]
-        stats = statistics.blocks[0]
+        stats = statistics.block(0, GaussianStats)
         whole = stats.regroup(np.zeros(len(statistics.classes), dtype=np.int64), 1)
         overall = whole.scatter.values / np.where(whole.weight > 0, whole.weight, 1.0)
         epsilon = self.var_smoothing * float(overall.max())
@@ -224,7 +224,7 @@ class ComplementNB(_DiscreteNB):
 
     def _estimate(self, statistics: ByClass, plan: Sequence[Block], schema: Schema, **told: Any) -> Estimated:
         model, notes = super()._estimate(statistics, plan, schema, **told)
-        alpha, counts = self._smoothing(schema), statistics.blocks[0].total
+        alpha, counts = self._smoothing(schema), statistics.block(0, SumStats).total
         others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
         weights = -_log(others / others.sum(axis=1, keepdims=True))
         weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights

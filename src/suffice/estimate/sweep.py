@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
 from ..densities import Gaussian
-from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
+from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter, Statistic
 from ..stats.scatter import Scatter, spread
 from .em import Units, check_columns, climb_from
 from .em_climb import Progress
@@ -128,7 +128,7 @@ def complete_by_sweeps(
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedStats:
+class ObservedStats(Statistic):
     """What `complete_by_sweeps` begins with: the weight (k,) of rows with any cell, and each column's own cells."""
 
     weight: Array

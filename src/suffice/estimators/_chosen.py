@@ -15,7 +15,7 @@ from ..joint import JointModel
 from ..schema import Schema
 from ..selection import Judges, choice_note, choose_rda
 from ..selection.strength import Judged, choose_strength, strength_note, unjudged_note
-from ..stats import ByClass, PooledScatter
+from ..stats import ByClass, GaussianStats, PatternStats, PooledScatter
 from ._queries import GenerativeEstimator
 from ._states import Derived, question
 
@@ -64,6 +64,7 @@ class ShrinkageByLeaveOneOut(GenerativeEstimator):
             )
         judges = Judges(sample.rows[0], sample.codes, sample.row_weight(), sample.represented(statistics.weight))
         stats = statistics.blocks[0]
+        assert isinstance(stats, GaussianStats | PatternStats)
         family = GaussianFamily(structure=Full, shared=stats.complete.form is PooledScatter)
         chosen = choose_rda(judges, stats, family, self._settings())
         self._choice = (sample, chosen)

@@ -175,7 +175,7 @@ class Generation:
             if mask is None or not mask.any():
                 continue
             holes = np.asarray(mask.any(axis=0))
-            if not hasattr(density, verb):
+            if not (density.can_condition if verb == "condition" else density.can_sample):
                 own = [names[p] for p, hole in zip(block.positions, holes, strict=True) if hole]
                 raise DataError(
                     f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "

@@ -206,7 +206,7 @@ def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | 
     for block, density, squares in zip(plan, model.density.blocks, held, strict=True):
         if squares is not None and squares.any():
             family: Any = block.family
-            total += family.log_prior(density, squares)
+            total += family.log_prior_of_squares(density, squares)
     return total
 
 

@@ -164,8 +164,8 @@ class GenerativeClassifier(FrozenChoice):
         return super()._sample(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
     def _remember(self, schema: Schema, plan: Sequence[Block], statistics: ByClass, y: Any) -> None:
-        check_memory(statistics.blocks[-1], statistics)
-        settled = self._settle(statistics.blocks[-1])
+        check_memory(statistics.blocks[-1], statistics)  # type: ignore[arg-type]
+        settled = self._settle(statistics.blocks[-1])  # type: ignore[arg-type]
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], settled))
         self._settled = (settled, settled)
         self._chosen = None
@@ -180,7 +180,7 @@ class GenerativeClassifier(FrozenChoice):
 
     def _pieces(self, statistics: ByClass) -> MemberStats:
         """Return the members' statistics; those of rows held as they are, in columns that these rows freeze."""
-        settled = self._settle(statistics.blocks[-1])
+        settled = self._settle(statistics.blocks[-1])  # type: ignore[arg-type]
         check_memory(settled, statistics)
         if isinstance(settled, MemberStats):
             return settled

@@ -245,11 +245,11 @@ class MixtureDiscriminant(GenerativeEstimator):
         return Search([n if n == BIC else int(n) for n in each], seeds, *counts, float(self.tol))
 
     def _join_unlabelled(self, labelled: ByClass, batch: Batch, plan: Sequence[Block], schema: Schema) -> Joined:
-        stats, family = labelled.blocks[0], plan[0].family
+        stats, family = labelled.block(0, MixtureStats), plan[0].family
         assert isinstance(family, MixtureFamily)
         if stats.is_single:
             joined = super()._join_unlabelled(labelled, batch, plan, schema)
-            counted = replace(joined.statistics.blocks[0], steps=np.full(stats.k, joined.steps))
+            counted = replace(joined.statistics.block(0, MixtureStats), steps=np.full(stats.k, joined.steps))
             return joined._replace(statistics=replace(joined.statistics, blocks=(counted,)))
         classes = labelled.classes
         settings = replace(self._settings(), classes=classes, columns=schema.names)
@@ -290,7 +290,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         return tuple(replace(block, family=apart(block.family)) for block in plan)  # type: ignore[arg-type]
 
     def _climb(self, statistics: ByClass, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
-        classes, single = statistics.classes, statistics.blocks[0]
+        classes, single = statistics.classes, statistics.block(0, MixtureStats)
         family = passes.plan[0].family
         assert isinstance(family, MixtureFamily)
         settings = replace(self._settings(), classes=classes, columns=tuple(passes.summary.schema.names))
@@ -304,7 +304,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         if stats.is_single:
             both, joined = super()._climb(statistics, learned, passes)
             assert joined is not None
-            counted = replace(both.blocks[0], steps=np.full(stats.k, joined.steps))
+            counted = replace(both.block(0, MixtureStats), steps=np.full(stats.k, joined.steps))
             return replace(both, blocks=(counted,)), joined
         priors = self._class_priors(self.priors, classes)
         own_prior = None if priors is None else class_log_prior(statistics.weight, priors)
@@ -381,7 +381,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         """The most EM steps that any class took."""
         if "statistics_" not in vars(self):
             raise AttributeError("n_iter_")
-        return int(self.statistics_.blocks[0].steps.max())
+        return int(self.statistics_.block(0, MixtureStats).steps.max())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Family, Settings, Shrinkage
 from ..estimate.bayes import matrices, plug_in
-from ..estimate.families import GaussianFamily
+from ..estimate.families import GaussianFamily, as_family
 from ..estimate.priors import check_prior, check_smoothing
 from ..schema import Kind, Level, Name, Schema
 from ._chosen import PriorByLeaveOneOut
@@ -219,8 +219,8 @@ class NaiveBayes(PriorByLeaveOneOut, GenerativeEstimator):
         tables: dict[Name, dict[str, Array]] = {}
         names = self._schema.names
         for block, density in zip(self._blocks, self.model_.density.blocks, strict=True):
-            if hasattr(density, "parameters"):
-                tables |= {names[p]: density.parameters(j) for j, p in enumerate(block.positions)}
+            own = {names[p]: density.parameters(j) for j, p in enumerate(block.positions)}
+            tables |= {name: table for name, table in own.items() if table}
         return tables
 
     def __sklearn_tags__(self) -> Any:
@@ -257,8 +257,8 @@ def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int
         family = _family(wanted)
         if not isinstance(key, tuple):
             single[positions[0]] = family
-        elif hasattr(family, "joint"):
-            joint.append((family.joint(), positions))
+        elif (joined := as_family(family).joint()) is not None:
+            joint.append((joined, positions))
         else:
             raise SettingError(
                 f"families={{{key!r}: {wanted!r}}}: columns can be joined as 'gaussian' or 'multinomial' only. "

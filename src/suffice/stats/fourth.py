@@ -24,6 +24,7 @@ from ._checks import codes as codes_below
 from ._device import moments_on_device
 from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
+from .statistic import Fields, Plain, Statistic
 
 CHUNK_CELLS = 1 << 18
 LARGEST = 1e150  # of a sum of squares, so that its own square stays in the range of floats
@@ -33,7 +34,7 @@ Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third mome
 
 
 @dataclass(frozen=True, slots=True)
-class FourthMomentStats:
+class FourthMomentStats(Statistic):
     """Per class, over complete rows: Gaussian statistics, `third` Σ w z_j² z_l and `fourth` Σ w z_j² z_l² (k, d, d).
 
     z are rows minus their class mean. A table wider than long keeps its rows, which hold all moments; the two arrays
@@ -256,11 +257,20 @@ class FourthMomentStats:
         third, fourth = spread(self.third, index, k), spread(self.fourth, index, k)
         return type(self)(self.gaussian.place(index, k), third, fourth, self.shared)
 
+    @property
+    def complete(self) -> GaussianStats:
+        """The statistics without the higher moments; no cell of theirs is missing."""
+        return self.gaussian
+
+    def parts(self) -> tuple[GaussianStats]:
+        """Return the statistics without the higher moments."""
+        return (self.gaussian,)
+
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.gaussian.column_weight()
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[dict[str, Array], Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.gaussian.arrays()
         fields = {**fields, "third": self.third, "fourth": self.fourth}
@@ -269,7 +279,7 @@ class FourthMomentStats:
         return fields, {**plain, "shared": self.shared}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`."""
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape

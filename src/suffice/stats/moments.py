@@ -12,6 +12,7 @@ from ._checks import amounts, at_most
 from ._downdate import SLACK, subtract_weights
 from ._fading import faded
 from .scatter import gather, spread
+from .statistic import Fields, Plain, Statistic
 
 CHUNK_CELLS = 1 << 20
 
@@ -20,7 +21,7 @@ MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
 
 
 @dataclass(frozen=True, slots=True)
-class SumStats:
+class SumStats(Statistic):
     """`weight` (k, d) of the observed cells and their weighted sum `total` (k, d)."""
 
     weight: Array
@@ -91,12 +92,12 @@ class SumStats:
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.weight
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[dict[str, Array], Plain]:
         """Return the fields as named arrays and plain values."""
         return {"weight": self.weight, "total": self.total}, {}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
         weight = amounts(fields["weight"], None, None)
         total = amounts(fields["total"], *weight.shape)

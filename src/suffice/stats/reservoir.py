@@ -232,10 +232,10 @@ class Reservoir:
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
-        names = ("codes", "copies", "weight", "priority", "identity", "limit")
-        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        own = {"codes": self.codes, "copies": self.copies, "weight": self.weight}
+        hashes = {"priority": self.priority, "identity": self.identity, "limit": self.limit}
         cells, levels = rows_to_arrays(self.rows)
-        return fields | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
+        return own | hashes | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:

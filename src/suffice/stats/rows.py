@@ -83,7 +83,8 @@ def rows_to_arrays(rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]
             fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((0, 0))
             levels[str(number)] = [list(own) for own in part.levels]
         elif is_sparse(part):
-            fields |= {f"s{number}{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
+            stored = {"data": part.data, "indices": part.indices, "indptr": part.indptr}
+            fields |= {f"s{number}{name}": values for name, values in stored.items()}
             levels[str(number)] = part.shape[1]
         else:
             absent = np.isnan(part)

@@ -20,12 +20,13 @@ from ._checks import amounts, floats, in_range
 from ._checks import codes as codes_below
 from ._downdate import DUST
 from ._fading import faded
+from .statistic import Fields, Plain, Statistic
 
 DISTINCT = 10_000  # 160 kB per class and column
 
 
 @dataclass(frozen=True, slots=True)
-class ValueStats:
+class ValueStats(Statistic):
     """Distinct values and their weights, sorted within each class and column; missing cells (NaN) leave no trace.
 
     Cell c·d + j holds entries bounds[c·d + j] to bounds[c·d + j + 1] of `values` and `weights` (m,). `width` (k, d)
@@ -201,7 +202,7 @@ class ValueStats:
         sums = np.bincount(self.cells, weights=self.weights, minlength=self.width.size)
         return np.asarray(sums, dtype=np.float64).reshape(self.width.shape)
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[dict[str, Array], Plain]:
         """Return the fields as named arrays and plain values."""
         fields: dict[str, Any] = {
             "values": self.values,
@@ -212,7 +213,7 @@ class ValueStats:
         return fields, {"limit": self.limit}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`; ValueError if they do not fit together."""
         values, width, limit = floats(fields["values"], None), amounts(fields["width"], None, None), plain["limit"]
         weights = amounts(fields["weights"], len(values))

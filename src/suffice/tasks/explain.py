@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, np, parallel_map, pattern_groups, row_chunks
-from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
+from .._arrays import Array, Codes, NDArray, np, parallel_map, pattern_groups, row_chunks
+from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Rows, Spherical, as_density
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
@@ -32,7 +32,7 @@ class Explanation(NamedTuple):
 
 def contributions(
     model: JointModel,
-    rows: Sequence[Any],
+    rows: Rows,
     positions: Sequence[Sequence[int]],
     *,
     orders: int | None = None,
@@ -71,7 +71,7 @@ def _assemble(parts: Sequence[Array], positions: Sequence[Sequence[int]], d: int
     return np.moveaxis(out, 0, 2)
 
 
-def _impossible(found: Sequence[Explanation]) -> Iterator[Any]:
+def _impossible(found: Sequence[Explanation]) -> Iterator[NDArray[np.bool_] | None]:
     """Yield by block where a class is ruled out (k, n, d), or None: it has more zeros than some other class."""
     counts = [own.order.sum(axis=2) for own in found if own.order is not None]
     if not counts:
@@ -83,18 +83,18 @@ def _impossible(found: Sequence[Explanation]) -> Iterator[Any]:
         yield None if own.order is None else (own.order > 0) & ruled_out[:, :, None]
 
 
-def explain_block(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
+def explain_block(density: object, rows: Any, orders: int | None, errors: bool) -> Explanation:
     """Return what each column of one block adds to the log density of each class."""
+    density = as_density(density)
     if isinstance(density, Mixture) and len(density.owner) == density.k:
         density = density.components  # one component per class: the Gaussian itself
-    if hasattr(density, "limit_terms"):
-        order, score = density.limit_terms(rows)
+    terms = density.limit_terms(rows)
+    if terms is not None:
+        order, score = terms
         return Explanation(_centred(score), order if order is not None and order.any() else None)
-    if hasattr(density, "terms"):
-        return Explanation(_centred(density.terms(rows)))
     if isinstance(density, Gaussian):
         if isinstance(density.covariance, Diagonal | Spherical):
-            return Explanation(_independent(density, rows))
+            return Explanation(_independent(density, density.covariance, rows))
         return _joint(density, rows, orders, errors)
     return _game(density, rows, orders, errors)
 
@@ -110,13 +110,13 @@ def _centred(score: Array) -> Array:
 # --- Gaussians -------------------------------------------------------------------------------------------------------
 
 
-def _independent(density: Gaussian, rows: Array) -> Array:
+def _independent(density: Gaussian, covariance: Diagonal | Spherical, rows: Array) -> Array:
     """Return the centred log density (k, n, d) of each column of Gaussians without correlations."""
     used = list(density.used)
     means = density.means
     k, d = means.shape
     variance = np.ones((k, d))
-    variance[:, used] = _variances(density.covariance)
+    variance[:, used] = covariance.diagonal().variance
     constant = -0.5 * np.log(variance)
     factor = np.zeros((k, d))
     factor[:, used] = -0.5 / variance[:, used]
@@ -144,13 +144,6 @@ def _independent(density: Gaussian, rows: Array) -> Array:
     for _ in parallel_map(fill, row_chunks(len(rows), max(64, CHUNK_CELLS // max(d, 1))), cost=10.0 * out.size):
         pass
     return out
-
-
-def _variances(covariance: Any) -> Array:
-    """Return the variances (g, d) of a covariance without correlations."""
-    if isinstance(covariance, Spherical):
-        return np.repeat(covariance.variance[:, None], covariance.d, axis=1)
-    return np.asarray(covariance.variance)
 
 
 def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
@@ -280,7 +273,7 @@ def ordered_terms(density: Gaussian, rows: Array, order: Codes) -> Array:
     covariance, means = density.covariance, density.means
     out = np.empty((len(means), *rows.shape))
     if isinstance(covariance, Diagonal | Spherical):
-        variance = _variances(covariance)
+        variance = covariance.diagonal().variance
         out[...] = (rows - means[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
     elif isinstance(covariance, LowRank):
         for c in range(len(means)):
@@ -324,11 +317,11 @@ def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array
 # --- any other density -----------------------------------------------------------------------------------------------
 
 
-def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
+def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions under a density known only by its marginals: a cell not looked at is a missing one."""
     table = np.stack(rows, axis=1) if isinstance(rows, tuple) else rows
     d = table.shape[1]
-    empty: Any = -1 if isinstance(rows, tuple) else np.nan
+    empty = -1 if isinstance(rows, tuple) else np.nan
 
     def value(columns: Codes) -> Array:
         part = np.full(table.shape, empty)
@@ -343,8 +336,11 @@ def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanat
         return Explanation(_centred(score))
     mean: OrderMean | None = None
     for order in sample_orders(d, orders or FEW_ORDERS):
-        known = isinstance(density, Mixture | MultivariateT)
-        terms = _chain_terms(density, table, order) if known else _steps(value, order)
+        terms = (
+            _chain_terms(density, table, order)
+            if isinstance(density, Mixture | MultivariateT)
+            else _steps(value, order)
+        )
         mean = mean or OrderMean(terms.shape, errors)
         mean.add(terms)
     assert mean is not None
@@ -352,7 +348,7 @@ def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanat
     return Explanation(score, None, variance)
 
 
-def _steps(value: Any, order: Codes) -> Array:
+def _steps(value: Callable[[Codes], Array], order: Codes) -> Array:
     """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
     prefixes = [value(order[: t + 1]).T for t in range(len(order))]
     steps = np.diff(np.stack([np.zeros_like(prefixes[0]), *prefixes], axis=2), axis=2)

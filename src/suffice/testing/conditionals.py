@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from .._arrays import Array, logsumexp, np
 from ..errors import DataError
 from ..schema import Kind
+from .case import ModelCase
+from .laws import Random
 
 ROWS = 2  # rows looked at for each column
 MOST_COLUMNS = 8
@@ -24,7 +26,7 @@ class Cell(NamedTuple):
     is_number: bool
 
 
-def conditionals(case: Any, rng: Any) -> None:
+def conditionals(case: ModelCase, rng: Random) -> None:
     """Check the density of every column given the others, for a few rows, within a class and over all classes."""
     d = case.X.shape[1]
     for j in sorted(rng.permutation(d)[:MOST_COLUMNS].tolist()):
@@ -41,11 +43,11 @@ def conditionals(case: Any, rng: Any) -> None:
                 _check_cell(case, holed[[i]], i, j, cell, int(rng.integers(1 << 30)))
 
 
-def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
+def _cell(case: ModelCase, filled: Any, i: int, j: int) -> Cell | None:
     """Return the values of a cell, or None where they cannot be listed."""
     model = case.model
     block = next(block for block in model._blocks if j in block.positions)
-    support = getattr(block.family, "support", None)
+    support = block.family.support
     if model._schema.columns[j].kind is Kind.NUMERIC and support not in ("counts", "truths"):
         seen = np.array([x for x in case.X[:, j] if x is not None and x == x], dtype=np.float64)
         scale, steps = float(seen.std()), np.linspace(-REACH, REACH, POINTS)
@@ -61,11 +63,11 @@ def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
     if support != "levels":
         return None  # truth values as numbers of a Gaussian
     density = dict(zip(model._blocks, model.model_.density.blocks, strict=False))[block]
-    levels = density.levels[block.positions.index(j)]
+    levels = density.column_levels(block.positions.index(j))
     return Cell(levels, np.zeros(len(levels)), False)
 
 
-def _check_cell(case: Any, row: Any, i: int, j: int, cell: Cell, seed: int) -> None:
+def _check_cell(case: ModelCase, row: Any, i: int, j: int, cell: Cell, seed: int) -> None:
     """Check one cell: its conditional density adds up to one, has the mean that `impute` gives, and draws follow it."""
     model, near = case.model, max(NEAR, case.tolerance)
     tried = np.repeat(row, len(cell.values), axis=0)

@@ -12,7 +12,7 @@ from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
 from ..notes import Note
 from ..shrinkage import FLOOR, ROUNDING
-from .family import Settings
+from .settings import Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
 

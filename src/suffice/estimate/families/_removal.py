@@ -7,17 +7,18 @@ probabilities can vanish give (order, log coefficient), as `densities.Categorica
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..._arrays import Array, Codes, is_sparse, np, row_chunks
+from ..._arrays import Array, Codes, np, row_chunks
+from ...densities import Limit
 from ...errors import DataError
-from .family import Settings
+from ...stats import SumStats
+from ._counts import Counts
+from .settings import Settings
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
 SLACK = 1e-9  # by which a row may exceed the statistics it is taken out of, relative to them: rounding of long sums
 CHUNK_CELLS = 1 << 18
-
-Limit = tuple[Array, Array]  # order and log coefficient, (n, k) each
 
 
 def without(total: Array | float, amount: Array | float) -> Array:
@@ -53,7 +54,7 @@ def refuse(settings: Settings, row: int, code: int, column: int | None, why: str
     return DataError.not_learned(row, settings.classes[code], f"{why}{where}")
 
 
-def _is_below(rows: Array, stats: Any, codes: Codes, weight: Array) -> bool:
+def _is_below(rows: Array, stats: SumStats, codes: Codes, weight: Array) -> bool:
     """Return whether no row of any class exceeds the class's sums, by the largest of its cells."""
     for c in np.unique(codes):
         mine = codes == c
@@ -79,10 +80,10 @@ class Entries(NamedTuple):
         return np.asarray(np.bincount(self.row, weights=amounts, minlength=length), dtype=np.float64)
 
 
-def entries(rows: Any) -> Iterator[Entries]:
+def entries(rows: Counts) -> Iterator[Entries]:
     """Yield the counts of dense rows (NaN where missing) or sparse ones, some rows at a time."""
     n, d = rows.shape
-    if is_sparse(rows):
+    if not isinstance(rows, np.ndarray):
         for part in row_chunks(n, max(1, n // (1 + rows.nnz // CHUNK_CELLS))):
             bounds = rows.indptr[part.start : part.stop + 1]
             stored = slice(bounds[0], bounds[-1])
@@ -97,10 +98,10 @@ def entries(rows: Any) -> Iterator[Entries]:
         yield Entries(part, row, column, block[row, column], observed)
 
 
-def check_counts(rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings) -> None:
+def check_counts(rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings) -> None:
     """Raise DataError naming a row whose counts or weight exceed what `SumStats` hold for its class."""
     w, least = row_weights(codes, weight), stats.weight.min(axis=1, keepdims=True)
-    if not is_sparse(rows) and _is_below(rows, stats, codes, w):
+    if isinstance(rows, np.ndarray) and _is_below(rows, stats, codes, w):
         return
     for own in entries(rows):
         code, weighs = codes[own.part], w[own.part]
