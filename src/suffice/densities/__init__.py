@@ -4,11 +4,12 @@
 """
 
 from .counts import Bernoulli, Multinomial, Poisson
-from .covariance import Covariance, Diagonal, Full, LowRank, Spherical
+from .covariance import Covariance, Diagonal, Full, Spherical
 from .density import Density, Limit, as_density
 from .discrete import Categorical
 from .gaussian import Gaussian
 from .location_scale import Laplace, StudentT
+from .low_rank import LowRank
 from .mixture import Mixture
 from .product import Product, Rows
 from .student import MultivariateT

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np
+from .._arrays_api import DeviceArray
 from .._foreign import Foreign
 from ..schema import Level
 from ._device import score_here
@@ -27,7 +28,7 @@ class Density(ABC):
     def log_density(self, rows: Any) -> Array:
         """Return log p(x | k), (n, k) in nats; a missing cell is integrated out, so that it contributes nothing."""
 
-    def log_density_there(self, rows: Any) -> Any:
+    def log_density_there(self, rows: Any) -> DeviceArray:
         """Return the log densities of rows on another device, there; by default they are scored here and sent back."""
         return score_here(self.log_density, rows)
 
@@ -53,7 +54,7 @@ class Density(ABC):
         """Return where each class is densest (k, d), its mean or location; None where rows have no such place."""
         return None
 
-    def condition(self, rows: Any, posterior: Array) -> Any:
+    def condition(self, rows: Any, posterior: Array) -> object:
         """Return the rows with each missing cell at its mean, or its most probable category, given the observed ones.
 
         Classes count by `posterior` (n, k), which may be that of a few rows only: callers pass rows in chunks. Observed
@@ -61,7 +62,7 @@ class Density(ABC):
         """
         raise NotImplementedError
 
-    def sample(self, rows: Any, codes: Codes, rng: np.random.RandomState) -> Any:
+    def sample(self, rows: Any, codes: Codes, rng: np.random.RandomState) -> object:
         """Return the rows with each missing cell drawn from p(missing | observed, class), for class numbers (n,).
 
         A row without any observed cell is a new one.
@@ -104,18 +105,18 @@ class ForeignDensity(Foreign, Density):
 
     __slots__ = ()
 
-    def log_density(self, rows: Any) -> Array:
+    def log_density(self, rows: object) -> Array:
         return np.asarray(self.given.log_density(rows))
 
-    def limit(self, rows: Any) -> Limit:
+    def limit(self, rows: object) -> Limit:
         verb = self.offered("limit")
         return Density.limit(self, rows) if verb is None else verb(rows)
 
-    def terms(self, rows: Any) -> Array | None:
+    def terms(self, rows: object) -> Array | None:
         verb = self.offered("terms")
         return None if verb is None else verb(rows)
 
-    def limit_terms(self, rows: Any) -> tuple[Array | None, Array] | None:
+    def limit_terms(self, rows: object) -> tuple[Array | None, Array] | None:
         verb = self.offered("limit_terms")
         return Density.limit_terms(self, rows) if verb is None else verb(rows)
 
@@ -127,10 +128,10 @@ class ForeignDensity(Foreign, Density):
         found = self.offered("location")
         return None if found is None else np.asarray(found)
 
-    def condition(self, rows: Any, posterior: Array) -> Any:
+    def condition(self, rows: object, posterior: Array) -> object:
         return self.given.condition(rows, posterior)
 
-    def sample(self, rows: Any, codes: Codes, rng: np.random.RandomState) -> Any:
+    def sample(self, rows: object, codes: Codes, rng: np.random.RandomState) -> object:
         return self.given.sample(rows, codes, rng)
 
     @property

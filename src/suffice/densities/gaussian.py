@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from .._arrays import Array, Codes, np, pattern_groups, row_chunks
-from .._arrays_api import DeviceCache
+from .._arrays_api import DeviceArray, DeviceCache
 from ._device import Whitened, score_here, score_there
 from .covariance import Covariance, Diagonal, Full, Spherical
 from .density import Density
@@ -54,7 +53,7 @@ class Gaussian(Density):
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
-    def log_density_there(self, rows: Any) -> Any:
+    def log_density_there(self, rows: DeviceArray) -> DeviceArray:
         """Return the same of rows on another device, there; where no product does it, they are scored here."""
         if not isinstance(self.covariance, Full | Diagonal | Spherical):
             return score_here(self.log_density, rows)

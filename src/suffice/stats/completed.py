@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
@@ -42,11 +42,11 @@ class CompletedStats(Statistic):
         """The number of columns."""
         return int(self.observed.shape[1])
 
-    def merge(self, other: Any) -> NoReturn:
+    def merge(self, other: object) -> NoReturn:
         """Raise MergeError: what was expected of one part's cells depends on the other part."""
         raise MergeError.completed()
 
-    def subtract(self, other: Any) -> NoReturn:
+    def subtract(self, other: object) -> NoReturn:
         """Raise MergeError: what was expected of the other rows' cells depends on the rows to be forgotten."""
         raise MergeError.completed()
 
@@ -80,7 +80,7 @@ class CompletedStats(Statistic):
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.observed
 
-    def arrays(self) -> tuple[dict[str, Array], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
         own = {"observed": self.observed, "secured": self.secured}

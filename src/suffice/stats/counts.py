@@ -146,7 +146,7 @@ class CategoricalStats(Statistic):
         """Return the weight of the observed cells by class and column (k, c)."""
         return np.stack([table.sum(axis=1) for table in self.counts], axis=1) if self.counts else self.missing
 
-    def arrays(self) -> tuple[dict[str, Array], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields = {f"c{j}": table for j, table in enumerate(self.counts)}
         return {**fields, "missing": self.missing}, {"levels": [list(levels) for levels in self.levels]}

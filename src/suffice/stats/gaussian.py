@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
@@ -47,7 +47,7 @@ class GaussianStats(Statistic):
 
     weight: Array
     mean: Array
-    scatter: Any
+    scatter: Scatter
     form: type[Scatter] = FullScatter
 
     @classmethod
@@ -84,8 +84,12 @@ class GaussianStats(Statistic):
             return cls._thin(fetch(rows), codes, k, weight, form)
         check_scatter(form, k, d)
         own = form is PooledScatter and keeps_own(k, d)
-        kernel = summarize_on_device if is_device_array(rows) else summarize_segments
-        total, mean, values = kernel(rows, codes, k, weight, "full" if own else form.name)
+        kept = "full" if own else form.name
+        total, mean, values = (
+            summarize_on_device(rows, codes, k, weight, kept)
+            if is_device_array(rows)
+            else summarize_segments(rows, codes, k, weight, kept)
+        )
         return cls(total, mean, PooledScatter.of(values) if own else form(values), form)
 
     @classmethod
@@ -208,9 +212,9 @@ class GaussianStats(Statistic):
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
 
-    def arrays(self) -> tuple[dict[str, Array], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
+        fields: Fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
         if isinstance(self.scatter, ThinScatter):
             fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
         if isinstance(self.scatter, PooledScatter) and self.scatter.own is not None:

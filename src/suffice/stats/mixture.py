@@ -154,7 +154,7 @@ class MixtureStats(Statistic):
         np.add.at(total, self.owner, own)
         return total
 
-    def arrays(self) -> tuple[dict[str, Array], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.inner.arrays()
         named: dict[str, Array] = {f"inner_{name}": values for name, values in fields.items()}

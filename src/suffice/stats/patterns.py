@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, np, pattern_groups
 from .._arrays_api import complete_rows, fetch, is_device_array, take
@@ -193,10 +193,10 @@ class PatternStats(Statistic):
             weight[np.ix_(present, np.asarray(pattern))] += stats.weight[:, None]
         return weight
 
-    def arrays(self) -> tuple[dict[str, Array], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
-        saved: dict[str, Any] = {"complete": plain, "incomplete": []}
+        saved: Plain = {"complete": plain, "incomplete": []}
         for number, (pattern, (present, stats)) in enumerate(self.incomplete.items()):
             part, settings = stats.arrays()
             fields |= {f"p{number}_{name}": values for name, values in part.items()}

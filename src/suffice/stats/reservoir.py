@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, is_sparse, np, parallel_map, row_chunks
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._checks import amounts
@@ -35,6 +35,7 @@ from .rows import (
     rows_to_arrays,
     take_rows,
 )
+from .statistic import Fields, Plain
 
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000
@@ -230,7 +231,7 @@ class Reservoir:
         same &= (self.priority[index] == _priority(rows, salts)) | (self.limit[self.codes[index]] != ALL)
         return np.asarray(index[~same])
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         own = {"codes": self.codes, "copies": self.copies, "weight": self.weight}
         hashes = {"priority": self.priority, "identity": self.identity, "limit": self.limit}
@@ -238,7 +239,7 @@ class Reservoir:
         return own | hashes | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
         m, k, bound = len(fields["codes"]), len(fields["limit"]), plain["bound"]
         if type(bound) is not int or not 0 <= bound <= 10**7 or type(plain["blocks"]) is not int:
@@ -298,7 +299,7 @@ def _candidates(rows: Sequence[Any], codes: Codes, salts: Keys, bound: int) -> t
     return np.concatenate([index[other], rare]), np.concatenate([priority[other], more])
 
 
-def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: Any) -> tuple[Codes, Keys]:
+def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: np.uint64 | int) -> tuple[Codes, Keys]:
     """Return the rows with priorities up to `most`, and these."""
     n, cells = len(codes), sum(map(_cells, rows))
     size = CHUNK_CELLS if any(is_sparse(block) for block in rows) else 8 * CHUNK_CELLS
@@ -347,7 +348,7 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     result: Keys = np.minimum(limit, overall)
     kept = np.flatnonzero(priority <= overall)
     first = np.unique(priority[kept], return_index=True)[1]
-    held: NDArray[Any] = np.bincount(codes[kept[first]], minlength=len(limit))
+    held: Codes = np.bincount(codes[kept[first]], minlength=len(limit))
     reserved = _reserved(len(limit)) if bound else 0
     scarce = held < reserved
     result[scarce] = limit[scarce]
@@ -360,7 +361,7 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     return result
 
 
-def _smallest(keys: Keys, count: int) -> Any:
+def _smallest(keys: Keys, count: int) -> np.uint64 | int:
     """Return the `count`-th smallest of the distinct keys, or the largest number there is if they are fewer."""
     if count == 0:
         return np.uint64(0)

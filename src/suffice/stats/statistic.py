@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, np
 from .._foreign import Foreign, given
 from ..errors import MergeError
+from ._checks import Stored
 
-Fields = Mapping[str, Array]  # what a file holds of a statistic: named arrays, whose types are judged as well
+Fields = dict[str, Stored]  # what a file holds of a statistic: named arrays
 Plain = dict[str, Any]  # and values of JSON, whose types are judged where they are read
 
 
@@ -23,35 +24,35 @@ class Statistic(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def merge(self, other: Any) -> Any:
+    def merge(self, other: Any) -> Statistic:
         """Return the statistics of both sets of rows: associative, commutative, and no rows are the identity."""
 
     @abstractmethod
-    def place(self, index: Sequence[int], k: int) -> Any:
+    def place(self, index: Sequence[int], k: int) -> Statistic:
         """Return the same statistics with class i moved to number index[i] of k."""
 
     @abstractmethod
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
 
-    def arrays(self) -> tuple[Mapping[str, NDArray[Any]], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values, for the model file; some are never in one."""
         raise NotImplementedError
 
     @classmethod
-    def from_arrays(cls, fields: Any, plain: Plain) -> Any:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Statistic:
         """Return the statistics written by `arrays`; ValueError if they cannot be such statistics."""
         raise NotImplementedError
 
-    def subtract(self, other: Any) -> Any:
+    def subtract(self, other: Any) -> Statistic:
         """Return the statistics of the rows left without those of `other`; NotLearnedError if they were not there."""
         raise MergeError.not_editable(self.kind, "subtract")
 
-    def scale(self, factor: float) -> Any:
+    def scale(self, factor: float) -> Statistic:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
         raise MergeError.not_editable(self.kind, "scale")
 
-    def regroup(self, index: Codes, k: int) -> Any:
+    def regroup(self, index: Codes, k: int) -> Statistic:
         """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
         raise MergeError.not_editable(self.kind, "regroup")
 
@@ -70,7 +71,7 @@ class Statistic(ABC):
         """Return the statistics it is made of: those of complete rows before those of patterns of missing cells."""
         return (self,)
 
-    def dense(self) -> Any:
+    def dense(self) -> Statistic:
         """Return the same statistics with a matrix wherever rows are kept in the place of one."""
         return self
 
@@ -84,9 +85,9 @@ class Statistic(ABC):
         """What messages call it."""
         return type(self).__name__
 
-    def read_back(self, fields: Any, plain: Plain) -> Statistic:
+    def read_back(self, fields: Fields, plain: Plain) -> Statistic:
         """Return statistics of the same type, as `arrays` wrote them."""
-        return type(self).from_arrays(fields, plain)  # type: ignore[no-any-return]
+        return type(self).from_arrays(fields, plain)
 
 
 class ForeignStatistic(Foreign, Statistic):
@@ -94,7 +95,7 @@ class ForeignStatistic(Foreign, Statistic):
 
     __slots__ = ()
 
-    def merge(self, other: Any) -> Statistic:
+    def merge(self, other: object) -> Statistic:
         return as_statistic(self.given.merge(given(other)))
 
     def place(self, index: Sequence[int], k: int) -> Statistic:
@@ -103,18 +104,18 @@ class ForeignStatistic(Foreign, Statistic):
     def column_weight(self) -> Array:
         return np.asarray(self.given.column_weight())
 
-    def arrays(self) -> tuple[Mapping[str, NDArray[Any]], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         fields, plain = self.given.arrays()
         return fields, plain
 
     @classmethod
-    def from_arrays(cls, fields: Any, plain: Plain) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         raise NotImplementedError("the type of the statistic is not known: see `read_back`")
 
-    def read_back(self, fields: Any, plain: Plain) -> Statistic:
+    def read_back(self, fields: Fields, plain: Plain) -> Statistic:
         return as_statistic(type(self.given).from_arrays(fields, plain))
 
-    def subtract(self, other: Any) -> Statistic:
+    def subtract(self, other: object) -> Statistic:
         return as_statistic(self._edit("subtract")(given(other)))
 
     def scale(self, factor: float) -> Statistic:

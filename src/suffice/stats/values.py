@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from .._arrays import Array, Codes, np, parallel_map
+from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..errors import NotLearnedError
 from ._checks import amounts, floats, in_range
 from ._checks import codes as codes_below
@@ -158,7 +158,7 @@ class ValueStats(Statistic):
             raise NotLearnedError(why, code, [column])
         return self._kept(had[0], had[1], left, left > DUST * had[2])
 
-    def _kept(self, cells: Codes, values: Array, weights: Array, kept: Any) -> Self:
+    def _kept(self, cells: Codes, values: Array, weights: Array, kept: NDArray[np.bool_]) -> Self:
         """Return statistics of some of these sorted entries; a cell without any is not rounded any more."""
         counts = np.bincount(cells[kept], minlength=self.width.size)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -202,9 +202,9 @@ class ValueStats(Statistic):
         sums = np.bincount(self.cells, weights=self.weights, minlength=self.width.size)
         return np.asarray(sums, dtype=np.float64).reshape(self.width.shape)
 
-    def arrays(self) -> tuple[dict[str, Array], Plain]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        fields: dict[str, Any] = {
+        fields: Fields = {
             "values": self.values,
             "weights": self.weights,
             "bounds": self.bounds,

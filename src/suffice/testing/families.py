@@ -290,7 +290,7 @@ def _fills_cells(case: _FamilyCase, density: Density, stats: Statistic) -> None:
     answers = [density.condition(rows, posterior)] if density.can_condition else []
     for filled in [*answers, *([density.sample(rows, case.codes, state)] if density.can_sample else [])]:
         assert not has_holes(filled), "a missing cell was left"
-        after = np.stack(filled, axis=1) if isinstance(filled, tuple) else filled
+        after = np.stack(filled, axis=1) if isinstance(filled, tuple) else np.asarray(filled)
         assert (after[seen] == before[seen]).all(), "an observed cell was changed"
 
 

@@ -44,7 +44,7 @@ class ForeignFamily(Foreign, Family):
     def zero(self, k: int, columns: int) -> Statistic:
         return as_statistic(self.given.zero(k, columns))
 
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
+    def summarize(self, rows: object, codes: Codes, k: int, weight: Array | None) -> Statistic:
         return as_statistic(self.given.summarize(rows, codes, k, weight))
 
     def estimate(self, stats: Statistic, settings: Settings) -> tuple[Density, list[Note]]:
@@ -63,7 +63,7 @@ class ForeignFamily(Foreign, Family):
     def takes_sparse(self) -> bool:
         return bool(self.offered("takes_sparse", False))
 
-    def recode(self, rows: Any, stats: Statistic) -> Any:
+    def recode(self, rows: object, stats: Statistic) -> Any:
         verb = self.offered("recode")
         return rows if verb is None else verb(rows, given(stats))
 
@@ -78,7 +78,7 @@ class ForeignFamily(Foreign, Family):
             verb(given(stats))
 
     def leave_one_out_limit(
-        self, rows: Any, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
+        self, rows: object, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
     ) -> Limit | None:
         verb = self.offered("leave_one_out_limit")
         if verb is None:
@@ -86,7 +86,7 @@ class ForeignFamily(Foreign, Family):
         return verb(rows, given(stats), codes, weight, settings)  # type: ignore[no-any-return]
 
     def leave_one_out(
-        self, rows: Any, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
+        self, rows: object, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
     ) -> Array | None:
         verb = self.offered("leave_one_out")
         return None if verb is None else verb(rows, given(stats), codes, weight, settings)
@@ -95,14 +95,14 @@ class ForeignFamily(Foreign, Family):
     def fills(self) -> bool:
         return bool(self.offered("fills", False))
 
-    def misses(self, rows: Any) -> bool:
+    def misses(self, rows: object) -> bool:
         verb = self.offered("misses")
         return verb is not None and bool(verb(rows))
 
-    def count(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
+    def count(self, rows: object, codes: Codes, k: int, weight: Array | None) -> Statistic:
         return as_statistic(self.offered("count", self.given.summarize)(rows, codes, k, weight))
 
-    def fill(self, rows: Any, codes: Codes, k: int, weight: Array, density: Density) -> Statistic:
+    def fill(self, rows: object, codes: Codes, k: int, weight: Array, density: Density) -> Statistic:
         return as_statistic(self.given.fill(rows, codes, k, weight, given(density)))
 
     def prior_squares(self, stats: Statistic, secured: NDArray[np.bool_]) -> Array:

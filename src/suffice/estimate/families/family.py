@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..._arrays import Array, Codes, NDArray, np
-from ...densities import Limit
+from ...densities import Density, Limit
+from ...stats import Statistic
 from ...table import Table
 from ..notes import Note
 from .settings import Settings
@@ -37,15 +38,15 @@ class Family(ABC):
         """Return the block's rows, NaN or −1 where missing; DataError for cells that have no density."""
 
     @abstractmethod
-    def zero(self, k: int, columns: int) -> Any:
+    def zero(self, k: int, columns: int) -> Statistic:
         """Return the statistic of no rows."""
 
     @abstractmethod
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Any:
+    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
         """Return the statistic of rows of the classes `codes` (n,), numbers below `k`; `weight` (n,), None for ones."""
 
     @abstractmethod
-    def estimate(self, stats: Any, settings: Settings) -> tuple[Any, list[Note]]:
+    def estimate(self, stats: Any, settings: Settings) -> tuple[Density, list[Note]]:
         """Return a density, and a note of every repair."""
 
     # --- what it reads -----------------------------------------------------------------------------------------------
@@ -111,11 +112,11 @@ class Family(ABC):
         """Return whether these rows miss cells that have to be filled."""
         return False
 
-    def count(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Any:
+    def count(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
         """Return what `summarize` does; TooManyPatternsError where EM would have to make passes over the rows."""
         return self.summarize(rows, codes, k, weight)
 
-    def fill(self, rows: Any, codes: Codes, k: int, weight: Array, density: Any) -> Any:
+    def fill(self, rows: Any, codes: Codes, k: int, weight: Array, density: Any) -> Statistic:
         """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
         raise NotImplementedError
 
@@ -123,7 +124,7 @@ class Family(ABC):
         """Return the squares (g, d) that EM's weak prior adds to the scatter of the `secured` classes (k,)."""
         raise NotImplementedError
 
-    def add_squares(self, stats: Any, squares: Array) -> Any:
+    def add_squares(self, stats: Any, squares: Array) -> Statistic:
         """Return the statistics with these squares in their scatter."""
         raise NotImplementedError
 
