@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import DataError
@@ -19,11 +18,12 @@ from ..stats import (
     MixtureStats,
     PatternStats,
     PooledScatter,
+    Statistic,
     SumStats,
     ValueStats,
 )
 from .counts import release_categories, release_sums, release_values
-from .gaussian import COMPLETED, gaussian_facts, release_diagonal, release_joint
+from .gaussian import COMPLETED, Gaussians, gaussian_facts, release_diagonal, release_joint
 from .least import Given, Least
 
 PARTS = "joined components of a mixture that are of too few rows to others of their class"
@@ -35,14 +35,14 @@ class Released:
     """A block and its statistics as they may be passed on."""
 
     block: Block
-    stats: Any
+    stats: Statistic
 
 
 @dataclass(frozen=True)
 class Kept:
     """Encoded rows of a block that are at hand, with their class numbers and how many rows had each content."""
 
-    rows: Any
+    rows: object
     codes: Codes
     copies: Array
 
@@ -82,7 +82,7 @@ class Kept:
     def filled(self, k: int) -> Array | None:
         """Return how many of them (k, d) have a cell that is neither 0 nor missing; None for other cells."""
         if is_sparse(self.rows):
-            there: Any = self.rows.copy()
+            there = self.rows.copy()
             there.data = (there.data != 0).astype(np.float64)
         elif isinstance(self.rows, np.ndarray):
             there = (np.nan_to_num(self.rows) != 0).astype(np.float64)
@@ -92,7 +92,13 @@ class Kept:
 
 
 def release_block(
-    block: Block, stats: Any, weight: Array, least: Least, given: Given, kept: Kept | None, shrunk: Any = None
+    block: Block,
+    stats: Statistic,
+    weight: Array,
+    least: Least,
+    given: Given,
+    kept: Kept | None,
+    shrunk: Array | None = None,
 ) -> Released:
     """Return a block and its statistics in which every number is of enough rows; `weight` (k,) are the classes'.
 
@@ -119,7 +125,9 @@ def release_block(
     )
 
 
-def _release_gaussian(stats: Any, weight: Array, kept: Kept | None, least: Least, given: Given) -> Any:
+def _release_gaussian(
+    stats: Gaussians, weight: Array, kept: Kept | None, least: Least, given: Given
+) -> GaussianStats | PatternStats:
     inner = stats.complete
     varied = None if kept is None else kept.varied(len(weight))
     pairs = None
@@ -135,12 +143,13 @@ def _release_gaussian(stats: Any, weight: Array, kept: Kept | None, least: Least
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
-def _shrunk(stats: FourthMomentStats, block: Block, scatter: Any, given: Given) -> tuple[PatternStats, Block]:
+def _shrunk(stats: FourthMomentStats, block: Block, scatter: Array | None, given: Given) -> tuple[PatternStats, Block]:
     """Return Gaussian statistics whose own estimate is the shrunk one."""
     gaussian, family = stats.gaussian.dense(), block.family
     assert isinstance(family, GaussianFamily)
     given.up(FROZEN)
-    values: Any = PooledScatter(scatter[0]) if family.shared else FullScatter(scatter)
+    assert scatter is not None
+    values = PooledScatter(scatter[0]) if family.shared else FullScatter(scatter)
     own = GaussianStats(gaussian.weight, gaussian.mean, values, family.form)
     return PatternStats(own, {}), replace(block, family=replace(family, fourth=False))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +13,8 @@ class ModelCase:
     """A fitted model and its rows."""
 
     model: Any
-    X: Any
-    y: Any
+    X: NDArray[Any]
+    y: NDArray[Any]
     tolerance: float
 
     @property
@@ -22,7 +22,7 @@ class ModelCase:
         """Whether posteriors are those of several models, and not of the joint density."""
         return hasattr(type(self.model), "joint_")
 
-    def hide(self, hidden: Codes) -> Any:
+    def hide(self, hidden: Codes) -> NDArray[Any] | None:
         """Return the table without the cells of some columns, or None where the model takes no missing cells."""
         if (
             not all(block.family.takes_missing for block in self.model._blocks)

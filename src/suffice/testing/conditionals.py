@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, logsumexp, np
+from .._arrays import Array, NDArray, logsumexp, np
 from ..errors import DataError
-from ..schema import Kind
+from ..schema import Kind, Level
 from .case import ModelCase
 from .laws import Random
 
@@ -21,7 +22,7 @@ NEAR = 1e-4  # of a sum in place of an integral, heavy tails and kinks included
 class Cell(NamedTuple):
     """All values (m,) that one cell of a row may have, and the log width (m,) of the step that each stands for."""
 
-    values: Any
+    values: NDArray[Any]
     log_width: Array
     is_number: bool
 
@@ -43,7 +44,7 @@ def conditionals(case: ModelCase, rng: Random) -> None:
                 _check_cell(case, holed[[i]], i, j, cell, int(rng.integers(1 << 30)))
 
 
-def _cell(case: ModelCase, filled: Any, i: int, j: int) -> Cell | None:
+def _cell(case: ModelCase, filled: Sequence[Sequence[Level]], i: int, j: int) -> Cell | None:
     """Return the values of a cell, or None where they cannot be listed."""
     model = case.model
     block = next(block for block in model._blocks if j in block.positions)
@@ -64,10 +65,10 @@ def _cell(case: ModelCase, filled: Any, i: int, j: int) -> Cell | None:
         return None  # truth values as numbers of a Gaussian
     density = dict(zip(model._blocks, model.model_.density.blocks, strict=False))[block]
     levels = density.column_levels(block.positions.index(j))
-    return Cell(levels, np.zeros(len(levels)), False)
+    return Cell(np.array(levels, dtype=object), np.zeros(len(levels)), False)
 
 
-def _check_cell(case: ModelCase, row: Any, i: int, j: int, cell: Cell, seed: int) -> None:
+def _check_cell(case: ModelCase, row: NDArray[Any], i: int, j: int, cell: Cell, seed: int) -> None:
     """Check one cell: its conditional density adds up to one, has the mean that `impute` gives, and draws follow it."""
     model, near = case.model, max(NEAR, case.tolerance)
     tried = np.repeat(row, len(cell.values), axis=0)
@@ -93,7 +94,7 @@ def _check_cell(case: ModelCase, row: Any, i: int, j: int, cell: Cell, seed: int
         _check_answers(cell, p, best, [r[j] for r in drawn], near, j)
 
 
-def _check_answers(cell: Cell, p: Array, best: Any, drawn: Any, near: float, j: int) -> None:
+def _check_answers(cell: Cell, p: Array, best: Any, drawn: Sequence[Any], near: float, j: int) -> None:
     if not cell.is_number:
         share = dict(zip(np.asarray(cell.values, dtype=object).tolist(), p.tolist(), strict=True))
         assert share[best] >= p.max() * (1.0 - near), f"column {j}: {best!r} is not the most probable value"

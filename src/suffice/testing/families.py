@@ -21,13 +21,14 @@ from ..stats.rows import take_rows
 from ..table import factorize, read_table
 from .laws import Random, assert_same_statistics, check_statistics
 
+Table = NDArray[np.object_]  # (n, d)
 GRID = 400_000  # points at which a density of a number is added up
 NEAR_ONE = 1e-5
 ROWS_LEFT_OUT = 4
 
 
 def check_family(
-    family: Any, X: Any, y: Any, *, smoothing: float = 1.0, tolerance: float = 1e-8, seed: int = 0
+    family: object, X: object, y: object, *, smoothing: float = 1.0, tolerance: float = 1e-8, seed: int = 0
 ) -> None:
     """Check that a family of `NaiveBayes(families=...)` keeps its contract; AssertionError names the law that fails.
 
@@ -80,17 +81,17 @@ def check_family(
 class _FamilyCase:
     """A family and the table it is checked on."""
 
-    given: Any
+    given: object
     family: Family
-    X: Any
-    labels: Any
+    X: Table
+    labels: NDArray[np.generic]
     codes: Codes
     k: int
     smoothing: float
     tolerance: float
 
     @classmethod
-    def make(cls, family: Any, X: Any, y: Any, smoothing: float, tolerance: float) -> _FamilyCase:
+    def make(cls, family: object, X: object, y: object, smoothing: float, tolerance: float) -> _FamilyCase:
         labels = np.asarray(y)
         levels, codes = factorize(labels, "y")
         table = np.asarray(X, dtype=object)
@@ -100,7 +101,7 @@ class _FamilyCase:
     def columns(self) -> tuple[int, ...]:
         return tuple(range(self.X.shape[1]))
 
-    def rows(self, columns: Sequence[int] | None = None, X: Any = None) -> Any:
+    def rows(self, columns: Sequence[int] | None = None, X: object = None) -> Any:
         """Return encoded rows of the table, or of another with the same columns."""
         kept = self.columns if columns is None else columns
         return self.family.encode(read_table(self.X if X is None else X), list(kept))
@@ -142,10 +143,10 @@ class _Settled:
     def __init__(self, case: _FamilyCase) -> None:
         self._case = case
 
-    def zero(self) -> Any:
+    def zero(self) -> Statistic:
         return self._case.family.zero(self._case.k, len(self._case.columns))
 
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Any:
+    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
         return self._case.family.summarize(rows, codes, k, weight)
 
 
@@ -205,7 +206,7 @@ def _adds_up(case: _FamilyCase, rng: Random) -> None:
     assert np.abs(total - 1.0).max() <= NEAR_ONE, f"the density of the first column adds up to {total}"
 
 
-def _points(support: str, cells: list[Any], d: int) -> tuple[Any, Array]:
+def _points(support: str, cells: list[object], d: int) -> tuple[NDArray[Any], Array]:
     """Return cells (n, 1) that cover the support of a column and the length each stands for (n,)."""
     if support == "shares":
         return np.eye(d), np.ones(d)
@@ -244,7 +245,7 @@ def _says_what_it_does(case: _FamilyCase, rng: Random) -> None:
         assert case.family.takes_sparse, "the family says it takes no sparse matrix, and encodes one"
 
 
-def _limits(case: _FamilyCase, density: Density, rows: Any) -> None:
+def _limits(case: _FamilyCase, density: Density, rows: object) -> None:
     """Check `limit`, and `limit_terms` up to what is the same for every class."""
     scores = density.log_density(rows)
     order, score = density.limit(rows)
@@ -259,7 +260,7 @@ def _limits(case: _FamilyCase, density: Density, rows: Any) -> None:
     case.same((total - total[:, :1])[possible], apart, "what columns add and the log density")
 
 
-def _tables(case: _FamilyCase, density: Density, rows: Any) -> None:
+def _tables(case: _FamilyCase, density: Density, rows: object) -> None:
     """Check what a density tells of its columns."""
     assert np.isfinite(density.log_prior()), "the log prior is not a number"
     for j in case.columns:
@@ -294,7 +295,7 @@ def _fills_cells(case: _FamilyCase, density: Density, stats: Statistic) -> None:
         assert (after[seen] == before[seen]).all(), "an observed cell was changed"
 
 
-def _leaves_out(case: _FamilyCase, stats: Statistic, rows: Any, rng: Random) -> None:
+def _leaves_out(case: _FamilyCase, stats: Statistic, rows: object, rng: Random) -> None:
     """Check a closed form of leave-one-out against refits of a few rows."""
     settings = case.settings()
     closed = case.family.leave_one_out_limit(rows, stats, case.codes, None, settings)
@@ -309,7 +310,7 @@ def _leaves_out(case: _FamilyCase, stats: Statistic, rows: Any, rng: Random) -> 
         case.same(found[row], expected, "leave-one-out and an estimate without the row")
 
 
-def _holed(X: Any) -> NDArray[np.bool_]:
+def _holed(X: Table) -> NDArray[np.bool_]:
     """Return which cells are missing (n, d)."""
     return np.array([[cell is None or cell != cell for cell in row] for row in X])
 

@@ -15,15 +15,16 @@ from ..errors import NotLearnedError
 from ..stats import Statistic, as_statistic
 
 Random = np.random.Generator
+Take = Callable[[Any, Codes], Any]  # rows, in whatever form, and numbers of some of them → these
 
 
 class Settled(Protocol):
     """A type of statistics with everything but the rows settled."""
 
-    def zero(self) -> Any:
+    def zero(self) -> object:
         """Return the statistics of no rows."""
 
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Any:
+    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> object:
         """Return the statistics of a batch."""
 
 
@@ -34,7 +35,7 @@ class Sample:
     rows: Any
     codes: Codes
     k: int
-    take: Callable[[Any, Codes], Any] = lambda rows, index: rows[index]
+    take: Take = lambda rows, index: rows[index]
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -46,7 +47,7 @@ def check_statistics(
     codes: Codes,
     k: int,
     *,
-    take: Callable[[Any, Codes], Any] = lambda rows, index: rows[index],
+    take: Take = lambda rows, index: rows[index],
     tolerance: float = 1e-10,
     seed: int = 0,
 ) -> None:
@@ -80,7 +81,7 @@ def check_statistics(
             raise AssertionError(f"{law.__name__.strip('_')}: {error}") from error
 
 
-def assert_same_statistics(actual: Any, expected: Any, tolerance: float = 1e-10) -> None:
+def assert_same_statistics(actual: object, expected: object, tolerance: float = 1e-10) -> None:
     """Assert that two statistics agree: equal plain fields, arrays within `tolerance` of their largest entry.
 
     Rows kept as they are (a thin scatter) are compared by the matrices they stand for.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 from sklearn.base import clone
 
@@ -15,7 +14,7 @@ from .conditionals import conditionals
 from .laws import Random
 
 
-def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: int = 0) -> None:
+def check_model(model: object, X: object, y: object, *, tolerance: float = 1e-8, seed: int = 0) -> None:
     """Check that a fitted estimator keeps the laws of a joint model; AssertionError names the law that fails.
 
     Parameters
