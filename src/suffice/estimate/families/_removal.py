@@ -13,6 +13,7 @@ from ..._arrays import Array, Codes, np, row_chunks
 from ...densities import Limit
 from ...errors import DataError
 from ...stats import SumStats
+from ...stats._downdate import remainder
 from ._counts import Counts
 from .settings import Settings
 
@@ -23,8 +24,7 @@ CHUNK_CELLS = 1 << 18
 
 def without(total: Array | float, amount: Array | float) -> Array:
     """Return sums with an amount taken out again, exactly 0 where only rounding is left."""
-    rest = np.subtract(total, amount)
-    return np.where(rest > ROUNDING * np.abs(total), rest, 0.0)
+    return remainder(total, amount, ROUNDING)
 
 
 def collapse(parts: Limit) -> Array:
