@@ -19,7 +19,10 @@ class Foreign:
 
     def offered(self, name: str, default: Any = None) -> Any:
         """Return what the object has under this name, or the default."""
-        return getattr(self.given, name, default)
+        try:
+            return self.__getattr__(name)
+        except AttributeError:
+            return default
 
     def __getattr__(self, name: str) -> Any:
         if name == "given" or name.startswith("__"):  # while a copy or a pickle is being made

@@ -159,6 +159,6 @@ class ForeignDensity(Foreign, Density):
         return type(self.given).__name__
 
 
-def as_density(given: Any) -> Density:
+def as_density(given: object) -> Density:
     """Return a density with every verb, whoever wrote it; one that inherits from `Density` as it is."""
     return given if isinstance(given, Density) else ForeignDensity(given)

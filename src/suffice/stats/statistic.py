@@ -147,6 +147,6 @@ class ForeignStatistic(Foreign, Statistic):
         return type(self.given).__name__
 
 
-def as_statistic(given: Any) -> Statistic:
+def as_statistic(given: object) -> Statistic:
     """Return a statistic with every verb, whoever wrote it; one that inherits from `Statistic` as it is."""
     return given if isinstance(given, Statistic) else ForeignStatistic(given)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from ..._arrays import Array, Codes, NDArray, np
 from ..._foreign import Foreign, given
@@ -38,7 +37,7 @@ class ForeignFamily(Foreign, Family):
     def name(self) -> str:
         return self.given.name  # type: ignore[no-any-return]
 
-    def encode(self, table: Table, positions: Sequence[int]) -> Any:
+    def encode(self, table: Table, positions: Sequence[int]) -> object:
         return self.given.encode(table, positions)
 
     def zero(self, k: int, columns: int) -> Statistic:
@@ -63,7 +62,7 @@ class ForeignFamily(Foreign, Family):
     def takes_sparse(self) -> bool:
         return bool(self.offered("takes_sparse", False))
 
-    def recode(self, rows: object, stats: Statistic) -> Any:
+    def recode(self, rows: object, stats: Statistic) -> object:
         verb = self.offered("recode")
         return rows if verb is None else verb(rows, given(stats))
 
@@ -115,7 +114,7 @@ class ForeignFamily(Foreign, Family):
         return float(self.given.log_prior_of_squares(given(density), squares))
 
 
-def as_family(given: Any) -> Family:
+def as_family(given: object) -> Family:
     """Return a family with every verb, whoever wrote it; one that inherits from `Family` as it is."""
     return given if isinstance(given, Family) else ForeignFamily(given)
 
