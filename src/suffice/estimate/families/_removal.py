@@ -7,14 +7,14 @@ probabilities can vanish give (order, log coefficient), as `densities.Categorica
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..._arrays import Array, Codes, np, row_chunks
-from ...densities import Limit
 from ...errors import DataError
 from ...stats import SumStats
 from ...stats._downdate import remainder
 from ._counts import Counts
+from .family import Family
 from .settings import Settings
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
@@ -27,10 +27,16 @@ def without(total: Array | float, amount: Array | float) -> Array:
     return remainder(total, amount, ROUNDING)
 
 
-def collapse(parts: Limit) -> Array:
-    """Return log densities from (order, log coefficient): −∞ where the order is above 0."""
-    order, score = parts
-    return np.where(order > 0, -np.inf, score)
+class LimitFamily(Family):
+    """A family whose probabilities can be zero, so that its closed form of leave-one-out is a limit."""
+
+    __slots__ = ()
+
+    def leave_one_out(
+        self, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array | None:
+        parts = self.leave_one_out_limit(rows, stats, codes, weight, settings)
+        return None if parts is None else np.where(parts[0] > 0, -np.inf, parts[1])
 
 
 def row_weights(codes: Codes, weight: Array | None) -> Array:
@@ -119,16 +125,3 @@ def check_counts(rows: Counts, stats: SumStats, codes: Codes, weight: Array | No
             i = int(np.nonzero(heavy)[0][0])
             why = "it weighs more than the observed cells of the class"
             raise refuse(settings, own.part.start + i, int(code[i]), None, why)
-
-
-__all__ = [
-    "Entries",
-    "Limit",
-    "check_counts",
-    "collapse",
-    "entries",
-    "refuse",
-    "row_weights",
-    "weight_groups",
-    "without",
-]

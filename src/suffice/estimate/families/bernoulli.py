@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
-from ...densities import Bernoulli
+from ...densities import Bernoulli, Limit
 from ...errors import NotLearnedError, SchemaError
 from ...stats import SumStats
 from ...stats._downdate import DUST
@@ -15,13 +15,12 @@ from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, above, check_binary, encode_counts, read_columns
-from ._removal import Limit, check_counts, collapse, weight_groups, without
-from .family import Family
+from ._removal import LimitFamily, check_counts, weight_groups, without
 from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class BernoulliFamily(Family):
+class BernoulliFamily(LimitFamily):
     """Independent columns of 0 and 1: p(1 | k) = (count of ones + α) / (n_k + 2 α).
 
     n_k is the weight of the class's observed cells of the column and α the smoothing; α = 0 is maximum likelihood,
@@ -93,11 +92,6 @@ class BernoulliFamily(Family):
                 own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
                 order[mine, c], score[mine, c] = own[0][:, 0], own[1][:, 0]
         return order, score
-
-    def leave_one_out(
-        self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 def _share(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
-from ...densities import Categorical
+from ...densities import Categorical, Limit
 from ...errors import NegativeError
 from ...schema import Level, Name
 from ...stats import CategoricalStats
@@ -15,13 +15,12 @@ from ...stats.counts import CodedColumns
 from ...table import Table, recode
 from ..likelihood import estimate_categorical, level_shares
 from ..notes import Note
-from ._removal import SLACK, Limit, collapse, refuse, row_weights, without
-from .family import Family
+from ._removal import SLACK, LimitFamily, refuse, row_weights, without
 from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class CategoricalFamily(Family):
+class CategoricalFamily(LimitFamily):
     """Columns of categories, independent given the class; vocabularies grow as levels are met.
 
     With `counted`, numbers are the codes of levels (fractions are cut off), and every whole number from 0 to the
@@ -88,11 +87,6 @@ class CategoricalFamily(Family):
         place = np.arange(len(codes)), codes
         order[place], score[place] = own_order, own_score
         return order, score
-
-    def leave_one_out(
-        self, rows: tuple[Codes, ...], stats: CategoricalStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 def _counted(levels: Sequence[Level], codes: Codes, least: int, name: Name) -> tuple[Sequence[Level], Codes]:

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np, row_chunks
-from ...densities import Multinomial
+from ...densities import Limit, Multinomial
 from ...errors import DataError
 from ...stats import SumStats
 from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, encode_counts
-from ._removal import CHUNK_CELLS, Limit, check_counts, collapse, entries, row_weights, without
-from .family import Family
+from ._removal import CHUNK_CELLS, LimitFamily, check_counts, entries, row_weights, without
 from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class MultinomialFamily(Family):
+class MultinomialFamily(LimitFamily):
     """One multinomial over all columns of the block: p(column | k) = (count + α) / (total of the class + α d).
 
     Columns named one by one form one block together; a tuple of columns forms a block of its own. Amounts of at least
@@ -89,11 +88,6 @@ class MultinomialFamily(Family):
             order[place] = own.sums(np.where(p > 0, 0.0, own.amount))
             score[place] = own.sums(own.amount * np.log(limit))
         return order, score
-
-    def leave_one_out(
-        self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 def _own_scores(rows: Array, counts: Array, totals: Array, codes: Codes, w: Array, alpha: float) -> Array:

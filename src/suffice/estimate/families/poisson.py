@@ -7,19 +7,18 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, gammaln, np
-from ...densities import Poisson
+from ...densities import Limit, Poisson
 from ...stats import SumStats
 from ...table import Table
 from ..notes import Note
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, check_whole, encode_counts
-from ._removal import Entries, Limit, check_counts, collapse, entries, weight_groups, without
-from .family import Family
+from ._removal import Entries, LimitFamily, check_counts, entries, weight_groups, without
 from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonFamily(Family):
+class PoissonFamily(LimitFamily):
     """Independent Poisson columns: rate(k) = (Σ x + α m) / (n_k + α).
 
     This is the posterior mean under a Gamma(α m, α) prior: α pseudo-rows at the mean m of the column over all classes,
@@ -66,11 +65,6 @@ class PoissonFamily(Family):
                 chosen = index[own.part]
                 order[chosen], score[chosen] = removal.limit(own, codes[chosen])
         return order, score
-
-    def leave_one_out(
-        self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 class _Removal:
