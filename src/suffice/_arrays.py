@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,7 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
-def is_sparse(value: Any) -> bool:
+def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:
     """Return whether `value` is a SciPy sparse matrix or array."""
     return bool(sparse.issparse(value))
 

@@ -8,12 +8,13 @@ PyTorch, CuPy and array-api-strict all have: no einsum, no bincount, no triangul
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 from ._arrays import Array, NDArray, np, row_chunks
 
 __all__ = [
     "BLOCK_CELLS",
+    "DeviceArray",
     "DeviceCache",
     "answer_by_chunks",
     "blocks",
@@ -40,6 +41,29 @@ BLOCK_CELLS = 1 << 23  # 64 MiB of float64 for each temporary: long products, an
 LIBRARIES = ("torch", "cupy")  # their arrays do not say themselves that they follow the standard
 
 
+class DeviceArray(Protocol):
+    """What an array of another library is asked itself; everything else is asked of its `namespace`."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its lengths."""
+
+    @property
+    def dtype(self) -> object:
+        """The type of its numbers, in its own library."""
+
+    @property
+    def device(self) -> object:
+        """Where it lives, in the words of its library."""
+
+    def __getitem__(self, key: object, /) -> DeviceArray: ...
+    def __setitem__(self, key: object, value: object, /) -> None: ...
+    def __add__(self, other: DeviceArray, /) -> DeviceArray: ...
+    def __sub__(self, other: DeviceArray, /) -> DeviceArray: ...
+    def __mul__(self, other: DeviceArray, /) -> DeviceArray: ...
+    def __rmul__(self, other: float, /) -> DeviceArray: ...
+
+
 class DeviceCache(dict[Any, Any]):
     """What was sent to a device, by place; copies and pickles of it are empty."""
 
@@ -47,7 +71,7 @@ class DeviceCache(dict[Any, Any]):
         return DeviceCache, ()
 
 
-def is_device_array(value: object) -> bool:
+def is_device_array(value: object) -> TypeGuard[DeviceArray]:
     """Return whether `value` is an array of another library than NumPy."""
     kind = type(value)
     if issubclass(kind, np.ndarray | np.generic | list | tuple | str | float | int):

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ._arrays import Array, Codes, np
 from ._arrays_api import like
-from .densities import Product
+from .densities import Product, Rows
 from .schema import Level
 
 
@@ -20,7 +19,7 @@ class JointModel:
     log_prior: Array
     density: Product
 
-    def log_joint(self, rows: Sequence[Any], log_prior: Array | None = None) -> Array:
+    def log_joint(self, rows: Rows, log_prior: Array | None = None) -> Array:
         """Return log π_k + log p(x | k), (n, k) in nats.
 
         `rows` has one entry per block of columns, as the encoder made it. `log_prior` (k,) replaces the model's own.
@@ -30,18 +29,18 @@ class JointModel:
         scores += like(self.log_prior if log_prior is None else log_prior, scores)
         return scores
 
-    def limit_log_joint(self, rows: Sequence[Any], chosen: Codes, log_prior: Array) -> tuple[Array, Array]:
+    def limit_log_joint(self, rows: Rows, chosen: Codes, log_prior: Array) -> tuple[Array, Array]:
         """Return (order, log coefficient) of π_k p(x | k) for the chosen rows as the smoothing vanishes."""
         order, score = self.density.limit(rows, chosen)
         return order, score + log_prior
 
-    def condition(self, rows: Sequence[Any], posterior: Array) -> tuple[Any, ...]:
+    def condition(self, rows: Rows, posterior: Array) -> tuple[Any, ...]:
         """Return the rows with each missing cell at its mean, or most probable category, given the observed ones.
 
         `posterior` (n, k) says how much each class counts in a row: p(k | row), or 1 for a class that is known.
         """
         return self.density.condition(rows, posterior)
 
-    def sample(self, rows: Sequence[Any], codes: Codes, rng: np.random.RandomState) -> tuple[Any, ...]:
+    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[Any, ...]:
         """Return the rows with each missing cell drawn from p(missing | observed, class), for class numbers (n,)."""
         return self.density.sample(rows, codes, rng)

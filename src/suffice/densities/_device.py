@@ -6,37 +6,59 @@ Factors are made on the CPU in float64 and sent once for each device; rows come 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from .._arrays import Array, np, row_chunks
-from .._arrays_api import answer_by_chunks, blocks, fetch, has_float64, namespace, place, put, take
+from .._arrays_api import (
+    DeviceArray,
+    DeviceCache,
+    answer_by_chunks,
+    blocks,
+    fetch,
+    has_float64,
+    namespace,
+    place,
+    put,
+    take,
+)
 from .covariance import FAR, Diagonal, Full, Spherical
 
 NARROW_FAR = 1e3  # in the place of FAR where there is no float64: squares cancel to four digits or so
-Score = Callable[[Any], Any]
+Score = Callable[[DeviceArray], DeviceArray]
 
 
-def device_log_density(density: Any, rows: Any) -> Any:
-    """Return log densities (n, k), in nats, of rows (n, d) on their device; missing cells (NaN) are integrated out."""
-    covariance = getattr(density, "covariance", None)
-    if not isinstance(covariance, Full | Diagonal | Spherical) or not hasattr(density, "sent"):
-        return _by_cpu(density, rows)
+class Whitened(NamedTuple):
+    """Gaussians whose factors can be sent: means (k, d), one covariance for all or for each, the columns in use."""
+
+    means: Array
+    covariance: Full | Diagonal | Spherical
+    used: Sequence[int]
+
+
+def score_there(
+    gaussians: Whitened, sent: DeviceCache, log_density: Callable[[Array], Array], rows: DeviceArray
+) -> DeviceArray:
+    """Return log densities (n, k), in nats, of rows (n, d) on their device; missing cells (NaN) are integrated out.
+
+    `sent` keeps the factors by device; `log_density` scores rows that miss cells, which come here.
+    """
     key = place(rows)
-    if key not in density.sent:
-        density.sent[key] = _sent(density, rows)
-    score, inner = density.sent[key]
-    scores = answer_by_chunks(rows, len(density.means), score, inner)
-    _fill_missing(density, rows, scores)
+    if key not in sent:
+        sent[key] = _sent(gaussians, rows)
+    score, inner = sent[key]
+    scores = answer_by_chunks(rows, len(gaussians.means), score, inner)
+    _fill_missing(log_density, rows, scores)
     return scores
 
 
-def _by_cpu(density: Any, rows: Any) -> Any:
-    parts = [density.log_density(fetch(rows[part, ...])) for part in blocks(rows)]
+def score_here(log_density: Callable[[Array], Array], rows: DeviceArray) -> DeviceArray:
+    """Return log densities (n, k) of rows on another device, which are fetched block by block, sent back there."""
+    parts = [log_density(fetch(rows[part, ...])) for part in blocks(rows)]
     return put(np.concatenate(parts), rows)
 
 
-def _fill_missing(density: Any, rows: Any, scores: Any) -> None:
+def _fill_missing(log_density: Callable[[Array], Array], rows: DeviceArray, scores: DeviceArray) -> None:
     """Score rows with missing cells, which have come out as NaN, by their observed ones."""
     xp = namespace(rows)
     missing = fetch(xp.isnan(scores[:, 0]))
@@ -46,10 +68,10 @@ def _fill_missing(density: Any, rows: Any, scores: Any) -> None:
             if len(index):
                 mask = np.zeros(len(missing), dtype=bool)
                 mask[index] = True
-                scores[put(mask, scores)] = put(density.log_density(fetch(take(rows, index))), scores)
+                scores[put(mask, scores)] = put(log_density(fetch(take(rows, index))), scores)
 
 
-def _sent(density: Any, rows: Any) -> tuple[Score, int]:
+def _sent(density: Whitened, rows: DeviceArray) -> tuple[Score, int]:
     """Return what scores a block of rows on their device, and how many numbers it holds for each row on the way."""
     used, d = list(density.used), density.means.shape[1]
     means, covariance = density.means[:, used], density.covariance
@@ -61,14 +83,14 @@ def _sent(density: Any, rows: Any) -> tuple[Score, int]:
         return lambda block: xp.zeros_like(block[:, :1]) + ending, 0
     distances = _distances(covariance, means, rows)
 
-    def score(block: Any) -> Any:
+    def score(block: DeviceArray) -> DeviceArray:
         cells = block if columns is None else xp.take(block, columns, axis=1)
         return -0.5 * distances(cells) + ending
 
     return score, 2 * len(means)
 
 
-def _distances(covariance: Full | Diagonal | Spherical, means: Array, rows: Any) -> Score:
+def _distances(covariance: Full | Diagonal | Spherical, means: Array, rows: DeviceArray) -> Score:
     """Return a function from rows (r, d) to squared Mahalanobis distances (r, k)."""
     center = means.mean(axis=0)
     far = FAR if has_float64(rows) else NARROW_FAR
@@ -92,13 +114,13 @@ def _distances(covariance: Full | Diagonal | Spherical, means: Array, rows: Any)
     return _shared(factor, white, center, ratio, rows, bool((white**2).sum(axis=1).max() > far))
 
 
-def _shared(factor: Array, targets: Array, center: Array, ratio: Array, rows: Any, far: bool) -> Score:
+def _shared(factor: Array, targets: Array, center: Array, ratio: Array, rows: DeviceArray, far: bool) -> Score:
     """Whiten rows once, then |z|² − 2 z·m + |m|², or |z − m|² where classes are far apart."""
     xp = namespace(rows)
     whitener, origin, scale, white = put(factor, rows), put(center, rows), put(ratio, rows), put(targets, rows)
     lengths, across = put((targets**2).sum(axis=1), rows), put(np.ascontiguousarray(-2.0 * targets.T), rows)
 
-    def distances(block: Any) -> Any:
+    def distances(block: DeviceArray) -> DeviceArray:
         z = block - origin
         z = xp.matmul(z, whitener) if factor.ndim == 2 else z * whitener
         if far:
@@ -109,12 +131,12 @@ def _shared(factor: Array, targets: Array, center: Array, ratio: Array, rows: An
     return distances
 
 
-def _by_class(factors: Array, targets: Array, center: Array, rows: Any) -> Score:
+def _by_class(factors: Array, targets: Array, center: Array, rows: DeviceArray) -> Score:
     """Whiten rows by the factor (d, d) of each class, rows z ↦ z F."""
     xp = namespace(rows)
     whiteners, origin, white = put(factors, rows), put(center, rows), put(targets, rows)
 
-    def distances(block: Any) -> Any:
+    def distances(block: DeviceArray) -> DeviceArray:
         z = block - origin
         own = [_squares(xp.matmul(z, whiteners[c, ...]) - white[c, :]) for c in range(len(targets))]
         return xp.stack(own, axis=1)
@@ -122,14 +144,14 @@ def _by_class(factors: Array, targets: Array, center: Array, rows: Any) -> Score
     return distances
 
 
-def _each(scale: Array, targets: Array, center: Array, rows: Any, far: bool) -> Score:
+def _each(scale: Array, targets: Array, center: Array, rows: DeviceArray, far: bool) -> Score:
     """Distances under a variance for each class and column: two products, or one class after another if far apart."""
     xp = namespace(rows)
     origin, scales, white = put(center, rows), put(scale, rows), put(targets, rows)
     precision, linear = put(np.ascontiguousarray((scale**2).T), rows), put((-2.0 * scale * targets).T, rows)
     lengths = put((targets**2).sum(axis=1), rows)
 
-    def distances(block: Any) -> Any:
+    def distances(block: DeviceArray) -> DeviceArray:
         z = block - origin
         if far:
             own = [_squares(z * scales[c, :] - white[c, :]) for c in range(len(targets))]
@@ -140,5 +162,5 @@ def _each(scale: Array, targets: Array, center: Array, rows: Any, far: bool) -> 
     return distances
 
 
-def _squares(z: Any) -> Any:
+def _squares(z: DeviceArray) -> DeviceArray:
     return namespace(z).sum(z * z, axis=1)

@@ -10,12 +10,14 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .._arrays import Array, Codes, gammaln, is_sparse, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within
 from .discrete import fill_missing
 
 Part = tuple[Array, Array]  # order and log coefficient, (rows, k) each
+from .._arrays import Array, sparse
+from .density import Density, Limit
 
 
 class Linear(NamedTuple):
@@ -32,23 +34,23 @@ class Linear(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CountDensity:
+class CountDensity(Density):
     """What the densities of counts share; a subclass gives `_linear()`."""
 
     _cache: dict[str, Linear] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def log_density(self, rows: Any) -> Array:
+    def log_density(self, rows: Array | sparse.csr_array) -> Array:
         """Return log p(x | k), (n, k) in nats, of sparse rows, or dense ones with missing cells as NaN."""
         order, score = self.limit(rows)
         score[order > 0] = -np.inf
         return score
 
-    def limit(self, rows: Any) -> Part:
+    def limit(self, rows: Array | sparse.csr_array) -> Limit:
         """Return (order, log coefficient) of the density as the smoothing vanishes, (n, k) each."""
-        if is_sparse(rows):
+        if not isinstance(rows, np.ndarray):
             return self._part(rows, None)
 
-        def fill(chunk: slice) -> Part:
+        def fill(chunk: slice) -> Limit:
             block = rows[chunk]
             missing = np.isnan(block)
             if missing.any():
@@ -59,13 +61,13 @@ class CountDensity:
         parts = list(parallel_map(fill, chunks, cost=10.0 * rows.size))
         return np.concatenate([order for order, _ in parts]), np.concatenate([score for _, score in parts])
 
-    def limit_terms(self, rows: Any) -> Part:
+    def limit_terms(self, rows: Array | sparse.csr_array) -> Limit:
         """Return (order, log coefficient) of every column by itself, (k, n, d) each, but for log x_j! of a Poisson.
 
         That term is the same for all classes. A column of a multinomial is its count times its log share.
         """
         table = self._tables()
-        x = rows.toarray().astype(np.float64) if is_sparse(rows) else rows
+        x = rows if isinstance(rows, np.ndarray) else rows.toarray().astype(np.float64)
         missing = np.isnan(x)
         x = np.where(missing, 0.0, x)
         pairs = (table.zero_per_count, table.zero_per_cell), (table.per_count, table.per_cell)
@@ -83,7 +85,7 @@ class CountDensity:
             self._cache["linear"] = self._linear()
         return self._cache["linear"]
 
-    def _part(self, x: Any, observed: Array | None) -> Part:
+    def _part(self, x: Array | sparse.csr_array, observed: Array | None) -> Limit:
         table = self._tables()
         score = np.asarray(x @ table.per_count)
         if table.per_cell is not None:
@@ -119,7 +121,7 @@ class Multinomial(CountDensity):
         size = None if self.size is None else self.size * total[:, 0]
         return Multinomial(self.p[:, kept] / total, self.limit_p[:, kept] / total, size=size)
 
-    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return counts (n, d) drawn for rows of the classes `codes` (n,) in which every cell is missing (NaN).
 
         The density is that of counts given their total, so a total is drawn first, as a Poisson number of mean `size`.
@@ -170,7 +172,7 @@ class Bernoulli(CountDensity):
         odds = posterior @ (self.p - self.q)
         return fill_missing(rows, lambda row, j: odds[row, j] > 0.0)
 
-    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with each missing cell (NaN) drawn as 0 or 1 for the row's class (n,)."""
         return fill_missing(rows, lambda row, j: rng.random_sample(len(row)) < self.p[codes[row], j])
 
@@ -215,7 +217,7 @@ class Poisson(CountDensity):
         rate = posterior @ self.rate
         return fill_missing(rows, lambda row, j: rate[row, j])
 
-    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with each missing cell (NaN) drawn as a count for the row's class (n,)."""
         return fill_missing(rows, lambda row, j: rng.poisson(self.rate[codes[row], j]))
 
@@ -239,7 +241,7 @@ class Poisson(CountDensity):
     def _linear(self) -> Linear:
         return Linear(_by_column(np.log(self.limit_rate)), -self.rate, _zeros(self.rate))
 
-    def _part(self, x: Any, observed: Array | None) -> Part:
+    def _part(self, x: Array | sparse.csr_array, observed: Array | None) -> Limit:
         order, score = CountDensity._part(self, x, observed)
         score -= _log_factorials(x)[:, None]
         return order, score
@@ -268,9 +270,9 @@ def _over_cells(observed: Array | None, table: Array) -> Array:
     return np.asarray(table.sum(axis=1) if observed is None else observed @ table.T)
 
 
-def _log_factorials(x: Any) -> Array:
+def _log_factorials(x: Array | sparse.csr_array) -> Array:
     """Return Σ_j log x_j!, (n,)."""
-    if not is_sparse(x):
+    if isinstance(x, np.ndarray):
         return np.asarray(gammaln(x + 1.0).sum(axis=1))
     terms = x.data.astype(np.float64)
     terms += 1.0

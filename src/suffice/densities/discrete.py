@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, NDArray, joint_code, np, parallel_map, row_chunks
 from ..schema import Level
+from .density import Density, Limit
 
 TABLE_CELLS = 1 << 16  # log-probability tables of several columns are added up beforehand while they stay this small
 CHUNK_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
-class Categorical:
+class Categorical(Density):
     """p(level | class) of each column.
 
     `levels[j]` names the levels of column j; `log_p[j]` is (k, levels + 1) in nats, the last entry being a category
@@ -56,6 +56,10 @@ class Categorical:
             pass
         return out
 
+    def column_levels(self, j: int) -> tuple[Level, ...]:
+        """Return the levels of column j."""
+        return self.levels[j]
+
     def _grouped_tables(self) -> list[tuple[list[int], list[int], Array]]:
         """Return (columns, sizes, table): one table (cells, k) per run of columns, indexed by their joint code."""
         if "sum" not in self._tables:
@@ -70,6 +74,11 @@ class Categorical:
                     groups.append(([j], [len(own)], own))
             self._tables["sum"] = groups
         return self._tables["sum"]
+
+    def marginal(self, columns: Sequence[int]) -> Categorical:
+        """Return the density of some of the columns."""
+        levels, log_p, limit = (tuple(own[j] for j in columns) for own in (self.levels, self.log_p, self.limit_log_p))
+        return Categorical(levels, log_p, limit)  # type: ignore[arg-type]
 
     def log_prior(self) -> float:
         """Return Σ α log p(level | class), up to a constant the log Dirichlet(α + 1) density of which p is the mode."""
@@ -87,7 +96,7 @@ class Categorical:
 
         return self._filled(columns, best)
 
-    def sample(self, columns: Sequence[Codes], codes: Codes, rng: Any) -> tuple[Codes, ...]:
+    def sample(self, columns: Sequence[Codes], codes: Codes, rng: np.random.RandomState) -> tuple[Codes, ...]:
         """Return the columns with each missing cell (−1) drawn from the probabilities of the row's class (n,)."""
         return self._filled(columns, lambda j, row: draw_codes(np.exp(self.log_p[j][:, :-1]), rng, codes[row]))
 
@@ -101,7 +110,7 @@ class Categorical:
             filled.append(column)
         return tuple(filled)
 
-    def limit(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
+    def limit(self, columns: Sequence[Codes]) -> Limit:
         """Return (order, log coefficient), each (n, k): the density is coefficient · α^order as smoothing α → 0.
 
         Where every class gives a row probability zero, Bayes' rule reads 0 / 0; its limit for vanishing smoothing is
@@ -115,7 +124,7 @@ class Categorical:
             score += np.concatenate([limit.T, missing])[code]
         return order, score
 
-    def limit_terms(self, columns: Sequence[Codes]) -> tuple[Array, Array]:
+    def limit_terms(self, columns: Sequence[Codes]) -> Limit:
         """Return (order, log coefficient) of every column by itself, (k, n, d) each; see `limit`."""
         order = np.zeros((self.k, len(columns[0]), len(columns)))
         score = np.zeros(order.shape)
@@ -128,7 +137,7 @@ class Categorical:
         return order, score
 
 
-def draw_codes(probabilities: Array, rng: Any, choice: Codes | None = None) -> Codes:
+def draw_codes(probabilities: Array, rng: np.random.RandomState, choice: Codes | None = None) -> Codes:
     """Return one number per row of `probabilities` (n, m), drawn in their proportion; `choice` (h,) picks rows.
 
     A probability of zero is never drawn.
@@ -140,7 +149,7 @@ def draw_codes(probabilities: Array, rng: Any, choice: Codes | None = None) -> C
     return np.asarray(np.minimum((below <= point[:, None]).sum(axis=1), below.shape[1] - 1))
 
 
-def fill_missing(rows: Array, value: Callable[[Codes, Codes], Any]) -> Array:
+def fill_missing(rows: Array, value: Callable[[Codes, Codes], NDArray[np.generic]]) -> Array:
     """Return a copy of rows (n, d) whose missing cells (NaN) are value(row numbers, column numbers)."""
     out = np.array(rows, dtype=np.float64)
     row, column = np.nonzero(np.isnan(out))

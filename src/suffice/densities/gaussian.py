@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from .._arrays import IN_MEMORY, Array, Codes, np, pattern_groups, row_chunks, rows_within
-from .._arrays_api import DeviceCache
+from .._arrays_api import DeviceArray, DeviceCache
+from ._device import Whitened, score_here, score_there
 from .covariance import Covariance, Diagonal, Full, Spherical
+from .density import Density
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -17,7 +18,7 @@ Spread = Callable[[Array, Sequence[int], Codes], Array]
 
 
 @dataclass(frozen=True, slots=True)
-class Gaussian:
+class Gaussian(Density):
     """N(x; μ_k, Σ_k), or Σ for all: `means` (k, d) and a covariance structure over the `used` columns.
 
     Columns not in `used` never varied; they have no density and contribute nothing. `sent` holds the factors that other
@@ -53,6 +54,12 @@ class Gaussian:
 
         return integrate_missing(rows, self.used, score, together if isinstance(self.covariance, Full) else None)
 
+    def log_density_there(self, rows: DeviceArray) -> DeviceArray:
+        """Return the same of rows on another device, there; where no product does it, they are scored here."""
+        if not isinstance(self.covariance, Full | Diagonal | Spherical):
+            return score_here(self.log_density, rows)
+        return score_there(Whitened(self.means, self.covariance, self.used), self.sent, self.log_density, rows)
+
     def _sum_columns(self, rows: Array, covariance: Diagonal) -> Array:
         rows, means = rows if len(self.used) == rows.shape[1] else rows[:, self.used], self.means[:, self.used]
         scores = _scores(self.covariance, rows, means)
@@ -69,6 +76,10 @@ class Gaussian:
         position = {c: i for i, c in enumerate(self.used)}
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return Gaussian(self.means[:, list(columns)], self.covariance.marginal([position[c] for c in kept]), used)
+
+    def center(self) -> Array:
+        """Return the means (k, d)."""
+        return self.means
 
     def condition(self, rows: Array, posterior: Array) -> Array:
         """Return rows (n, d) with each missing cell (NaN) at its mean given the observed cells of the row.
@@ -91,7 +102,7 @@ class Gaussian:
             out[np.ix_(index, unseen)] = guess
         return out
 
-    def sample(self, rows: Array, codes: Codes, rng: Any, spread: Spread | None = None) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState, spread: Spread | None = None) -> Array:
         """Return rows (n, d) with each missing cell (NaN) drawn given the observed ones, in the row's class (n,).
 
         `spread(cells, columns, codes)`, if given, returns a factor (h,) of the noise of rows that miss the same cells.

@@ -5,16 +5,17 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
+from .density import Density
 from .discrete import fill_missing
 from .gaussian import LOG_2PI
 from .student import log_t_constant, t_spread
 
 
 @dataclass(frozen=True, slots=True)
-class LocationScale:
+class LocationScale(Density):
     """Independent columns, density f((x − location) / scale) / scale: `location` and `scale` are (k, d).
 
     Columns not in `used` never varied; they have no density and contribute nothing.
@@ -71,6 +72,10 @@ class LocationScale:
     def _log_constant(self) -> Array:
         """Return the logarithm of the constant of f, (k, d)."""
 
+    def center(self) -> Array:
+        """Return the locations (k, d)."""
+        return self.location
+
     def marginal(self, columns: Sequence[int]) -> Self:
         """Return the density of some of the columns."""
         kept = list(columns)
@@ -87,7 +92,7 @@ class LocationScale:
         center[:, constant] = self.location[posterior.argmax(axis=1)][:, constant]
         return fill_missing(rows, lambda row, j: center[row, j])
 
-    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with each missing cell (NaN) drawn from the density of the row's class (n,)."""
         varies = np.isin(np.arange(self.location.shape[1]), self.used)
 
@@ -99,7 +104,7 @@ class LocationScale:
         return fill_missing(rows, draw)
 
     @abstractmethod
-    def _standard_draws(self, c: Codes, j: Codes, rng: Any) -> Array:
+    def _standard_draws(self, c: Codes, j: Codes, rng: np.random.RandomState) -> Array:
         """Return one draw of (x − location) / scale for each pair of a class and a column."""
 
     def parameters(self, j: int) -> dict[str, Array]:
@@ -118,7 +123,7 @@ class Laplace(LocationScale):
     def _log_constant(self) -> Array:
         return np.full(self.scale.shape, -np.log(2.0))
 
-    def _standard_draws(self, c: Codes, j: Codes, rng: Any) -> Array:
+    def _standard_draws(self, c: Codes, j: Codes, rng: np.random.RandomState) -> Array:
         return np.asarray(rng.laplace(size=len(j)))
 
 
@@ -146,7 +151,7 @@ class StudentT(LocationScale):
     def _log_constant(self) -> Array:
         return log_t_constant(self.df, 1) - 0.5 * LOG_2PI
 
-    def _standard_draws(self, c: Codes, j: Codes, rng: Any) -> Array:
+    def _standard_draws(self, c: Codes, j: Codes, rng: np.random.RandomState) -> Array:
         df = self.df[c, j]
         return np.asarray(rng.standard_normal(len(df)) * t_spread(df, rng))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import Array, Codes, np
+from .density import Density
 from .discrete import draw_codes
 from .gaussian import Gaussian
 
 
 @dataclass(frozen=True, slots=True)
-class Mixture:
+class Mixture(Density):
     """The components of all classes, stacked: `components` holds m Gaussians as if they were m classes.
 
     `owner` (m,) is the class of each component, ascending, every class having at least one; `log_weight` (m,) are the
@@ -52,7 +52,7 @@ class Mixture:
         share *= posterior[:, self.owner]
         return self.components.condition(rows, share)
 
-    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with missing cells (NaN) drawn from a component of the row's class, itself drawn."""
         share = np.where(self.owner == codes[:, None], np.exp(self._log_responsibility(rows)), 0.0)
         return self.components.sample(rows, draw_codes(share, rng), rng)

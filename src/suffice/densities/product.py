@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import is_device_array, take
-from ._device import device_log_density
+from .density import Density, Limit, as_density
 
-
-class Density(Protocol):
-    """A class-conditional density over one block of columns."""
-
-    def log_density(self, rows: Any) -> Array:
-        """Return (n, k) in nats."""
-        ...
+Rows = Sequence[Any]  # of a table: one entry per block of columns, in the form that its family recodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +19,10 @@ class Product:
 
     blocks: tuple[Density, ...]
 
-    def log_density(self, rows: Sequence[Any]) -> Array:
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", tuple(map(as_density, self.blocks)))
+
+    def log_density(self, rows: Rows) -> Array:
         """Return the sum of the blocks' log densities, (n, k) in nats; `rows` has one entry per block.
 
         Rows on another device get their answer there.
@@ -35,37 +32,31 @@ class Product:
             total += _log_density(block, part)
         return total
 
-    def condition(self, rows: Sequence[Any], posterior: Array) -> tuple[Any, ...]:
+    def condition(self, rows: Rows, posterior: Array) -> tuple[Any, ...]:
         """Return the rows with each missing cell at its best guess, classes weighted by `posterior` (n, k).
 
         Blocks are independent within a class, so each is completed by itself.
         """
-        blocks: tuple[Any, ...] = self.blocks
-        parts = zip(blocks, rows, strict=True)
+        parts = zip(self.blocks, rows, strict=True)
         return tuple(block.condition(part, posterior) if has_holes(part) else part for block, part in parts)
 
-    def sample(self, rows: Sequence[Any], codes: Codes, rng: Any) -> tuple[Any, ...]:
+    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[Any, ...]:
         """Return the rows with each missing cell drawn given the row and its class (n,)."""
-        blocks: tuple[Any, ...] = self.blocks
-        parts = zip(blocks, rows, strict=True)
+        parts = zip(self.blocks, rows, strict=True)
         return tuple(block.sample(part, codes, rng) if has_holes(part) else part for block, part in parts)
 
-    def limit(self, rows: Sequence[Any], chosen: Codes) -> tuple[Array, Array]:
+    def limit(self, rows: Rows, chosen: Codes) -> Limit:
         """Return (order, log coefficient) of the chosen rows, see `Categorical.limit`; most blocks have order 0."""
         order: Array | float = 0.0
         score: Array | float = 0.0
         for block, part in zip(self.blocks, rows, strict=True):
-            own = take_rows(part, chosen)
-            if hasattr(block, "limit"):
-                extra, coefficient = block.limit(own)
-                order, score = order + extra, score + coefficient
-            else:
-                score = score + block.log_density(own)
+            extra, coefficient = block.limit(take_rows(part, chosen))
+            order, score = order + extra, score + coefficient
         return np.asarray(order), np.asarray(score)
 
 
 def _log_density(block: Density, part: Any) -> Any:
-    return device_log_density(block, part) if is_device_array(part) else block.log_density(part)
+    return block.log_density_there(part) if is_device_array(part) else block.log_density(part)
 
 
 def take_rows(part: Any, index: Codes) -> Any:
@@ -73,6 +64,11 @@ def take_rows(part: Any, index: Codes) -> Any:
     if isinstance(part, tuple):
         return tuple(column[index] for column in part)
     return take(part, index) if is_device_array(part) else part[index]
+
+
+def take_columns(part: Any, columns: Sequence[int]) -> Any:
+    """Return some columns of a block."""
+    return tuple(part[j] for j in columns) if isinstance(part, tuple) else part[:, list(columns)]
 
 
 def missing_cells(part: Any) -> NDArray[np.bool_] | None:

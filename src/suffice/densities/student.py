@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within
 from .covariance import Covariance
+from .density import Density
 from .gaussian import LOG_2PI, Gaussian, integrate_missing
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 
 
 @dataclass(frozen=True, slots=True)
-class MultivariateT:
+class MultivariateT(Density):
     """t_ν(x; m_k, c_k Σ_k) with `location` m (k, d), `df` ν (k,) and shape c_k Σ_k over the `used` columns.
 
     `scale` holds Σ, one per class or one for all, and `inflation` (k,) the factors c_k, such as 1 + 1 / n_k of a
@@ -75,6 +75,10 @@ class MultivariateT:
         used = tuple(i for i, c in enumerate(columns) if c in position)
         return MultivariateT(self.location[:, list(columns)], self.scale.marginal(inner), used, self.df, self.inflation)
 
+    def center(self) -> Array:
+        """Return the locations (k, d)."""
+        return self.location
+
     def parameters(self, j: int) -> dict[str, Array]:
         """Return the parameters of column j by itself by class; one that never varies has a location only."""
         own = {"location": self.location[:, j]}
@@ -90,7 +94,7 @@ class MultivariateT:
         """
         return Gaussian(self.location, self.scale, self.used).condition(rows, posterior)
 
-    def sample(self, rows: Array, codes: Codes, rng: Any) -> Array:
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with each missing cell (NaN) drawn given the observed ones, in the row's class (n,).
 
         Given x_o of o cells, x_m is a t with ν + o degrees of freedom about the Gaussian's conditional mean, with the
@@ -110,7 +114,7 @@ class MultivariateT:
         return Gaussian(self.location, self.scale, self.used).sample(rows, codes, rng, spread)
 
 
-def t_spread(df: Array, rng: Any) -> Array:
+def t_spread(df: Array, rng: np.random.RandomState) -> Array:
     """Return √(ν / χ²_ν) (n,): what a standard normal draw is multiplied by to be one of a t; 1 where ν = ∞."""
     finite = np.isfinite(df)
     out = np.ones(len(df))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import DataError
@@ -19,11 +18,12 @@ from ..stats import (
     MixtureStats,
     PatternStats,
     PooledScatter,
+    Statistic,
     SumStats,
     ValueStats,
 )
 from .counts import release_categories, release_sums, release_values
-from .gaussian import COMPLETED, gaussian_facts, release_diagonal, release_joint
+from .gaussian import COMPLETED, Gaussians, gaussian_facts, release_diagonal, release_joint
 from .least import Given, Least
 
 PARTS = "joined components of a mixture that are of too few rows to others of their class"
@@ -35,14 +35,14 @@ class Released:
     """A block and its statistics as they may be passed on."""
 
     block: Block
-    stats: Any
+    stats: Statistic
 
 
 @dataclass(frozen=True)
 class Kept:
     """Encoded rows of a block that are at hand, with their class numbers and how many rows had each content."""
 
-    rows: Any
+    rows: object
     codes: Codes
     copies: Array
 
@@ -82,7 +82,7 @@ class Kept:
     def filled(self, k: int) -> Array | None:
         """Return how many of them (k, d) have a cell that is neither 0 nor missing; None for other cells."""
         if is_sparse(self.rows):
-            there: Any = self.rows.copy()
+            there = self.rows.copy()
             there.data = (there.data != 0).astype(np.float64)
         elif isinstance(self.rows, np.ndarray):
             there = (np.nan_to_num(self.rows) != 0).astype(np.float64)
@@ -92,7 +92,13 @@ class Kept:
 
 
 def release_block(
-    block: Block, stats: Any, weight: Array, least: Least, given: Given, kept: Kept | None, shrunk: Any = None
+    block: Block,
+    stats: Statistic,
+    weight: Array,
+    least: Least,
+    given: Given,
+    kept: Kept | None,
+    shrunk: Array | None = None,
 ) -> Released:
     """Return a block and its statistics in which every number is of enough rows; `weight` (k,) are the classes'.
 
@@ -104,7 +110,7 @@ def release_block(
         return Released(block, release_categories(stats, weight, least, given))
     if isinstance(stats, SumStats):
         support = None if kept is None else kept.filled(len(weight))
-        zeros = getattr(block.family, "name", "") == "bernoulli"
+        zeros = block.family.name == "bernoulli"
         return Released(block, release_sums(stats, weight, least, given, None if zeros else support, zeros))
     if isinstance(stats, ValueStats):
         return Released(block, release_values(stats, weight, least, given))
@@ -119,8 +125,10 @@ def release_block(
     )
 
 
-def _release_gaussian(stats: Any, weight: Array, kept: Kept | None, least: Least, given: Given) -> Any:
-    inner = getattr(stats, "complete", stats)
+def _release_gaussian(
+    stats: Gaussians, weight: Array, kept: Kept | None, least: Least, given: Given
+) -> GaussianStats | PatternStats:
+    inner = stats.complete
     varied = None if kept is None else kept.varied(len(weight))
     pairs = None
     if kept is not None and inner.form is not DiagonalScatter:
@@ -135,12 +143,13 @@ def _release_gaussian(stats: Any, weight: Array, kept: Kept | None, least: Least
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
-def _shrunk(stats: FourthMomentStats, block: Block, scatter: Any, given: Given) -> tuple[PatternStats, Block]:
+def _shrunk(stats: FourthMomentStats, block: Block, scatter: Array | None, given: Given) -> tuple[PatternStats, Block]:
     """Return Gaussian statistics whose own estimate is the shrunk one."""
     gaussian, family = stats.gaussian.dense(), block.family
     assert isinstance(family, GaussianFamily)
     given.up(FROZEN)
-    values: Any = PooledScatter(scatter[0]) if family.shared else FullScatter(scatter)
+    assert scatter is not None
+    values = PooledScatter(scatter[0]) if family.shared else FullScatter(scatter)
     own = GaussianStats(gaussian.weight, gaussian.mean, values, family.form)
     return PatternStats(own, {}), replace(block, family=replace(family, fourth=False))
 
@@ -164,7 +173,7 @@ def _release_mixture(stats: MixtureStats, least: Least, given: Given) -> Mixture
 def _joined(stats: MixtureStats, number: int) -> MixtureStats:
     """Return the statistics with one component added to the nearest other of its class, in standardised distance."""
     m = len(stats.owner)
-    mean: Any = getattr(stats.inner, "complete", stats.inner).mean
+    mean = stats.inner.complete.mean
     spread = np.std(mean, axis=0)
     away = (((mean - mean[number]) / np.where(spread > 0, spread, 1.0)) ** 2).sum(axis=1)
     away[(stats.owner != stats.owner[number]) | (np.arange(m) == number)] = np.inf

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import Array, NDArray, np
 from ..densities.usable import USABLE
@@ -33,6 +32,7 @@ COMPLETED = "filled missing cells by EM, once for all, so that no pattern of mis
 POOLED = "gave classes of few rows for their columns the covariance of others"
 UNCORRELATED = "left out the correlations of columns, of which too few rows tell"
 UNREMEMBERED = "keeps what all classes add to the shared covariance, not what each does"
+Gaussians = GaussianStats | PatternStats | CompletedStats
 BINARY = 1e-9
 
 
@@ -95,7 +95,7 @@ class Facts:
 
 
 def gaussian_facts(
-    stats: Any,
+    stats: Gaussians,
     weight: Array,
     varied: Array | None,
     least: Least,
@@ -103,7 +103,7 @@ def gaussian_facts(
     pairs: NDArray[np.bool_] | None = None,
 ) -> tuple[GaussianStats, Facts]:
     """Return Gaussian statistics with missing cells filled, and what is known of the observed ones."""
-    done, together = stats, None
+    together = None
     if isinstance(stats, CompletedStats):
         done = stats.complete
         seen, mean = stats.observed, done.mean
@@ -114,6 +114,7 @@ def gaussian_facts(
             together = _together(stats)
         done = fill(stats)
     else:
+        done = stats
         seen, mean, squares = stats.column_weight(), stats.mean, stats.scatter.diagonal(len(weight))
     unknown = np.full(np.shape(seen), np.inf)
     facts = Facts(
@@ -212,16 +213,16 @@ def release_joint(stats: GaussianStats, facts: Facts, given: Given) -> GaussianS
         values = stats.scatter.values * (weight / np.where(before > 0, before, 1.0))[:, None, None]
         mean, squares = _columns(facts, stats.mean, np.diagonal(values, axis1=1, axis2=2), given)
         weak = facts.rare | facts.lost
-    gone = weak[:, :, None] | weak[:, None, :] | _few_pairs(values, stats.mean, facts, pooled)
+    gone: NDArray[np.bool_] = weak[:, :, None] | weak[:, None, :] | _few_pairs(values, stats.mean, facts, pooled)
     if facts.together is not None:
         gone |= facts.least.few(facts.together)
     if facts.pairs is not None:
         gone |= facts.pairs
     gone[:, np.arange(d), np.arange(d)] = False
-    given.up(UNCORRELATED, gone.any(axis=1))
+    given.up(UNCORRELATED, np.asarray(gone.any(axis=1)))
     mended = np.stack([_without(own, gone[g], squares[g]) for g, own in enumerate(values)])
     found = _of_enough(mended, facts, pooled, given)
-    scatter: Any = PooledScatter(found[0]) if pooled else FullScatter(found)
+    scatter = PooledScatter(found[0]) if pooled else FullScatter(found)
     return GaussianStats(weight, mean, scatter, stats.form)
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from .._arrays import Array, NDArray, np
 
@@ -48,7 +48,9 @@ class Given:
     columns: dict[str, set[int]] = field(default_factory=dict)
     classes: dict[str, set[int]] = field(default_factory=dict)
 
-    def up(self, what: str, where: Any = None, classes: Any = None) -> None:
+    def up(
+        self, what: str, where: Iterable[int] | NDArray[np.bool_] | None = None, classes: Iterable[int] | None = None
+    ) -> None:
         """Record columns (positions or a mask (k, d)) and classes (numbers); nothing if the mask is empty."""
         columns, numbers = set[int](), set[int]()
         if isinstance(where, np.ndarray) and where.dtype == bool:

@@ -11,15 +11,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Protocol, Self
 
-from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
-from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter
+from .._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ..stats import CompletedStats, DiagonalScatter, GaussianStats, PooledScatter, Statistic
 from ..stats.scatter import Scatter, spread
 from .cells import Units, check_columns, climb_from
 from .climb import Progress
 from .fill import row_parts
 from .step import Moments, Point, as_scatter, expect, maximize
 
-CHUNK_CELLS = 1 << 18
 Flags = NDArray[np.bool_]
 Sweep = Callable[[Units, Point], Moments]
 
@@ -95,7 +94,7 @@ def complete_by_sweeps(
 
 
 @dataclass(frozen=True, slots=True)
-class ObservedStats:
+class ObservedStats(Statistic):
     """What `complete_by_sweeps` begins with: the weight (k,) of rows with any cell, and each column's own cells."""
 
     weight: Array
@@ -157,7 +156,7 @@ def complete_rows(
     check_columns(d)
     w = np.ones(n) if weight is None else weight
     observed = ObservedStats.summarize(rows, codes, k, weight)
-    chunks = list(row_chunks(n, max(256, CHUNK_CELLS // d)))
+    chunks = list(row_chunks(n, rows_within(8 * d, least=256)))
 
     def run(units: Units, point: Point) -> Moments:
         def one(part: slice) -> Moments:

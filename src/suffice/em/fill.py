@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
-from .._arrays import Array, Codes, np, row_chunks
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from ..densities import Gaussian
 from ..stats import GaussianStats, PooledScatter
 from ..stats.scatter import Scatter
 from .regression import Regressions
 from .step import Moments, Parts, add_up
-
-CHUNK_CELLS = 1 << 22  # cells of rows taken at once, each as often as it counts
 
 
 def fill(rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian, form: type[Scatter]) -> GaussianStats:
@@ -36,7 +34,7 @@ def fill_shared_out(rows: Array, share: Array, density: Gaussian, form: type[Sca
         row, component = np.nonzero(share[part])
         return _expect(cells[part], row, component, share[part][row, component], density, form)
 
-    chunks = row_chunks(len(rows), max(1, CHUNK_CELLS // max(1, share.shape[1] * cells.shape[1])))
+    chunks = row_chunks(len(rows), rows_within(8 * share.shape[1] * cells.shape[1], 2 * IN_MEMORY))
     return _statistics(reduce(Moments.merge, map(one, chunks)), density, form)
 
 

@@ -12,12 +12,12 @@ from ..notes import Kind, Note
 from ..schema import Level
 from ..stats import DiagonalScatter, GaussianStats, MixtureStats
 from ..table import Table
-from .families import GaussianFamily, Settings
+from .families import Family, GaussianFamily, Settings
 from .shrinkage import Shrinkage
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureFamily:
+class MixtureFamily(Family):
     """Mixtures of the Gaussians of `inner`; `within`: the components of a class share one covariance.
 
     `prior` rows' worth of what is expected of a covariance before any row is seen are added to each component of a
@@ -36,9 +36,9 @@ class MixtureFamily:
         """Return the block's rows."""
         return self.inner.encode(table, positions)
 
-    def recode(self, rows: Array, stats: object) -> Array:
-        """Return the rows as they are."""
-        return rows
+    def component(self) -> GaussianFamily:
+        """Return the family of one component."""
+        return self.inner
 
     def zero(self, k: int, columns: int) -> MixtureStats:
         """Return the statistics of no rows."""

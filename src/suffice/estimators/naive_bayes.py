@@ -11,7 +11,7 @@ from ..densities import Bernoulli, Categorical, Gaussian
 from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.bayes import matrices, plug_in
-from ..estimate.families import GaussianFamily
+from ..estimate.families import GaussianFamily, as_family, lacking
 from ..estimate.priors import check_prior, check_smoothing
 from ..fitted import prior_of
 from ..schema import Kind, Level, Name, Schema
@@ -220,21 +220,23 @@ class NaiveBayes(GenerativeEstimator):
         tables: dict[Name, dict[str, Array]] = {}
         names = fitted.schema.names
         for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
-            if hasattr(density, "parameters"):
-                tables |= {names[p]: density.parameters(j) for j, p in enumerate(block.positions)}
+            own = {names[p]: density.parameters(j) for j, p in enumerate(block.positions)}
+            tables |= {name: table for name, table in own.items() if table}
         return tables
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        family = FAMILIES.get(self.families) if isinstance(self.families, str) else self.families
+        told = FAMILIES.get(self.families) if isinstance(self.families, str) else self.families
+        family = None if told is None or isinstance(told, Mapping) else as_family(told)
         named = self.families.values() if isinstance(self.families, Mapping) else [self.families]
         tags.array_api_support = all(_stays_gaussian(name) for name in named)
-        numbers = getattr(family, "support", None) in ("reals", "counts", "shares")
+        support = None if family is None else family.support
+        numbers = support in ("reals", "counts", "shares")
         tags.input_tags.categorical = tags.input_tags.string = not numbers
-        tags.input_tags.sparse = getattr(family, "takes_sparse", False)
-        tags.input_tags.positive_only = getattr(family, "support", None) in ("counts", "shares")
+        tags.input_tags.sparse = family is not None and family.takes_sparse
+        tags.input_tags.positive_only = support in ("counts", "shares")
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # on tables that hold no counts
-        tags.input_tags.allow_nan = getattr(family, "takes_missing", True)
+        tags.input_tags.allow_nan = family is None or family.takes_missing
         return tags
 
 
@@ -258,8 +260,8 @@ def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int
         family = _family(wanted)
         if not isinstance(key, tuple):
             single[positions[0]] = family
-        elif hasattr(family, "joint"):
-            joint.append((family.joint(), positions))
+        elif (joined := as_family(family).joint()) is not None:
+            joint.append((joined, positions))
         else:
             raise SettingError(
                 f"families={{{key!r}: {wanted!r}}}: columns can be joined as 'gaussian' or 'multinomial' only. "
@@ -274,7 +276,7 @@ def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int
 def _check_numbers(blocks: Sequence[Block], schema: Schema) -> None:
     """Raise SchemaError where a family of numbers is given columns of text."""
     for block in blocks if schema.text else ():
-        if getattr(block.family, "support", None) in ("reals", "counts", "shares"):
+        if block.family.support in ("reals", "counts", "shares"):
             labels = [schema.names[p] for p in block.positions if p in schema.text]
             if labels:
                 raise SchemaError.needs_numbers(labels, f"The family {block.family.name!r}")
@@ -293,6 +295,6 @@ def _family(wanted: Any) -> Family:
         if wanted not in FAMILIES:
             raise SettingError.choice("families", wanted, ["auto", *FAMILIES])
         return FAMILIES[wanted]
-    if not all(hasattr(wanted, verb) for verb in ("encode", "summarize", "estimate")):
+    if lacking(wanted):
         raise SettingError.choice("families", wanted, ["auto", *FAMILIES, "a family object"])
-    return wanted  # type: ignore[no-any-return]
+    return as_family(wanted)

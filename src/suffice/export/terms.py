@@ -113,9 +113,8 @@ class Lowering:
             yield self._counts(density, positions)
             return
         known = density.components if isinstance(density, MixtureDensity) else density
-        if not isinstance(known, LocationDensity):
-            raise ExportError.density(type(density).__name__, [self.schema.names[p] for p in positions])
-        self._constant(density, known, positions)
+        if not isinstance(known, Gaussian | MultivariateT | Laplace | StudentT):
+            raise ExportError.density(density.kind, [self.schema.names[p] for p in positions])
         readings = tuple(self.number(positions[j]) for j in known.used)
         if not readings:  # no column varies: no density, nothing to add
             return

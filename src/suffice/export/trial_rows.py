@@ -44,7 +44,7 @@ def answers(fitted: Fitted, rows: Any) -> tuple[Any, Array, Array]:
 def _takes_missing(fitted: Fitted) -> list[bool]:
     found = [fitted.settings.missing != "error"] * len(fitted.schema)
     for block in fitted.blocks:
-        for p in block.positions if not getattr(block.family, "takes_missing", True) else ():
+        for p in block.positions if not block.family.takes_missing else ():
             found[p] = False
     return found
 
@@ -53,7 +53,7 @@ def _takes_any_number(fitted: Fitted) -> list[bool]:
     """Return which columns hold any real number: no counts, shares, truth values or levels."""
     found = [column.kind is Kind.NUMERIC for column in fitted.schema.columns]
     for block in fitted.blocks:
-        for p in block.positions if getattr(block.family, "support", "reals") != "reals" else ():
+        for p in block.positions if block.family.support not in ("reals", None) else ():
             found[p] = False
     return found
 

@@ -114,7 +114,7 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], column
         known = type(stats) is kept or (kept is PatternStats and isinstance(stats, CompletedStats))
         known |= kept is MemberRows and isinstance(stats, MemberStats)
         if isinstance(stats, PatternStats | CompletedStats | GaussianStats):
-            known &= _form(stats) is _form(block.family.zero(1, 1))
+            known &= stats.complete.form is _complete(block.family.zero(1, 1)).form
         if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")
         if isinstance(block.family, MemberFamily):
@@ -139,6 +139,7 @@ def _check_sample(blocks: tuple[Block, ...], statistics: ByClass) -> None:
             raise ValueError("the sample of rows has other columns")
 
 
-def _form(stats: Any) -> Any:
-    """Return which scatter the statistics of a Gaussian block are to become; None where they do not say."""
-    return getattr(getattr(stats, "complete", stats), "form", None)
+def _complete(stats: Any) -> GaussianStats:
+    """Return the statistics of rows without a missing cell."""
+    complete: GaussianStats = stats.complete
+    return complete

@@ -142,10 +142,8 @@ def _known_class(fitted: Fitted, label: object) -> Level:
 def _check_possible(fitted: Fitted, statistics: ByClass) -> None:
     """Raise NotLearnedError where a family knows that no rows have such statistics."""
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
-        check = getattr(block.family, "check_possible", None)
         try:
-            if check is not None:
-                check(stats)
+            block.family.check_possible(stats)
         except NotLearnedError as error:
             label = None if error.code is None else statistics.classes[error.code]
             raise error.placed(label, number) from None

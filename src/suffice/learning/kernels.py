@@ -121,8 +121,7 @@ class Summary:
         """Return the statistics of labelled rows, by which every estimator begins."""
         k = len(batch.classes)
         pairs = zip(self.plan, batch.rows, strict=True)
-        counts = [(getattr(block.family, "count", block.family.summarize), part) for block, part in pairs]
-        blocks = tuple(count(part, batch.codes, k, batch.weight) for count, part in counts)
+        blocks = tuple(block.family.count(part, batch.codes, k, batch.weight) for block, part in pairs)
         sample = self.fitted.sample_of(batch)
         return ByClass(batch.classes, batch.class_weight, blocks, len(batch.codes), sample, batch.heaviest)
 
@@ -133,5 +132,4 @@ class Summary:
 
 
 def _joint(block: Block) -> bool:
-    inner = getattr(block.family, "inner", block.family)
-    return bool(getattr(inner, "fills", False))
+    return block.family.component().fills

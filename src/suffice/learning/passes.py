@@ -105,7 +105,7 @@ class Passes:
         blocks = list(statistics.blocks)
         for number, (block, stats) in enumerate(zip(self.summary.plan, statistics.blocks, strict=True)):
             if isinstance(stats, ObservedStats):
-                inner: Any = getattr(block.family, "inner", block.family)
+                inner: Any = block.family.component()
 
                 def run(units: Units, point: Point, number: int = number) -> Moments:
                     (moments,) = self.sweep(statistics.classes, Completing(number, units, point), 1)

@@ -56,7 +56,7 @@ def push_down(summary: Summary, source: Any, read: Sequence[str], run: Any, prog
     typed = all(known[names[p]] == "number" for p in numbers) and all(known[names[p]] == "word" for p in words)
     if not simple or not typed or summary.samples:
         return None
-    cross = any(getattr(block.family, "fills", False) for block in plan)
+    cross = any(block.family.fills for block in plan)
     sums = class_sums(source, [names[p] for p in numbers], summary.target, summary.weight, cross)
     if sums is None or (sums.unlabelled and summary.unlabelled != "skip"):
         return None

@@ -157,8 +157,7 @@ def join(
 
 def is_holed(block: Block, rows: Any) -> bool:
     """Return whether a joint density has to fill missing cells of the block."""
-    misses = getattr(block.family, "misses", None)
-    return misses is not None and bool(misses(rows))
+    return block.family.misses(rows)
 
 
 def _held(block: Block, stats: Any, notes: Sequence[Note], labelled: ByClass) -> Array:
@@ -175,7 +174,7 @@ def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | 
     for block, density, squares in zip(plan, model.density.blocks, held, strict=True):
         if squares is not None and squares.any():
             family: Any = block.family
-            total += family.log_prior(density, squares)
+            total += family.log_prior_of_squares(density, squares)
     return total
 
 
@@ -237,7 +236,7 @@ def _expect(
 
 def log_prior(model: JointModel) -> float:
     """Return the log density of the priors that smoothing stands for, up to a constant, in nats."""
-    return float(sum(density.log_prior() for density in model.density.blocks if hasattr(density, "log_prior")))
+    return float(sum(density.log_prior() for density in model.density.blocks))
 
 
 def expect_rows(

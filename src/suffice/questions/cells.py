@@ -30,7 +30,7 @@ def check_fillable(fitted: Fitted, rows: Sequence[Any], model: JointModel, verb:
         if mask is None or not mask.any():
             continue
         holes = np.asarray(mask.any(axis=0))
-        if not hasattr(density, verb):
+        if not (density.can_condition if verb == "condition" else density.can_sample):
             own = [names[p] for p, hole in zip(block.positions, holes, strict=True) if hole]
             raise DataError(
                 f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "

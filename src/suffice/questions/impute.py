@@ -62,6 +62,6 @@ def _holes(fitted: Fitted, found: Sequence[Cells], number: int, table: Table, or
             place = order[position]
             kind = table.schema.columns[place].kind
             kind = fitted.schema.columns[position].kind if kind is Kind.EMPTY else kind
-            levels = density.levels[j] if hasattr(density, "levels") else None
+            levels = density.column_levels(j)
             holes[place] = cells.row[own], values_of(cells.value[number, own], kind, levels)
     return holes

@@ -190,8 +190,5 @@ def _kept(sample: Reservoir, number: int) -> Kept:
 
 def _thin_rows(stats: Any) -> int:
     """Return how many rows a table wider than long keeps beside the sample."""
-    inner = getattr(stats, "inner", stats)
-    parts = [getattr(inner, "complete", getattr(inner, "gaussian", inner))]
-    parts += [part for _, part in getattr(inner, "incomplete", {}).values()]
-    found = [part.scatter for part in parts if isinstance(part, GaussianStats)]
+    found = [part.scatter for part in stats.parts() if isinstance(part, GaussianStats)]
     return sum(len(own.owner) for own in found if isinstance(own, ThinScatter))

@@ -79,7 +79,7 @@ def _given_row(fitted: Fitted, given: Mapping[Name, Any]) -> tuple[Any, ...]:
 def _given_block(fitted: Fitted, block: Block, stats: Any, table: Table, told: set[int]) -> Any:
     own = [p for p in block.positions if p in told]
     names = fitted.schema.names
-    if not getattr(block.family, "takes_missing", True) and len(own) < len(block.positions):
+    if not block.family.takes_missing and len(own) < len(block.positions):
         if own:
             raise SettingError(
                 f"given {names[own[0]]!r} is one of the columns that share out a total (family "
@@ -101,11 +101,11 @@ def _columns(fitted: Fitted, blocks: Sequence[Any], model: JointModel) -> list[N
     """Return the columns of new rows, in the order of the model's."""
     columns: list[NewColumn | None] = [None] * len(fitted.schema)
     for block, rows, density in zip(fitted.blocks, blocks, model.density.blocks, strict=True):
-        whole = getattr(block.family, "support", None) in ("counts", "shares", "truths")
+        whole = block.family.support in ("counts", "shares", "truths")
         for j, position in enumerate(block.positions):
             column = fitted.schema.columns[position]
             coded = isinstance(rows, tuple)
-            levels = density.levels[j] if coded else None  # type: ignore[attr-defined]
+            levels = density.column_levels(j) if coded else None
             values = values_of(rows[j] if coded else rows[:, j], column.kind, levels)
             if whole and values.dtype.kind == "f":
                 values = values.astype(np.int64)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
-from ..estimate import FAMILIES, Settings
+from ..estimate import FAMILIES, Family, Settings
 from ..estimate.bayes import complete_under
 from ..notes import Kind, Note
 from ..stats import FullScatter, GaussianStats, PatternStats
@@ -25,7 +25,7 @@ MOST_WORK = 10_000_000  # their number × d³
 
 
 @dataclass(frozen=True, slots=True)
-class ShrunkGaussianFamily:
+class ShrunkGaussianFamily(Family):
     """Joint Gaussians with Σ_k = (a B + S_k) / (a + n_k): `strength` a, and the share `sphere` of B; see `wishart`."""
 
     strength: float

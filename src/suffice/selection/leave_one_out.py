@@ -126,11 +126,9 @@ def _block(
     if alpha is None:  # pseudo-counts by column, or by the shares of all rows, which lose the row as well
         return refit_limit(family, rows, stats, codes, weight, settings)
     settings = replace(settings, smoothing=alpha)
-    if hasattr(family, "leave_one_out_limit"):
-        order, score = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
-        return order, score
-    if hasattr(family, "leave_one_out"):
-        return None, family.leave_one_out(family.recode(rows, stats), stats, codes, weight, settings)
+    closed = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
+    if closed is not None:
+        return closed  # type: ignore[no-any-return]
     return refit_limit(family, rows, stats, codes, weight, settings)
 
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np
-from ..estimate import FAMILIES, Note, Settings
+from ..estimate import FAMILIES, Family, Note, Settings
 from ..stats.counts import CodedColumns
 from ..table import Table
 from .pieces import MemberRows, TableRows
 
 
 @dataclass(frozen=True)
-class MemberFamily:
+class MemberFamily(Family):
     """All columns, as the members of the automatic classifier need them; the numbers come first."""
 
     numbers: int

@@ -14,7 +14,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np, row_chunks
 from ..errors import MergeError, NotLearnedError
-from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats import FullScatter, GaussianStats, PatternStats, Statistic
 from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
 from ..stats._downdate import DUST
@@ -45,7 +45,7 @@ class TableRows:
 
 
 @dataclass(frozen=True)
-class MemberRows:
+class MemberRows(Statistic):
     """Rows held as they are: class numbers below `k`, how many rows had this content, and their weight, all (n,)."""
 
     rows: TableRows
@@ -198,7 +198,7 @@ def hashes_of(rows: TableRows) -> Keys:
 
 
 @dataclass(frozen=True)
-class MemberStats:
+class MemberStats(Statistic):
     """Statistics by version of the Gaussian block, counts of hats by number of intervals, of pairs by number of bins.
 
     `hats[m]` is (k, B), `pairs[b]` (k, L, L).

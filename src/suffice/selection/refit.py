@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import Array, Codes, np
+from ..densities import as_density
 from ..errors import DataError, NotLearnedError, SettingError, quoted
 from ..estimate import Family, Settings
 from ..stats.rows import take_rows
@@ -25,13 +26,13 @@ def refit_limit(
     statistics. DataError for a row that was not learned. Rows alike in cells, class and weight share a refit.
     """
     k = len(stats.column_weight())
-    if not hasattr(stats, "subtract"):
+    if "subtract" not in stats.edits:
         _check_complete(family, rows, stats, codes, weight, settings)
     w = np.ones(len(codes)) if weight is None else weight
     order, score = np.zeros((len(codes), k)), np.empty((len(codes), k))
     for alike in alike_rows(rows, codes, w):
         first = alike[:1]
-        if hasattr(stats, "subtract"):
+        if "subtract" in stats.edits:
             one = family.summarize(take_rows(rows, first), codes[first], k, w[first])
             try:
                 rest = stats.subtract(one)
@@ -41,12 +42,9 @@ def refit_limit(
         else:
             others = np.delete(np.arange(len(codes)), first)
             rest = family.summarize(take_rows(rows, others), codes[others], k, w[others])
-        density = family.estimate(rest, settings)[0]
+        density = as_density(family.estimate(rest, settings)[0])
         row = family.recode(take_rows(rows, first), rest)
-        if hasattr(density, "limit"):
-            order[alike], score[alike] = density.limit(row)
-        else:
-            score[alike] = density.log_density(row)
+        order[alike], score[alike] = density.limit(row)
     return order, score
 
 

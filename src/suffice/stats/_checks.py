@@ -10,20 +10,21 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from .._arrays import Array, Codes, lower_factor, np
+from .._arrays import Array, Codes, NDArray, lower_factor, np
 from ..schema import Level, check_text
 
+Stored = NDArray[Any]  # an array of a file, whose type is still to be judged
 ROUGH = 1e-6  # relative: far above what rounding leaves after many merges, far below any change worth making
 NEGATIVE = 1e-3  # of a correlation: what forgetting leaves of a class may be that far from positive semi-definite
 
 
-def floats(values: Any, *shape: int | None) -> Array:
+def floats(values: Stored, *shape: int | None) -> Array:
     """Return an array of float64 that has this shape; None stands for any length."""
-    _check(values, np.dtype(np.float64), shape)
+    _check(values, np.float64, shape)
     return np.asarray(values)
 
 
-def amounts(values: Any, *shape: int | None) -> Array:
+def amounts(values: Stored, *shape: int | None) -> Array:
     """Return weights, counts or sums of squares: floats of at least 0 whose sum is finite."""
     found = floats(values, *shape)
     if (found < 0).any() or not _adds_up(found):
@@ -31,42 +32,44 @@ def amounts(values: Any, *shape: int | None) -> Array:
     return found
 
 
-def codes(values: Any, below: int, *shape: int | None, least: int = 0) -> Codes:
+def codes(values: Stored, below: int, *shape: int | None, least: int = 0) -> Codes:
     """Return whole numbers from `least` to `below`, which is not among them."""
-    _check(values, np.dtype(np.int64), shape)
+    _check(values, np.int64, shape)
     if values.size and (values.min() < least or values.max() >= below):
         raise ValueError("numbers beyond what they count")
-    return np.asarray(values)
+    return values.astype(np.int64, copy=False)
 
 
-def places(values: Any, below: int) -> tuple[int, ...]:
+def places(values: object, below: int) -> tuple[int, ...]:
     """Return positions from a list of JSON: whole numbers from 0 to below `below`, ascending."""
-    whole = isinstance(values, list) and all(type(p) is int and 0 <= p < below for p in values)
-    if not whole or any(q <= p for p, q in pairwise(values)):
+    if not isinstance(values, list) or not all(type(p) is int and 0 <= p < below for p in values):
+        raise ValueError("positions")
+    if any(q <= p for p, q in pairwise(values)):
         raise ValueError("positions")
     return tuple(values)
 
 
-def levels(values: Any) -> tuple[Level, ...]:
+def levels(values: object) -> tuple[Level, ...]:
     """Return the levels of a category from a list of JSON: distinct text, finite numbers or truth values."""
-    right = isinstance(values, list) and all(type(level) in (str, int, float, bool) for level in values)
-    if not right or len(set(values)) < len(values) or not all(isinstance(v, str) or math.isfinite(v) for v in values):
+    if not isinstance(values, list) or not all(type(level) in (str, int, float, bool) for level in values):
+        raise ValueError("levels")
+    if len(set(values)) < len(values) or not all(isinstance(v, str) or math.isfinite(v) for v in values):
         raise ValueError("levels")
     check_text(values, None)
     return tuple(values)
 
 
-def at_most(part: Any, whole: Array) -> bool:
+def at_most(part: Stored, whole: Stored) -> bool:
     """Say whether no weight is above that of which it is a part, but for rounding."""
     return bool((part <= whole * (1.0 + ROUGH) + 1e-300).all())
 
 
-def alike(one: Any, other: Array, scale: Array) -> bool:
+def alike(one: Stored, other: Stored, scale: Stored) -> bool:
     """Say whether two arrays are equal but for rounding, on a scale."""
     return bool((np.abs(one - other) <= ROUGH * scale + 1e-300).all())
 
 
-def scatters(values: Any, mean: Array, weight: Array, *shape: int) -> Array:
+def scatters(values: Stored, mean: Array, weight: Array, *shape: int) -> Array:
     """Return scatter matrices (…, d, d), symmetric and positive semi-definite on the correlation scale.
 
     `mean` and `weight`, with the classes in front, must have finite weighted squares.
@@ -96,7 +99,7 @@ def grouped(fields: Mapping[str, Array], prefix: str) -> dict[str, dict[str, Arr
     return groups
 
 
-def _check(values: Any, kind: Any, shape: Sequence[int | None]) -> None:
+def _check(values: Stored, kind: type[np.generic], shape: Sequence[int | None]) -> None:
     right = values.dtype == kind and values.ndim == len(shape)
     if not right or any(n not in (None, m) for n, m in zip(shape, values.shape, strict=True)):
         raise ValueError(f"an array of {values.dtype} with the shape {values.shape}")

@@ -9,10 +9,10 @@ their products added up here.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._arrays import Array, Codes, np
-from .._arrays_api import blocks, fetch, has_float64, namespace, plain, put, take, wide_float
+from .._arrays_api import DeviceArray, blocks, fetch, has_float64, namespace, plain, put, take, wide_float
 from ._kernels import in_class_order, join
 
 MOST_CLASSES = 64  # in a block, or so
@@ -21,7 +21,7 @@ MOST_CLASSES = 64  # in a block, or so
 class _Block(NamedTuple):
     """A block of rows in class order, (r, d) on the device: their classes, how they are cut, and their weights."""
 
-    rows: Any
+    rows: DeviceArray
     present: Codes  # (m,) class numbers
     local: Codes  # (r,) positions among these
     weight: Array | None  # (r,)
@@ -30,14 +30,14 @@ class _Block(NamedTuple):
         """Return the weight of each class present (m,)."""
         return np.bincount(self.local, weights=self.weight, minlength=len(self.present)).astype(np.float64)
 
-    def indicators(self) -> Any:
+    def indicators(self) -> DeviceArray:
         """Return the matrix (r, m) with the weight of a row in the column of its class."""
         xp = namespace(self.rows)
         own = put(self.local, self.rows)
         hot = xp.astype(own[:, None] == put(np.arange(len(self.present)), self.rows)[None, :], self.rows.dtype)
         return hot if self.weight is None else hot * put(self.weight, self.rows)[:, None]
 
-    def by_row(self, values: Any) -> Any:
+    def by_row(self, values: DeviceArray) -> DeviceArray:
         """Return values by class (m, d) as values by row (r, d)."""
         return namespace(values).take(values, put(self.local, values), axis=0)
 
@@ -47,31 +47,31 @@ class _Block(NamedTuple):
         for i, c in enumerate(self.present.tolist()):
             yield c, slice(int(bounds[i]), int(bounds[i + 1]))
 
-    def rooted(self, centred: Any) -> Any:
+    def rooted(self, centred: DeviceArray) -> DeviceArray:
         """Return centred rows times the roots of their weights."""
         return centred if self.weight is None else centred * put(np.sqrt(self.weight), centred)[:, None]
 
 
-def _in_blocks(values: Any, codes: Codes, k: int, weight: Array | None) -> Iterator[_Block]:
+def _in_blocks(values: DeviceArray, codes: Codes, k: int, weight: Array | None) -> Iterator[_Block]:
     """Yield the rows in class order, in wide numbers."""
     order = in_class_order(codes, k)
     xp, kind = namespace(values), wide_float(values)
     n, d = values.shape
     few = max(2 * d, MOST_CLASSES * n // k)  # rows, so that sums by class cost little beside products of columns
     for part in blocks(values, few):
-        index: Any = part if order is None else order[part]
+        index: slice | Codes = part if order is None else order[part]
         present, local = np.unique(codes[index], return_inverse=True)
         rows = xp.astype(plain(take(values, index)), kind)
         yield _Block(rows, present.astype(np.int64), local, None if weight is None else weight[index])
 
 
-def _gram(a: Any, b: Any) -> Any:
+def _gram(a: DeviceArray, b: DeviceArray) -> DeviceArray:
     xp = namespace(a)
     return xp.matmul(xp.matrix_transpose(a), b)
 
 
 def summarize_on_device(
-    values: Any, codes: Codes, k: int, weight: Array | None, form: str
+    values: DeviceArray, codes: Codes, k: int, weight: Array | None, form: str
 ) -> tuple[Array, Array, Array]:
     """Return weight, mean (k, d) and the scatter in the asked form ("full", "pooled" or "diagonal"), in NumPy."""
     if form == "diagonal":
@@ -105,11 +105,11 @@ def summarize_on_device(
 class _Sums:
     """Adds up matrices: on the device in float64, or here where it has none."""
 
-    def __init__(self, values: Any, total: Array | None) -> None:
-        self._there: Any = None
+    def __init__(self, values: DeviceArray, total: Array | None) -> None:
+        self._there: DeviceArray | None = None
         self._wide, self._total = has_float64(values), total
 
-    def add(self, part: Any) -> None:
+    def add(self, part: DeviceArray) -> None:
         if not self._wide:
             self._take_in(part)
         else:
@@ -119,12 +119,12 @@ class _Sums:
         if self._there is not None:
             self._take_in(self._there)
 
-    def _take_in(self, part: Any) -> None:
+    def _take_in(self, part: DeviceArray) -> None:
         assert self._total is not None
         self._total += fetch(part)
 
 
-def _centred(block: _Block) -> tuple[Array, Any]:
+def _centred(block: _Block) -> tuple[Array, DeviceArray]:
     """Return the class means (m, d) in float64 and the rows about them, which stay on the device.
 
     Sums are taken about the mean of the block, so that an offset costs no digits; in float32 means are then corrected
@@ -144,7 +144,7 @@ def _centred(block: _Block) -> tuple[Array, Any]:
     return mean, shifted
 
 
-def _diagonal(values: Any, codes: Codes, k: int, weight: Array | None) -> tuple[Array, Array, Array]:
+def _diagonal(values: DeviceArray, codes: Codes, k: int, weight: Array | None) -> tuple[Array, Array, Array]:
     """Return weight, mean and sums of squares about the mean, each (k, d), over the observed cells."""
     owners, weights, means, squares = [], [], [], []
     for block in _in_blocks(values, codes, k, weight):
@@ -188,7 +188,7 @@ def _squares(block: _Block) -> tuple[Array, Array, Array]:
 
 
 def moments_on_device(
-    values: Any, codes: Codes, mean: Array, weight: Array | None, pooled: bool
+    values: DeviceArray, codes: Codes, mean: Array, weight: Array | None, pooled: bool
 ) -> tuple[Array, Array]:
     """Return Σ w z_j² z_l and Σ w z_j² z_l² of rows z about given class means, by class (k, d, d) or pooled.
 

@@ -18,6 +18,12 @@ MEAN_ROUNDING = 64.0 * np.finfo(np.float64).eps  # error of a difference between
 Flags = NDArray[np.bool_]
 
 
+def remainder(whole: Array | float, part: Array | float, dust: float = DUST) -> Array:
+    """Return whole − part, exactly 0 where no more than `dust` of the whole is left: that much is rounding."""
+    left = np.subtract(whole, part)
+    return np.where(left > dust * np.abs(whole), left, 0.0)
+
+
 def subtract_weights(whole: Array, part: Array, what: str) -> Array:
     """Return whole − part, classes on the leading axis, exactly 0 where only rounding is left.
 
@@ -30,7 +36,7 @@ def subtract_weights(whole: Array, part: Array, what: str) -> Array:
         columns = np.flatnonzero(short[code]).tolist() if short.ndim == 2 else ()
         had, asked = (float(side[code].flat[np.argmax(np.atleast_1d(short[code]))]) for side in (whole, part))
         raise NotLearnedError(f"they have a {what} of {asked:g} where {had:g} was learned", code, columns)
-    return np.where(left <= DUST * whole, 0.0, left)
+    return remainder(whole, part)
 
 
 def downdate(

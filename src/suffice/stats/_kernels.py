@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, np, parallel_map
+from .._arrays import Array, Codes, np, parallel_map
 
 SEGMENT_CELLS = 1 << 16  # half a MiB of float64: a segment is read three times and should stay in second-level cache
 BUFFER_CELLS = 1 << 21  # at most 16 MiB of centred rows per thread wait to be multiplied
@@ -25,7 +25,7 @@ Run = tuple[int, int, int]  # class, first row, row after the last, in class ord
 class _Rows:
     """The rows of a batch in class order."""
 
-    values: NDArray[Any]  # (n, d) of float32 or float64
+    values: Array  # (n, d) of float32 or float64
     order: Codes | None  # (n,) row numbers in class order; None: already in order
     weight: Array | None  # (n,)
 
@@ -50,7 +50,7 @@ class _Rows:
 
 
 def summarize_segments(
-    values: NDArray[Any], codes: Codes, k: int, weight: Array | None, form: str
+    values: Array, codes: Codes, k: int, weight: Array | None, form: str
 ) -> tuple[Array, Array, Array]:
     """Return weight, mean (k, d) and the scatter in the asked form ("full", "pooled" or "diagonal")."""
     rows, counts = _in_class_order(values, codes, k, weight)
@@ -59,7 +59,7 @@ def summarize_segments(
     return _gram(rows, counts, pooled=form == "pooled")
 
 
-def _in_class_order(values: NDArray[Any], codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Codes]:
+def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Codes]:
     return _Rows(values, in_class_order(codes, k), weight), np.bincount(codes, minlength=k)
 
 

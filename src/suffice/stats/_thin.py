@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .._arrays import Array, Codes, np
 from ..errors import NotLearnedError
 from ._downdate import DUST, subtract_weights
-from .scatter import ThinScatter
+from .scatter import Scatter, ThinScatter
 
 CLOSE = 1e-9  # rows are one row where their values agree to this, relative to the largest of the column
 FIRST_COLUMNS = 16  # compared before the others are
 
 
 def subtract_rows(
-    whole: ThinScatter, part: Any, weight: Array, mean: Array, part_mean: Array
+    whole: ThinScatter, part: Scatter, weight: Array, mean: Array, part_mean: Array
 ) -> tuple[Array, Array, ThinScatter]:
     """Return weight (k,), mean (k, d) and the rows left; NotLearnedError if a row of `part` is not among the whole."""
     if not isinstance(part, ThinScatter):

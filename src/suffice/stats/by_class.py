@@ -4,55 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, Self
+from typing import Self, TypeVar
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, NDArray, np
 from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
 from ._downdate import DUST, subtract_weights
 from ._fading import FAINT
 from .reservoir import ALL, Reservoir
 from .scatter import gather, spread
+from .statistic import Statistic, as_statistic
+
+S = TypeVar("S", bound=Statistic)
 
 
-def _check_covered(stats: Any, weight: Array, touched: Any) -> None:
+def _check_covered(stats: Statistic, weight: Array, touched: NDArray[np.bool_]) -> None:
     """Raise NotLearnedError where a column has more observed weight left than the rows of its class."""
     observed = stats.column_weight()
     over = (observed > weight[:, None] * (1.0 + DUST)) & touched[:, None]
     if over.any():
         code = int(np.argwhere(over)[0][0])
         raise NotLearnedError("they miss cells that were not missing", code, np.flatnonzero(over[code]).tolist())
-
-
-def _check_edits(blocks: Sequence[Any], verb: str) -> None:
-    """Raise MergeError for a statistic that cannot be edited in this way, as some made elsewhere."""
-    for block in blocks:
-        if not hasattr(block, verb):
-            raise MergeError.not_editable(type(block).__name__, verb)
-
-
-class Statistic(Protocol):
-    """What `ByClass` asks of the statistic of a block."""
-
-    def merge(self, other: Any) -> Any:
-        """Return the statistics of both sets of rows."""
-        ...
-
-    def place(self, index: Sequence[int], k: int) -> Any:
-        """Return the same statistics with class i moved to number index[i] of k."""
-        ...
-
-    def subtract(self, other: Any) -> Any:
-        """Return the statistics of the rows left without the others."""
-        ...
-
-    def scale(self, factor: float) -> Any:
-        """Return the statistics of the same rows with their weights multiplied."""
-        ...
-
-    def regroup(self, index: Codes, k: int) -> Any:
-        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +39,13 @@ class ByClass:
 
     classes: tuple[Level, ...]
     weight: Array
-    blocks: tuple[Any, ...]
+    blocks: tuple[Statistic, ...]
     rows: int = 0
     sample: Reservoir | None = None
     heaviest: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "blocks", tuple(map(as_statistic, self.blocks)))
 
     def merge(self, other: Self) -> Self:
         """Return the statistics of the rows of both; a class may be new to either. MergeError if the blocks differ."""
@@ -98,12 +73,11 @@ class ByClass:
         The sample of `other` must hold all its rows. NotLearnedError names the class whose rows cannot have been among
         these.
         """
-        _check_edits(self.blocks, "subtract")
         strange = [label for label in other.classes if label not in self.classes]
         if strange:
             raise NotLearnedError("there is no such class").placed(strange[0], 0)
         b = other.with_classes(self.classes)
-        blocks: list[Any] = []
+        blocks: list[Statistic] = []
         try:
             weight = subtract_weights(self.weight, b.weight, "weight")
             for own, part in zip(self.blocks, b.blocks, strict=True):
@@ -122,14 +96,13 @@ class ByClass:
 
         A class that is left with less weight than `FAINT` stays as one without rows, while another has more.
         """
-        _check_edits(self.blocks, "scale")
         own = self._without(self.weight * factor < FAINT)
         blocks = tuple(block.scale(factor) for block in own.blocks)
         sample = None if own.sample is None else own.sample.scale(factor)
         heaviest = None if own.heaviest is None else own.heaviest * factor
         return replace(own, weight=own.weight * factor, blocks=blocks, sample=sample, heaviest=heaviest)
 
-    def _without(self, gone: Any) -> Self:
+    def _without(self, gone: NDArray[np.bool_]) -> Self:
         """Return the statistics with the rows of some classes (k,) taken out; as they are where that cannot be."""
         if not (gone & (self.weight > 0)).any() or gone.all():
             return self
@@ -144,7 +117,6 @@ class ByClass:
 
         Classes of one name become one class. `rows` is then the share of the remaining weight, rounded.
         """
-        _check_edits(self.blocks, "regroup")
         classes = sort_levels([name for name in names.values() if name is not None])
         position = {None: -1} | {label: i for i, label in enumerate(classes)}
         index = np.array([position[names[label]] for label in self.classes], dtype=np.int64)
@@ -164,6 +136,12 @@ class ByClass:
         sample = None if self.sample is None else self.sample.place(index, len(classes))
         weight = spread(self.weight, index, len(classes))
         return replace(self, classes=tuple(classes), weight=weight, blocks=blocks, sample=sample)
+
+    def block(self, number: int, kind: type[S]) -> S:
+        """Return the statistic of a block, which is known to be of this kind."""
+        stats = self.blocks[number]
+        assert isinstance(stats, kind)
+        return stats
 
     @property
     def heaviest_row(self) -> float | None:

@@ -5,9 +5,9 @@ What cells were expected to hold belongs to the fit that expected it: these stat
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NoReturn, Self
+from typing import NoReturn, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
@@ -15,10 +15,11 @@ from ._checks import amounts, at_most
 from ._fading import faded
 from .gaussian import GaussianStats
 from .scatter import spread
+from .statistic import Fields, Plain, Statistic
 
 
 @dataclass(frozen=True, slots=True)
-class CompletedStats:
+class CompletedStats(Statistic):
     """Statistics with every missing cell at what it was expected to hold, and the weight of observed cells (k, d).
 
     `steps` are the passes made, `moved` how far the last one still moved a parameter (0: EM converged), in units of the
@@ -41,11 +42,11 @@ class CompletedStats:
         """The number of columns."""
         return int(self.observed.shape[1])
 
-    def merge(self, other: Any) -> NoReturn:
+    def merge(self, other: object) -> NoReturn:
         """Raise MergeError: what was expected of one part's cells depends on the other part."""
         raise MergeError.completed()
 
-    def subtract(self, other: Any) -> NoReturn:
+    def subtract(self, other: object) -> NoReturn:
         """Raise MergeError: what was expected of the other rows' cells depends on the rows to be forgotten."""
         raise MergeError.completed()
 
@@ -66,18 +67,27 @@ class CompletedStats:
         moved = spread(self.observed, index, k), spread(self.secured, index, k)
         return type(self)(self.complete.place(index, k), *moved, self.steps, self.moved)
 
+    @property
+    def incomplete(self) -> Mapping[tuple[int, ...], tuple[Codes, GaussianStats]]:
+        """The statistics of patterns of missing cells: none, as all cells are filled."""
+        return {}
+
+    def parts(self) -> tuple[GaussianStats]:
+        """Return the statistics of the filled rows."""
+        return (self.complete,)
+
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.observed
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
         own = {"observed": self.observed, "secured": self.secured}
         return fields | own, {"complete": plain, "steps": self.steps, "moved": self.moved}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`; ValueError if they do not fit together."""
         complete = GaussianStats.from_arrays(fields, plain["complete"])
         k, d = complete.mean.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
 from .._memory import check_bytes
@@ -15,6 +15,7 @@ from ._checks import levels as levels_of
 from ._downdate import subtract_weights
 from ._fading import faded
 from .scatter import gather, spread
+from .statistic import Fields, Plain, Statistic
 
 JOINT_CELLS = 1 << 14  # columns are counted together while their joint table stays this small
 CHUNK_ROWS = 1 << 16
@@ -36,7 +37,7 @@ class CodedColumns(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class CategoricalStats:
+class CategoricalStats(Statistic):
     """Weight of each level by class, per column; vocabularies grow when statistics are merged.
 
     `levels[j]` are the sorted levels of column j, `counts[j]` (k, levels) their weights, `missing` (k, c) the weight
@@ -145,13 +146,13 @@ class CategoricalStats:
         """Return the weight of the observed cells by class and column (k, c)."""
         return np.stack([table.sum(axis=1) for table in self.counts], axis=1) if self.counts else self.missing
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields = {f"c{j}": table for j, table in enumerate(self.counts)}
         return {**fields, "missing": self.missing}, {"levels": [list(levels) for levels in self.levels]}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`."""
         levels = tuple(map(levels_of, plain["levels"]))
         missing = amounts(fields["missing"], None, len(levels))

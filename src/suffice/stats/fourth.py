@@ -14,25 +14,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
-from .._arrays_api import fetch, is_device_array, take
+from .._arrays import Array, Codes, np
 from ..errors import DataError, MergeError
 from ._checks import NEGATIVE, floats, scatters
 from ._checks import codes as codes_below
-from ._device import moments_on_device
+from ._moment_loops import Own, class_moments, join_own, moments, own_moments, own_of_ends, steps_to
 from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
+from .statistic import Fields, Plain, Statistic
 
 LARGEST = 1e150  # of a sum of squares, so that its own square stays in the range of floats
 MOST_CELLS = 1 << 23  # 64 MiB for each of three arrays: of more, moments of classes with one covariance are added up
 
-Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third moments (d, d)
-
 
 @dataclass(frozen=True, slots=True)
-class FourthMomentStats:
+class FourthMomentStats(Statistic):
     """Per class, over complete rows: Gaussian statistics, `third` Σ w z_j² z_l and `fourth` Σ w z_j² z_l² (k, d, d).
 
     z are rows minus their class mean. A table wider than long keeps its rows, which hold all moments; the two arrays
@@ -76,13 +74,9 @@ class FourthMomentStats:
         if isinstance(gaussian.scatter, ThinScatter):
             return cls._of_rows(gaussian, shared)
         if pooled:
-            fourth = (moments_on_device if is_device_array(rows) else _moments_here)(
-                rows, codes, gaussian.mean, weight, pooled=True
-            )[1]
-            return cls._summed(gaussian, fourth, _own_of_ends(rows, codes, gaussian.mean, weight))
-        if is_device_array(rows):
-            return cls(gaussian, *moments_on_device(rows, codes, gaussian.mean, weight, pooled=False), shared)
-        return cls(gaussian, *_moments_here(rows, codes, gaussian.mean, weight, pooled=False), shared)
+            _, fourth = class_moments(rows, codes, gaussian.mean, weight, pooled=True)
+            return cls._summed(gaussian, fourth, own_of_ends(rows, codes, gaussian.mean, weight, _most_open(d)))
+        return cls(gaussian, *class_moments(rows, codes, gaussian.mean, weight, pooled=False), shared)
 
     @classmethod
     def _summed(cls, gaussian: GaussianStats, fourth: Array, own: Own) -> Self:
@@ -126,7 +120,7 @@ class FourthMomentStats:
             sides = [side.dense()._moved(gaussian.mean) for side in (self, other)]
             return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1], self.shared)
         (first, mine), (second, theirs) = self._about(gaussian.mean), other._about(gaussian.mean)
-        both = _join_own(mine, self.gaussian.weight, theirs, other.gaussian.weight)
+        both = join_own(mine, self.gaussian.weight, theirs, other.gaussian.weight)
         return self._summed(gaussian, first + second, both)
 
     def subtract(self, other: Self) -> Self:
@@ -167,7 +161,9 @@ class FourthMomentStats:
         shift = np.where((weight > 0)[:, None], mean - self.gaussian.mean, 0.0)
         if isinstance(thin, ThinScatter):
             z = thin.values / thin.root_weight[:, None] - shift[thin.owner]
-            return _moments(z, thin.root_weight**2)[1], _own_moments(z, thin.owner, thin.root_weight**2)
+            return moments(z, thin.root_weight**2)[1], own_moments(
+                z, thin.owner, thin.root_weight**2, _most_open(mean.shape[1])
+            )
         own: Own = {}
         if not self.is_pooled:
             third, fourth = self._moved(mean)
@@ -178,7 +174,7 @@ class FourthMomentStats:
             raise MergeError.moments_added_up(len(weight))
         total = self.fourth.copy()
         for c, scatter, third in zip(self.open.tolist(), self.own, self.third, strict=True):
-            more = _steps(weight[c], scatter, third, shift[c])
+            more = steps_to(weight[c], scatter, third, shift[c])
             total += more[1]
             own[c] = scatter + weight[c] * np.outer(shift[c], shift[c]), third + more[0]
         return total, own
@@ -212,7 +208,7 @@ class FourthMomentStats:
         for c, delta in enumerate(mean - self.gaussian.mean):
             if weight[c] == 0 or not delta.any():
                 continue
-            more = _steps(weight[c], scatter[c], self.third[c], delta)
+            more = steps_to(weight[c], scatter[c], self.third[c], delta)
             third[c] += more[0]
             fourth[c] += more[1]
         return third, fourth
@@ -229,7 +225,7 @@ class FourthMomentStats:
         for c in range(k):
             own = thin.owner == c
             root = thin.root_weight[own]
-            third[c], fourth[c] = _moments(thin.values[own] / root[:, None], root**2)
+            third[c], fourth[c] = moments(thin.values[own] / root[:, None], root**2)
         return type(self)(self.gaussian.dense(), third, fourth, self.shared)
 
     def norms(self, scale: Array, members: Sequence[int]) -> float:
@@ -255,11 +251,20 @@ class FourthMomentStats:
         third, fourth = spread(self.third, index, k), spread(self.fourth, index, k)
         return type(self)(self.gaussian.place(index, k), third, fourth, self.shared)
 
+    @property
+    def complete(self) -> GaussianStats:
+        """The statistics without the higher moments; no cell of theirs is missing."""
+        return self.gaussian
+
+    def parts(self) -> tuple[GaussianStats]:
+        """Return the statistics without the higher moments."""
+        return (self.gaussian,)
+
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.gaussian.column_weight()
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.gaussian.arrays()
         fields = {**fields, "third": self.third, "fourth": self.fourth}
@@ -268,7 +273,7 @@ class FourthMomentStats:
         return fields, {**plain, "shared": self.shared}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`."""
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape
@@ -299,107 +304,6 @@ def _most_open(d: int) -> int:
     return max(2, MOST_CELLS // (d * d))
 
 
-def _end_classes(codes: Codes, most: int) -> list[int]:
-    """Return the classes whose rows come first in a batch and those whose rows come last, which are at the end.
-
-    Rows of the former may have come in the batch before, and those of the latter may go on in the next one.
-    """
-    present, first = np.unique(codes, return_index=True)
-    last = len(codes) - 1 - np.unique(codes[::-1], return_index=True)[1]
-    ending = present[np.argsort(last, kind="stable")][-((most + 1) // 2) :].tolist()
-    starting = present[np.argsort(first, kind="stable")][: most // 2].tolist()
-    return [*(c for c in starting if c not in ending), *ending]
-
-
-def _steps(weight: Any, scatter: Array, third: Array, delta: Array) -> tuple[Array, Array]:
-    """Return what third and fourth moments (d, d) of a class gain when they are taken about mean + δ."""
-    square = delta**2
-    variances = np.diagonal(scatter)
-    cross = third * delta
-    more = -variances[:, None] * delta - 2.0 * delta[:, None] * scatter - weight * square[:, None] * delta
-    most = 4.0 * np.outer(delta, delta) * scatter + weight * np.outer(square, square)
-    most += np.outer(variances, square) + np.outer(square, variances) - 2.0 * (cross + cross.T)
-    return more, most
-
-
-def _own_moments(z: Array, codes: Codes, weight: Array | None) -> Own:
-    """Return the scatter and third moments of classes from their centred rows, those that come last at the end."""
-    found: Own = {}
-    for c in _end_classes(codes, _most_open(z.shape[1])):
-        members = codes == c
-        own, w = z[members], None if weight is None else weight[members]
-        weighted = own if w is None else own * w[:, None]
-        found[c] = weighted.T @ own, _moments(own, w)[0]
-    return found
-
-
-def _own_of_ends(rows: Any, codes: Codes, mean: Array, weight: Array | None) -> Own:
-    """Return the own moments of the classes at both ends of a batch."""
-    found: Own = {}
-    for c in _end_classes(codes, _most_open(mean.shape[1])):
-        members = np.flatnonzero(codes == c)
-        scatter, third = np.zeros((2, mean.shape[1], mean.shape[1]))
-        for part in row_chunks(len(members), rows_within(8 * mean.shape[1])):
-            own = members[part]
-            z = (fetch(take(rows, own)) if is_device_array(rows) else rows[own]) - mean[c]
-            w = None if weight is None else weight[own]
-            scatter += (z if w is None else z * w[:, None]).T @ z
-            third += _moments(z, w)[0]
-        found[c] = scatter, third
-    return found
-
-
-def _join_own(first: Own, weight: Array, second: Own, other_weight: Array) -> Own:
-    """Return the own moments of the classes that are open on every side they have rows on, the second side's last."""
-    both: Own = {}
-    for c, (scatter, third) in first.items():
-        if other_weight[c] == 0:
-            both[c] = scatter, third
-    for c, (scatter, third) in second.items():
-        if c in first:
-            both[c] = scatter + first[c][0], third + first[c][1]
-        elif weight[c] == 0:
-            both[c] = scatter, third
-    return both
-
-
-def _moments_here(rows: Array, codes: Codes, mean: Array, weight: Array | None, pooled: bool) -> tuple[Array, Array]:
-    """Return third and fourth moments of rows about class means, by class (k, d, d) or fourth ones added up (d, d)."""
-    if pooled:
-        return np.zeros((0, 0)), _pooled_fourth(rows, codes, mean, weight)
-    return _class_moments(rows, codes, mean, weight)
-
-
-def _class_moments(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Return third and fourth moments of each class (k, d, d)."""
-    k, d = mean.shape
-    third, fourth = np.zeros((2, k, d, d))
-    for c in range(k):
-        members = np.flatnonzero(codes == c)
-        for part in row_chunks(len(members), rows_within(8 * d)):
-            own = members[part]
-            add = _moments(rows[own] - mean[c], None if weight is None else weight[own])
-            third[c] += add[0]
-            fourth[c] += add[1]
-    return third, fourth
-
-
-def _pooled_fourth(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> Array:
-    """Return the fourth moments of all classes together (d, d)."""
-    d = mean.shape[1]
-
-    def work(part: slice) -> Array:
-        square = rows[part] - mean[codes[part]]
-        square *= square
-        return (square if weight is None else square * weight[part, None]).T @ square
-
-    total = np.zeros((d, d))
-    chunks = row_chunks(len(rows), rows_within(8 * d, least=4 * d))
-    for found in parallel_map(work, chunks, cost=2.0 * rows.size * d):
-        total += found
-    return total
-
-
 def _check_range(gaussian: GaussianStats) -> None:
     """Raise DataError where a sum of squares is so large that its square would overflow."""
     if gaussian.scatter.diagonal(len(gaussian.weight)).max(initial=0.0) > LARGEST:
@@ -407,9 +311,3 @@ def _check_range(gaussian: GaussianStats) -> None:
             "Ledoit-Wolf shrinkage is computed from fourth moments, which overflow for numbers as far apart as these, "
             'about 1e75. Next: express the columns in larger units, or use shrinkage="oas", which needs only squares.'
         )
-
-
-def _moments(z: Array, weight: Array | None) -> tuple[Array, Array]:
-    square = z**2
-    weighted = square if weight is None else square * weight[:, None]
-    return weighted.T @ z, weighted.T @ square

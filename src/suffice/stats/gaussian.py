@@ -7,9 +7,9 @@ doi:10.1145/3221269.3223036.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
@@ -32,12 +32,13 @@ from .scatter import (
     keeps_own,
     spread,
 )
+from .statistic import Fields, Plain, Statistic
 
 WIDE = 128  # from this many columns on, a batch with fewer rows than columns is kept as rows
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianStats:
+class GaussianStats(Statistic):
     """Sufficient statistics of one Gaussian per class, over rows with every cell present (diagonal: any cells).
 
     `weight` is (k,), or (k, d) for a diagonal scatter, whose columns may miss different cells. `mean` is (k, d), zero
@@ -46,7 +47,7 @@ class GaussianStats:
 
     weight: Array
     mean: Array
-    scatter: Any
+    scatter: Scatter
     form: type[Scatter] = FullScatter
 
     @classmethod
@@ -83,8 +84,12 @@ class GaussianStats:
             return cls._thin(fetch(rows), codes, k, weight, form)
         check_scatter(form, k, d)
         own = form is PooledScatter and keeps_own(k, d)
-        kernel = summarize_on_device if is_device_array(rows) else summarize_segments
-        total, mean, values = kernel(rows, codes, k, weight, "full" if own else form.name)
+        kept = "full" if own else form.name
+        total, mean, values = (
+            summarize_on_device(rows, codes, k, weight, kept)
+            if is_device_array(rows)
+            else summarize_segments(rows, codes, k, weight, kept)
+        )
         return cls(total, mean, PooledScatter.of(values) if own else form(values), form)
 
     @classmethod
@@ -106,7 +111,7 @@ class GaussianStats:
         if not self.weight.any():
             return other
         merged = self.joined(other)
-        return merged if len(getattr(merged.scatter, "owner", ())) <= merged.mean.shape[1] else merged.dense()
+        return merged if merged.scatter.kept_rows <= merged.mean.shape[1] else merged.dense()
 
     def joined(self, other: Self) -> Self:
         """Return the statistics of the rows of both, neither empty; rows that are kept stay rows, however many."""
@@ -176,6 +181,16 @@ class GaussianStats:
         matrices = self.scatter.dense(self.form, len(self.weight))  # type: ignore[arg-type]
         return type(self)(self.weight, self.mean, matrices, self.form)
 
+    @property
+    def complete(self) -> Self:
+        """The statistics of the rows without missing cells: all of them."""
+        return self
+
+    @property
+    def incomplete(self) -> Mapping[tuple[int, ...], tuple[Codes, GaussianStats]]:
+        """Those of patterns of missing cells, see `PatternStats`: none."""
+        return {}
+
     def pooled(self) -> Self:
         """Return the same statistics with the scatters of all classes added up."""
         if self.form is PooledScatter:
@@ -197,9 +212,9 @@ class GaussianStats:
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
+        fields: Fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
         if isinstance(self.scatter, ThinScatter):
             fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
         if isinstance(self.scatter, PooledScatter) and self.scatter.own is not None:
@@ -207,7 +222,7 @@ class GaussianStats:
         return fields, {"scatter": self.scatter.name, "form": self.form.name}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`."""
         form, kind = FORMS[plain["form"]], FORMS[plain["scatter"]]
         mean = floats(fields["mean"], None, None)
@@ -231,7 +246,7 @@ class GaussianStats:
         return cls(weight, mean, PooledScatter(total, own), form)
 
 
-def _thin_from(fields: dict[str, Array], weight: Array, mean: Array) -> ThinScatter:
+def _thin_from(fields: Fields, weight: Array, mean: Array) -> ThinScatter:
     """Return the rows that a thin scatter keeps, checked against the weights (k,) and means (k, d) of the classes."""
     owner, root = codes_below(fields["owner"], len(weight), None), floats(fields["root_weight"], len(fields["owner"]))
     values = floats(fields["scatter"], len(owner), mean.shape[1])

@@ -19,13 +19,14 @@ from .completed import CompletedStats
 from .gaussian import GaussianStats
 from .patterns import PatternStats
 from .scatter import gather, spread
+from .statistic import Fields, Plain, Statistic
 
 MOST_STEPS = 1 << 31
-KINDS: dict[str, Any] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
+KINDS: dict[str, type[Statistic]] = {t.__name__: t for t in (GaussianStats, PatternStats, CompletedStats)}
 
 
 @dataclass(frozen=True, slots=True)
-class MixtureStats:
+class MixtureStats(Statistic):
     """Per component: its class `owner` (m,), ascending; its share of the rows `weight` (m,); and `inner` statistics.
 
     `inner` treats the m components as classes. By class, for the record: `asked` (k,) components, EM `steps` (k,), and
@@ -142,6 +143,10 @@ class MixtureStats:
             np.concatenate([self.unfinished, other.unfinished]),
         )
 
+    def parts(self) -> tuple[Statistic, ...]:
+        """Return what the statistics of the components are made of."""
+        return tuple(self.inner.parts())
+
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
         own = self.inner.column_weight()
@@ -149,16 +154,16 @@ class MixtureStats:
         np.add.at(total, self.owner, own)
         return total
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.inner.arrays()
-        named: dict[str, Any] = {f"inner_{name}": values for name, values in fields.items()}
+        named: dict[str, Array] = {f"inner_{name}": values for name, values in fields.items()}
         own = {"owner": self.owner, "asked": self.asked, "steps": self.steps, "unfinished": self.unfinished}
         named |= {name: values.astype(np.int64) for name, values in own.items()}
         return named | {"weight": self.weight}, {"type": type(self.inner).__name__, "inner": plain}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`."""
         own = {name.removeprefix("inner_"): v for name, v in fields.items() if name.startswith("inner_")}
         inner = KINDS[plain["type"]].from_arrays(own, plain["inner"])

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from .._arrays import IN_MEMORY, Array, Codes, is_sparse, np, parallel_map, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, np, parallel_map, row_chunks, rows_within, sparse
 from ..errors import NotLearnedError
 from ._checks import amounts, at_most
 from ._downdate import SLACK, subtract_weights
 from ._fading import faded
 from .scatter import gather, spread
+from .statistic import Fields, Plain, Statistic
 
 MOST = 2.0**62  # of a mean in a file: what random numbers can be drawn about
 
 
 @dataclass(frozen=True, slots=True)
-class SumStats:
+class SumStats(Statistic):
     """`weight` (k, d) of the observed cells and their weighted sum `total` (k, d)."""
 
     weight: Array
@@ -29,14 +30,16 @@ class SumStats:
         return cls(np.zeros((k, d)), np.zeros((k, d)))
 
     @classmethod
-    def summarize(cls, rows: Any, codes: Codes | None = None, k: int = 1, weight: Array | None = None) -> Self:
+    def summarize(
+        cls, rows: Array | sparse.csr_array, codes: Codes | None = None, k: int = 1, weight: Array | None = None
+    ) -> Self:
         """Return the sums of a batch (n, d): dense with NaN where missing, or sparse, which is never made dense.
 
         `codes` (n,) are class numbers below `k`, `weight` (n,) row weights (None: ones).
         """
         n, d = rows.shape
         codes = np.zeros(n, dtype=np.int64) if codes is None else codes
-        if is_sparse(rows):
+        if not isinstance(rows, np.ndarray):
             seen = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
             return cls(np.repeat(seen[:, None], d, axis=1), _sparse_sums(rows, codes, k, weight))
 
@@ -88,12 +91,12 @@ class SumStats:
         """Return the weight of the observed cells by class and column (k, d)."""
         return self.weight
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         return {"weight": self.weight, "total": self.total}, {}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
         weight = amounts(fields["weight"], None, None)
         total = amounts(fields["total"], *weight.shape)
@@ -102,7 +105,7 @@ class SumStats:
         return cls(weight, total)
 
 
-def _sparse_sums(rows: Any, codes: Codes, k: int, weight: Array | None) -> Array:
+def _sparse_sums(rows: sparse.csr_array, codes: Codes, k: int, weight: Array | None) -> Array:
     """Return the sums (k, d) of the stored cells by class, a few of them at a time."""
     n, d = rows.shape
     total = np.zeros(k * d)
@@ -116,7 +119,7 @@ def _sparse_sums(rows: Any, codes: Codes, k: int, weight: Array | None) -> Array
     return total.reshape(k, d)
 
 
-def _indicator(codes: Codes, k: int, weight: Array | None) -> Any:
+def _indicator(codes: Codes, k: int, weight: Array | None) -> sparse.csr_array:
     """Return the sparse (k, n) matrix whose row c holds the weights of the rows of class c."""
     n = len(codes)
     ones = np.ones(n) if weight is None else np.asarray(weight, dtype=np.float64)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, np, pattern_groups
 from .._arrays_api import complete_rows, fetch, is_device_array, take
@@ -18,6 +18,7 @@ from ._checks import grouped, places
 from .completed import CompletedStats
 from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter
+from .statistic import Fields, Plain, Statistic
 
 Pattern = tuple[int, ...]  # positions of the observed columns
 MAX_CELLS = 1 << 27  # 1 GiB of scatters for incomplete patterns
@@ -29,7 +30,7 @@ class TooManyPatternsError(DataError):
 
 
 @dataclass(frozen=True, slots=True)
-class PatternStats:
+class PatternStats(Statistic):
     """Statistics of the complete rows, and of each pattern of observed columns for the classes that show it.
 
     `incomplete[pattern]` is (present, stats): class numbers (m,) in ascending order, and the `GaussianStats` of the
@@ -163,7 +164,7 @@ class PatternStats:
 
     def _bounded(self) -> Self:
         _check_bound(len(self.incomplete), sum(stats.scatter.values.size for _, stats in self.incomplete.values()))
-        own = sum(getattr(stats.scatter, "own_size", 0) for _, stats in self.incomplete.values())
+        own = sum(stats.scatter.own_size for _, stats in self.incomplete.values())
         return self if own <= MAX_OWN_CELLS else self._without_own()
 
     def _without_own(self) -> Self:
@@ -175,6 +176,10 @@ class PatternStats:
             for pattern, (present, stats) in self.incomplete.items()
         }
         return type(self)(self.complete, parts)
+
+    def parts(self) -> tuple[GaussianStats, ...]:
+        """Return the statistics of the complete rows and of each pattern."""
+        return (self.complete, *(stats for _, stats in self.incomplete.values()))
 
     def dense(self) -> Self:
         """Return the same statistics with a matrix for each thin scatter."""
@@ -188,10 +193,10 @@ class PatternStats:
             weight[np.ix_(present, np.asarray(pattern))] += stats.weight[:, None]
         return weight
 
-    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
-        saved: dict[str, Any] = {"complete": plain, "incomplete": []}
+        saved: Plain = {"complete": plain, "incomplete": []}
         for number, (pattern, (present, stats)) in enumerate(self.incomplete.items()):
             part, settings = stats.arrays()
             fields |= {f"p{number}_{name}": values for name, values in part.items()}
@@ -200,7 +205,7 @@ class PatternStats:
         return fields, saved
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`."""
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
         complete = GaussianStats.from_arrays(fields, plain["complete"])

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
 
-from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, NDArray, is_sparse, np, parallel_map, row_chunks, rows_within
+from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, is_sparse, np, parallel_map, row_chunks, rows_within
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._checks import amounts
@@ -35,6 +35,7 @@ from .rows import (
     rows_to_arrays,
     take_rows,
 )
+from .statistic import Fields, Plain
 
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000
@@ -229,15 +230,15 @@ class Reservoir:
         same &= (self.priority[index] == _priority(rows, salts)) | (self.limit[self.codes[index]] != ALL)
         return np.asarray(index[~same])
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        names = ("codes", "copies", "weight", "priority", "identity", "limit")
-        fields: dict[str, Any] = {name: getattr(self, name) for name in names}
+        own = {"codes": self.codes, "copies": self.copies, "weight": self.weight}
+        hashes = {"priority": self.priority, "identity": self.identity, "limit": self.limit}
         cells, levels = rows_to_arrays(self.rows)
-        return fields | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
+        return own | hashes | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the sample written by `arrays`; ValueError if the parts do not fit together."""
         m, k, bound = len(fields["codes"]), len(fields["limit"]), plain["bound"]
         if type(bound) is not int or not 0 <= bound <= 10**7 or type(plain["blocks"]) is not int:
@@ -297,7 +298,7 @@ def _candidates(rows: Sequence[Any], codes: Codes, salts: Keys, bound: int) -> t
     return np.concatenate([index[other], rare]), np.concatenate([priority[other], more])
 
 
-def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: Any) -> tuple[Codes, Keys]:
+def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: np.uint64 | int) -> tuple[Codes, Keys]:
     """Return the rows with priorities up to `most`, and these."""
     n, cells = len(codes), sum(map(_cells, rows))
     size = rows_within(8 * cells // max(n, 1), IN_CACHE if any(map(is_sparse, rows)) else IN_MEMORY, least=64)
@@ -345,7 +346,7 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     result: Keys = np.minimum(limit, overall)
     kept = np.flatnonzero(priority <= overall)
     first = np.unique(priority[kept], return_index=True)[1]
-    held: NDArray[Any] = np.bincount(codes[kept[first]], minlength=len(limit))
+    held: Codes = np.bincount(codes[kept[first]], minlength=len(limit))
     reserved = _reserved(len(limit)) if bound else 0
     scarce = held < reserved
     result[scarce] = limit[scarce]
@@ -358,7 +359,7 @@ def _limits(priority: Keys, codes: Codes, limit: Keys, bound: int) -> Keys:
     return result
 
 
-def _smallest(keys: Keys, count: int) -> Any:
+def _smallest(keys: Keys, count: int) -> np.uint64 | int:
     """Return the `count`-th smallest of the distinct keys, or the largest number there is if they are fewer."""
     if count == 0:
         return np.uint64(0)

@@ -16,6 +16,7 @@ from ._checks import codes as codes_below
 from ._checks import floats, in_range
 from ._checks import levels as levels_of
 from .counts import CodedColumns
+from .statistic import Fields, Plain
 
 Keys = NDArray[np.uint64]
 
@@ -24,7 +25,7 @@ SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the m
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def take_rows(part: Any, index: Any) -> Any:
+def take_rows(part: Any, index: Codes | slice) -> Any:
     """Return some rows of a block as it was encoded; `index` is an array of row numbers or a slice."""
     if isinstance(part, tuple):  # CodedColumns
         return CodedColumns(part.levels, tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
@@ -73,16 +74,17 @@ def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> C
 # --- files -----------------------------------------------------------------------------------------------------------
 
 
-def rows_to_arrays(rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def rows_to_arrays(rows: Sequence[Any]) -> tuple[Fields, Plain]:
     """Return the rows of several blocks as named arrays without NaN, and plain values: levels, numbers of columns."""
-    fields: dict[str, Any] = {}
-    levels: dict[str, Any] = {}
+    fields: Fields = {}
+    levels: Plain = {}
     for number, part in enumerate(rows):
         if isinstance(part, CodedColumns):
             fields[f"c{number}"] = np.stack(part.codes, axis=1) if part.codes else np.zeros((0, 0))
             levels[str(number)] = [list(own) for own in part.levels]
         elif is_sparse(part):
-            fields |= {f"s{number}{name}": getattr(part, name) for name in ("data", "indices", "indptr")}
+            stored = {"data": part.data, "indices": part.indices, "indptr": part.indptr}
+            fields |= {f"s{number}{name}": values for name, values in stored.items()}
             levels[str(number)] = part.shape[1]
         else:
             absent = np.isnan(part)
@@ -90,12 +92,12 @@ def rows_to_arrays(rows: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]
     return fields, levels
 
 
-def rows_from_arrays(fields: dict[str, Any], levels: dict[str, Any], blocks: int, m: int) -> tuple[Any, ...]:
+def rows_from_arrays(fields: Fields, levels: Plain, blocks: int, m: int) -> tuple[Any, ...]:
     """Return the m rows of each block that `rows_to_arrays` wrote; ValueError if they do not fit together."""
     return tuple(_rows_of_block(number, fields, levels, m) for number in range(blocks))
 
 
-def _rows_of_block(number: int, fields: dict[str, Any], levels: dict[str, Any], m: int) -> Any:
+def _rows_of_block(number: int, fields: Fields, levels: Plain, m: int) -> Any:
     if f"c{number}" in fields:
         codes, known = fields[f"c{number}"], tuple(map(levels_of, levels[str(number)]))
         if codes.shape != ((m, len(known)) if known else (0, 0)):
@@ -164,7 +166,7 @@ def _factors(d: int, seed: int) -> Keys:
     return mixed(np.arange(1, d + 1, dtype=np.uint64) + np.uint64(seed * _GOLDEN % 2**64)) | np.uint64(1)
 
 
-def _sparse_sums(rows: Any, factors: Keys) -> Keys:
+def _sparse_sums(rows: sparse.csr_array, factors: Keys) -> Keys:
     """Sum over the stored entries that are not zero; the order in which they are stored does not matter."""
     cells = mixed(np.asarray(rows.data, dtype=np.float64).view(np.uint64)) * factors[rows.indices]
     cells[rows.data == 0] = 0

@@ -55,6 +55,16 @@ class Scatter(ABC):
     def without(self, gone: NDArray[np.bool_]) -> Self:
         """Return the scatter without what some classes (k,), or columns of classes (k, d), add to it."""
 
+    @property
+    def own_size(self) -> int:
+        """How many numbers are kept for single classes beside `values`."""
+        return 0
+
+    @property
+    def kept_rows(self) -> int:
+        """How many rows are kept as they are, in the place of a matrix."""
+        return 0
+
     @abstractmethod
     def diagonal(self, k: int) -> Array:
         """Return the sums of squares by class and column (k, d); pooled ones have one row for all classes."""
@@ -247,6 +257,10 @@ class ThinScatter(Scatter):
         kept = index[self.owner] >= 0
         owner, root = self.owner[kept], self.root_weight[kept]
         return type(self)(self.values[kept] + root[:, None] * shift[owner], index[owner], root)
+
+    @property
+    def kept_rows(self) -> int:
+        return len(self.owner)
 
     def scale(self, factor: float) -> Self:
         root = np.sqrt(factor)

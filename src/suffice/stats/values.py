@@ -12,20 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
-from .._arrays import Array, Codes, np, parallel_map
+from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..errors import NotLearnedError
 from ._checks import amounts, floats, in_range
 from ._checks import codes as codes_below
 from ._downdate import DUST
 from ._fading import faded
+from .statistic import Fields, Plain, Statistic
 
 DISTINCT = 10_000  # 160 kB per class and column
 
 
 @dataclass(frozen=True, slots=True)
-class ValueStats:
+class ValueStats(Statistic):
     """Distinct values and their weights, sorted within each class and column; missing cells (NaN) leave no trace.
 
     Cell c·d + j holds entries bounds[c·d + j] to bounds[c·d + j + 1] of `values` and `weights` (m,). `width` (k, d)
@@ -157,7 +158,7 @@ class ValueStats:
             raise NotLearnedError(why, code, [column])
         return self._kept(had[0], had[1], left, left > DUST * had[2])
 
-    def _kept(self, cells: Codes, values: Array, weights: Array, kept: Any) -> Self:
+    def _kept(self, cells: Codes, values: Array, weights: Array, kept: NDArray[np.bool_]) -> Self:
         """Return statistics of some of these sorted entries; a cell without any is not rounded any more."""
         counts = np.bincount(cells[kept], minlength=self.width.size)
         bounds = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -201,9 +202,9 @@ class ValueStats:
         sums = np.bincount(self.cells, weights=self.weights, minlength=self.width.size)
         return np.asarray(sums, dtype=np.float64).reshape(self.width.shape)
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        fields: dict[str, Any] = {
+        fields: Fields = {
             "values": self.values,
             "weights": self.weights,
             "bounds": self.bounds,
@@ -212,7 +213,7 @@ class ValueStats:
         return fields, {"limit": self.limit}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         """Return the statistics written by `arrays`; ValueError if they do not fit together."""
         values, width, limit = floats(fields["values"], None), amounts(fields["width"], None, None), plain["limit"]
         weights = amounts(fields["weights"], len(values))

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .._arrays import Array, Codes, log_softmax, logsumexp, np
 from .._arrays_api import device_log_softmax, device_logsumexp, is_device_array, like, namespace, put
+from ..densities import Rows
 from ..joint import JointModel
 
 
-def log_posterior(model: JointModel, rows: Sequence[Any], log_prior: Array | None = None) -> Array:
+def log_posterior(model: JointModel, rows: Rows, log_prior: Array | None = None) -> Array:
     """Return log p(y = k | x), (n, k) in nats: log joint − log Σ joint.
 
     Where every class gives the row density zero (an unsmoothed category not seen in any class), the answer is the
@@ -45,13 +46,13 @@ def _limit_scores(order: Array, score: Array, prior: Array) -> Array:
     return np.where(np.isneginf(scores.max(axis=1, keepdims=True)), prior, scores)
 
 
-def marginal_log_density(model: JointModel, rows: Sequence[Any]) -> Array:
+def marginal_log_density(model: JointModel, rows: Rows) -> Array:
     """Return log p(x) = log Σ_k π_k p(x | k), (n,) in nats."""
     scores = model.log_joint(rows)
     return device_logsumexp(scores) if is_device_array(scores) else np.asarray(logsumexp(scores, axis=1))
 
 
-def posterior_and_density(model: JointModel, rows: Sequence[Any], log_prior: Array | None) -> tuple[Array, Array]:
+def posterior_and_density(model: JointModel, rows: Rows, log_prior: Array | None) -> tuple[Array, Array]:
     """Return what `log_posterior` (n, k) and `marginal_log_density` (n,) do, of rows that are scored once.
 
     `log_prior` is for the posteriors.

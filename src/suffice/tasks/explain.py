@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, np, parallel_map, pattern_groups, row_chunks, rows_within
-from ..densities import Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Spherical
-from ..densities.gaussian import LOG_2PI
+from .._arrays import Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within
+from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Rows, Spherical, as_density
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
 from ..joint import JointModel
-from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, quadratics, sample_orders, subset_game
+from .gaussian_terms import independent_terms, ordered_terms, quadratic_terms
+from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, sample_orders, subset_game
 
 QUADRATIC = 48  # columns up to which sampled orders are added up to quadratic forms (d³ numbers) rather than by row
 FEW_ORDERS = 64  # orders sampled beyond that, where each is one pass over the rows
@@ -31,7 +31,7 @@ class Explanation(NamedTuple):
 
 def contributions(
     model: JointModel,
-    rows: Sequence[Any],
+    rows: Rows,
     positions: Sequence[Sequence[int]],
     *,
     orders: int | None = None,
@@ -70,7 +70,7 @@ def _assemble(parts: Sequence[Array], positions: Sequence[Sequence[int]], d: int
     return np.moveaxis(out, 0, 2)
 
 
-def _impossible(found: Sequence[Explanation]) -> Iterator[Any]:
+def _impossible(found: Sequence[Explanation]) -> Iterator[NDArray[np.bool_] | None]:
     """Yield by block where a class is ruled out (k, n, d), or None: it has more zeros than some other class."""
     counts = [own.order.sum(axis=2) for own in found if own.order is not None]
     if not counts:
@@ -82,18 +82,18 @@ def _impossible(found: Sequence[Explanation]) -> Iterator[Any]:
         yield None if own.order is None else (own.order > 0) & ruled_out[:, :, None]
 
 
-def explain_block(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
+def explain_block(density: object, rows: Any, orders: int | None, errors: bool) -> Explanation:
     """Return what each column of one block adds to the log density of each class."""
+    density = as_density(density)
     if isinstance(density, Mixture) and len(density.owner) == density.k:
         density = density.components  # one component per class: the Gaussian itself
-    if hasattr(density, "limit_terms"):
-        order, score = density.limit_terms(rows)
+    terms = density.limit_terms(rows)
+    if terms is not None:
+        order, score = terms
         return Explanation(_centred(score), order if order is not None and order.any() else None)
-    if hasattr(density, "terms"):
-        return Explanation(_centred(density.terms(rows)))
     if isinstance(density, Gaussian):
         if isinstance(density.covariance, Diagonal | Spherical):
-            return Explanation(_independent(density, rows))
+            return Explanation(independent_terms(density, density.covariance, rows))
         return _joint(density, rows, orders, errors)
     return _game(density, rows, orders, errors)
 
@@ -107,49 +107,6 @@ def _centred(score: Array) -> Array:
 
 
 # --- Gaussians -------------------------------------------------------------------------------------------------------
-
-
-def _independent(density: Gaussian, rows: Array) -> Array:
-    """Return the centred log density (k, n, d) of each column of Gaussians without correlations."""
-    used = list(density.used)
-    means = density.means
-    k, d = means.shape
-    variance = np.ones((k, d))
-    variance[:, used] = _variances(density.covariance)
-    constant = -0.5 * np.log(variance)
-    factor = np.zeros((k, d))
-    factor[:, used] = -0.5 / variance[:, used]
-    constant -= constant.mean(axis=0)
-    out = np.empty((k, len(rows), d))
-
-    def fill(part: slice) -> None:
-        block = rows[part].astype(np.float64, copy=False)
-        mean = np.zeros(block.shape)
-        for c in range(k):
-            own = out[c, part]
-            np.subtract(block, means[c], out=own)
-            own *= own
-            own *= factor[c]
-            mean += own
-        mean /= k
-        for c in range(k):
-            own = out[c, part]
-            own -= mean
-            own += constant[c]
-        missing = np.isnan(mean)
-        if missing.any():
-            out[:, part][:, missing] = 0.0
-
-    for _ in parallel_map(fill, row_chunks(len(rows), rows_within(32 * d, least=64)), cost=10.0 * out.size):
-        pass
-    return out
-
-
-def _variances(covariance: Any) -> Array:
-    """Return the variances (g, d) of a covariance without correlations."""
-    if isinstance(covariance, Spherical):
-        return np.repeat(covariance.variance[:, None], covariance.d, axis=1)
-    return np.asarray(covariance.variance)
 
 
 def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
@@ -202,10 +159,10 @@ def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) 
     exact = d <= EXACT
     thin = isinstance(density.covariance, LowRank)
     if not thin and (exact or (d <= QUADRATIC and not errors)):
-        return _quadratic(density, rows, orders or ORDERS), None
+        return quadratic_terms(density, rows, orders or ORDERS), None
     if exact:
         dense = Full.factor(density.covariance.dense())
-        return _quadratic(Gaussian(density.means, dense, density.used), rows, 1), None
+        return quadratic_terms(Gaussian(density.means, dense, density.used), rows, 1), None
     default = ORDERS if d <= QUADRATIC and not thin else FEW_ORDERS
     mean = OrderMean((len(density.means), *rows.shape), errors)
     for order in sample_orders(d, orders or default):
@@ -213,121 +170,14 @@ def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) 
     return mean.result()
 
 
-def _quadratic(density: Gaussian, rows: Array, orders: int) -> Array:
-    covariance, means = density.covariance, density.means
-    matrices = covariance.dense()
-    deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
-    forms = [quadratics(m / np.outer(s, s), orders) for m, s in zip(matrices, deviation, strict=True)]
-    if covariance.g == 1:
-        return _linear(rows, means, deviation[0], forms[0].matrix)
-    out = np.empty((len(means), *rows.shape))
-    d = rows.shape[1]
-    tables = [_by_pair(form.matrix) for form in forms]
-
-    def fill(part: slice) -> None:
-        pairs = np.empty((d * (d + 1) // 2, part.stop - part.start))
-        for c, form in enumerate(forms):
-            z = np.ascontiguousarray(((rows[part] - means[c]) / deviation[c]).T)
-            start = 0
-            for a in range(d):
-                np.multiply(z[a], z[a:], out=pairs[start : start + d - a])
-                start += d - a
-            own = (tables[c] @ pairs).T
-            own += form.log_scale + 2.0 * np.log(deviation[c])
-            np.multiply(own, -0.5, out=out[c, part])
-        out[:, part] -= out[:, part].mean(axis=0)
-
-    size = rows_within(16 * d * d, least=64)
-    for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * d * d):
-        pass
-    return out
-
-
-def _by_pair(matrix: Array) -> Array:
-    """Return quadratic forms Q_j (d, d, d) as coefficients (d, pairs) of z_a z_b for a ≤ b, by a and then b."""
-    doubled = 2.0 * matrix
-    np.einsum("jaa->ja", doubled)[...] *= 0.5
-    a, b = np.triu_indices(matrix.shape[1])
-    return np.ascontiguousarray(doubled[:, a, b])
-
-
-def _linear(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array:
-    """Return the contributions under one covariance, where what is quadratic in the row is the same for all classes."""
-    center = means.mean(axis=0)
-    shift = (means - center) / deviation
-    slope = np.einsum("jab,kb->kaj", matrix, shift)  # zᵀ Q_j m_k, Q_j symmetric
-    height = -0.5 * np.einsum("kaj,ka->kj", slope, shift)
-    slope -= slope.mean(axis=0)
-    height -= height.mean(axis=0)
-    slope /= deviation[:, None]
-    out = np.empty((len(means), *rows.shape))
-
-    def fill(part: slice) -> None:
-        block = rows[part] - center
-        for c in range(len(means)):
-            np.matmul(block, slope[c], out=out[c, part])
-            out[c, part] += height[c]
-
-    size = rows_within(32 * rows.shape[1], least=64)
-    for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * rows.shape[1]):
-        pass
-    return out
-
-
-def ordered_terms(density: Gaussian, rows: Array, order: Codes) -> Array:
-    """Return log p(x_j | the columns before j in this order), (k, n, d), of Gaussians over complete rows."""
-    covariance, means = density.covariance, density.means
-    out = np.empty((len(means), *rows.shape))
-    if isinstance(covariance, Diagonal | Spherical):
-        variance = _variances(covariance)
-        out[...] = (rows - means[:, None]) ** 2 / variance[:, None] + np.log(variance)[:, None]
-    elif isinstance(covariance, LowRank):
-        for c in range(len(means)):
-            i = min(c, covariance.g - 1)
-            out[c] = _thin_terms(covariance, i, rows - means[c], order)
-    else:
-        in_order = covariance.marginal(order.tolist())
-        assert isinstance(in_order, Full)
-        sorted_factors = in_order.whitener  # W of the columns in this order
-        for c in range(len(means)):
-            whiten = sorted_factors[:, min(c, covariance.g - 1)]
-            z = (rows[:, order] - means[c, order]) @ whiten.T
-            out[c][:, order] = z * z - 2.0 * np.log(np.diagonal(whiten))
-    out += LOG_2PI
-    out *= -0.5
-    return out
-
-
-def _thin_terms(covariance: LowRank, i: int, rows: Array, order: Codes) -> Array:
-    """Return (x_j − E)² / V + log V (n, d), E and V given the columns before j, for a few directions and a floor.
-
-    The directions are latent numbers f ~ N(0, I), z_j = b_jᵀ f + noise: each column seen updates the mean and
-    covariance of f, so that no d × d matrix is made.
-    """
-    floor, scale = covariance.floor[i], covariance.scale[i]
-    loading = covariance.basis[i] * np.sqrt(np.maximum(covariance.values[i] - floor, 0.0))
-    z = rows / scale
-    mean, spread = np.zeros((len(rows), loading.shape[1])), np.eye(loading.shape[1])
-    out = np.empty(rows.shape)
-    for j in order:
-        gain = spread @ loading[j]
-        variance = float(loading[j] @ gain + floor)
-        residual = z[:, j] - mean @ loading[j]
-        out[:, j] = residual**2 / variance + np.log(variance)
-        mean += np.outer(residual, gain / variance)
-        spread -= np.outer(gain, gain / variance)
-    out += 2.0 * np.log(scale)
-    return out
-
-
 # --- any other density -----------------------------------------------------------------------------------------------
 
 
-def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanation:
+def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions under a density known only by its marginals: a cell not looked at is a missing one."""
     table = np.stack(rows, axis=1) if isinstance(rows, tuple) else rows
     d = table.shape[1]
-    empty: Any = -1 if isinstance(rows, tuple) else np.nan
+    empty = -1 if isinstance(rows, tuple) else np.nan
 
     def value(columns: Codes) -> Array:
         part = np.full(table.shape, empty)
@@ -342,8 +192,11 @@ def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanat
         return Explanation(_centred(score))
     mean: OrderMean | None = None
     for order in sample_orders(d, orders or FEW_ORDERS):
-        known = isinstance(density, Mixture | MultivariateT)
-        terms = _chain_terms(density, table, order) if known else _steps(value, order)
+        terms = (
+            _chain_terms(density, table, order)
+            if isinstance(density, Mixture | MultivariateT)
+            else _steps(value, order)
+        )
         mean = mean or OrderMean(terms.shape, errors)
         mean.add(terms)
     assert mean is not None
@@ -351,7 +204,7 @@ def _game(density: Any, rows: Any, orders: int | None, errors: bool) -> Explanat
     return Explanation(score, None, variance)
 
 
-def _steps(value: Any, order: Codes) -> Array:
+def _steps(value: Callable[[Codes], Array], order: Codes) -> Array:
     """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
     prefixes = [value(order[: t + 1]).T for t in range(len(order))]
     steps = np.diff(np.stack([np.zeros_like(prefixes[0]), *prefixes], axis=2), axis=2)

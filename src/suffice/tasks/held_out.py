@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
+from ..densities import Rows
 from ..joint import JointModel
 from .outlier_laws import Flags
 from .outliers import CHUNK_ROWS, NEGLIGIBLE, hide, measure, patterns, take
@@ -36,8 +36,8 @@ class Fold:
     model: JointModel
     classes: Codes
     index: Codes
-    rows: tuple[Any, ...]
-    read: Callable[[Sequence[Any]], tuple[Any, ...]]
+    rows: Rows
+    read: Callable[[Rows], Rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class _Scale:
             total[rows] += np.exp(posterior[rows, c]) * self.tails[c].beyond(distance[rows, c])
         return total
 
-    def pvalues(self, parts: Sequence[Sequence[Any]]) -> Array:
+    def pvalues(self, parts: Sequence[Rows]) -> Array:
         """Return the p-values (n,) of new rows, given as the model of each fold reads them."""
         share = mean = np.zeros(1)
         for fold, part, scores, below in zip(self.held.folds, parts, self.scores, self.below, strict=True):
@@ -136,7 +136,7 @@ class _Tail:
         return np.asarray(found)
 
 
-def rank_pvalues(held: HeldOut, rows: Sequence[Any], read: Sequence[Any], log_prior: Array) -> Array:
+def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array) -> Array:
     """Return the p-value of each new row (n,), encoded as `rows`; `read` is what the whole model reads of them.
 
     A row that misses cells is compared with the held-out rows in the cells it has; one without a cell has p-value 1.
@@ -159,7 +159,7 @@ def rank_pvalues(held: HeldOut, rows: Sequence[Any], read: Sequence[Any], log_pr
 
 
 def own_rank_pvalues(
-    held: HeldOut, rows: Sequence[Any], codes: Codes, place: Codes, apart: Callable[[Codes, Flags], Array]
+    held: HeldOut, rows: Rows, codes: Codes, place: Codes, apart: Callable[[Codes, Flags], Array]
 ) -> Array:
     """Return the p-value (n,) of each row within its class, for rows that were learned.
 
@@ -196,7 +196,7 @@ def _own_shares(held: HeldOut, own: Array, c: int, distance: Array, place: Codes
     return np.asarray(np.where(place >= 0, share, (1.0 + n * share) / (1.0 + n)))
 
 
-def _measured(fold: Fold, rows: Sequence[Any], log_prior: Array) -> tuple[Array, Array]:
+def _measured(fold: Fold, rows: Rows, log_prior: Array) -> tuple[Array, Array]:
     """Return distances and log posteriors (n, k) over all classes by the model of a fold."""
     k, prior = len(log_prior), log_prior[fold.classes]
     if np.isneginf(prior).all():

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
+from ..densities import Rows
 from ..densities.discrete import draw_codes
 from ..densities.product import missing_cells, take_rows
 from ..joint import JointModel
@@ -17,10 +18,10 @@ class Cells(NamedTuple):
 
     row: Codes
     column: Codes
-    value: Any
+    value: NDArray[np.generic]
 
 
-def impute(model: JointModel, rows: Sequence[Any], known: Codes | None = None) -> list[Cells]:
+def impute(model: JointModel, rows: Rows, known: Codes | None = None) -> list[Cells]:
     """Return, by block, the missing cells at their best value given the observed cells of their row.
 
     A number is E[x_m | x_o] = Σ_k p(k | x_o) E[x_m | x_o, k], a category the most probable one under
@@ -32,13 +33,15 @@ def impute(model: JointModel, rows: Sequence[Any], known: Codes | None = None) -
     )
 
 
-def draw(model: JointModel, rows: Sequence[Any], draws: int, rng: Any, known: Codes | None = None) -> list[Cells]:
+def draw(
+    model: JointModel, rows: Rows, draws: int, rng: np.random.RandomState, known: Codes | None = None
+) -> list[Cells]:
     """Return, by block, `draws` values of each missing cell: a class from p(k | x_o), cells from p(x_m | x_o, k).
 
     The cells of a row in one draw belong together: they come from one class, and within it from their joint density.
     """
 
-    def answers() -> Iterator[tuple[Codes, Sequence[Any], Sequence[Any]]]:
+    def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
         for index, parts in _incomplete(rows, model, draws):
             posterior = _posterior(model, parts, None if known is None else known[index])
             again = np.tile(np.arange(len(index)), draws)
@@ -48,7 +51,7 @@ def draw(model: JointModel, rows: Sequence[Any], draws: int, rng: Any, known: Co
     return _join(answers(), draws)
 
 
-def _posterior(model: JointModel, rows: Sequence[Any], known: Codes | None) -> Array:
+def _posterior(model: JointModel, rows: Rows, known: Codes | None) -> Array:
     """Return p(k | row), (n, k), exactly 1 for the class of a row where that is known."""
     k = len(model.classes)
     if known is None:
@@ -61,7 +64,7 @@ def _posterior(model: JointModel, rows: Sequence[Any], known: Codes | None) -> A
     return posterior
 
 
-def _incomplete(rows: Sequence[Any], model: JointModel, draws: int) -> Iterator[tuple[Codes, list[Any]]]:
+def _incomplete(rows: Rows, model: JointModel, draws: int) -> Iterator[tuple[Codes, Rows]]:
     """Yield, in chunks, the rows that miss a cell: their numbers and their cells by block."""
     masks = [mask for mask in map(missing_cells, rows) if mask is not None]
     if not masks:
@@ -73,7 +76,7 @@ def _incomplete(rows: Sequence[Any], model: JointModel, draws: int) -> Iterator[
         yield incomplete[part], [take_rows(block, incomplete[part]) for block in rows]
 
 
-def _join(answers: Iterator[tuple[Codes, Sequence[Any], Sequence[Any]]], draws: int = 1) -> list[Cells]:
+def _join(answers: Iterator[tuple[Codes, Rows, Rows]], draws: int = 1) -> list[Cells]:
     """Return the filled cells of each block of all chunks; `answers` are (row numbers, completed, as they were)."""
     found: list[list[Cells]] = []
     for index, completed, parts in answers:

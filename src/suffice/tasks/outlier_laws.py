@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, betainc, gammaincc, np
 
@@ -111,7 +111,7 @@ class IndependentLaw:
     draws: Array  # (k, m, d) terms of the sum
 
     @classmethod
-    def make(cls, rows: Array, freedom: Array, divisor: Array, used: Flags, rng: Any) -> Self | None:
+    def make(cls, rows: Array, freedom: Array, divisor: Array, used: Flags, rng: np.random.RandomState) -> Self | None:
         """Return the law with its draws, None where these would be too many."""
         k, d = rows.shape
         m = min(ROWS, CELLS // (k * d))

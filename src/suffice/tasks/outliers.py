@@ -24,7 +24,7 @@ from .._arrays import (
     row_chunks,
     single_blas_thread,
 )
-from ..densities import Gaussian, Product
+from ..densities import Density, Gaussian, Product, Rows
 from ..joint import JointModel
 from .outlier_laws import TAIL, Flags, HotellingLaw, Law
 
@@ -37,7 +37,7 @@ class Replicate(NamedTuple):
     """A model as estimated from simulated training rows, and new rows of known classes (n,) to try it on."""
 
     model: JointModel
-    rows: tuple[Any, ...]
+    rows: Rows
     codes: Codes
 
 
@@ -111,7 +111,7 @@ def _tabulate(law: Law, observed: Flags, k: int) -> Array:
     return law.new_row(np.repeat(root[:, None] ** 2, k, axis=1), observed)
 
 
-def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replicate], law: Law) -> Array:
+def pvalues(model: JointModel, rows: Rows, replicates: Sequence[Replicate], law: Law) -> Array:
     """Return the p-value of each row (n,): the share of rows of the model that are at least as far out.
 
     `law` is exact within a class; `replicates` stand for the model where there are several.
@@ -132,7 +132,7 @@ def pvalues(model: JointModel, rows: Sequence[Any], replicates: Sequence[Replica
     return out
 
 
-def own_pvalues(model: JointModel, rows: Sequence[Any], codes: Codes, law: HotellingLaw) -> Array:
+def own_pvalues(model: JointModel, rows: Rows, codes: Codes, law: HotellingLaw) -> Array:
     """Return the p-value (n,) of each row within its class, for rows that the model has learned from, which leave."""
     out = np.ones(len(codes))
     for observed, index in patterns(rows):
@@ -143,7 +143,7 @@ def own_pvalues(model: JointModel, rows: Sequence[Any], codes: Codes, law: Hotel
     return out
 
 
-def measure(model: JointModel, rows: Sequence[Any]) -> tuple[Array, Array]:
+def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
     """Return distances log p(centre | k) − log p(x | k) and log posteriors, (n, k) each; rows miss the same cells.
 
     A row that every class makes impossible is infinitely far from all.
@@ -158,7 +158,7 @@ def measure(model: JointModel, rows: Sequence[Any]) -> tuple[Array, Array]:
     return density, log_softmax(posterior, out=posterior)
 
 
-def peaks(model: JointModel, rows: Sequence[Any], observed: Flags) -> Array:
+def peaks(model: JointModel, rows: Rows, observed: Flags) -> Array:
     """Return the log density of each class at its centre (k,), in the observed columns, of blocks that have a centre.
 
     Without it, an estimate of the spread that is too small would make every row look likelier.
@@ -166,28 +166,27 @@ def peaks(model: JointModel, rows: Sequence[Any], observed: Flags) -> Array:
     return _centers(_seen(model, rows, observed)[0], rows, observed)
 
 
-def _seen(model: JointModel, rows: Sequence[Any], observed: Flags) -> tuple[list[Any], list[Any]]:
+def _seen(model: JointModel, rows: Rows, observed: Flags) -> tuple[list[Density], list[Any]]:
     """Return blocks and rows, of Gaussian blocks the marginal density and the cells of the observed columns."""
-    blocks: list[Any] = list(model.density.blocks)
-    parts = list(rows)
-    for i, own in enumerate(_split(rows, observed)):
-        if isinstance(blocks[i], Gaussian) and not own.all():
+    blocks, parts = list(model.density.blocks), list(rows)
+    for i, (block, own) in enumerate(zip(model.density.blocks, _split(rows, observed), strict=True)):
+        if isinstance(block, Gaussian) and not own.all():
             kept = np.flatnonzero(own).tolist()
-            blocks[i], parts[i] = blocks[i].marginal(kept), parts[i][:, kept]
+            blocks[i], parts[i] = block.marginal(kept), parts[i][:, kept]
     return blocks, parts
 
 
-def _centers(blocks: Sequence[Any], rows: Sequence[Any], observed: Flags) -> Array:
-    total: Any = 0.0
+def _centers(blocks: Sequence[Density], rows: Rows, observed: Flags) -> Array:
+    total: Array | float = 0.0
     for block, own in zip(blocks, _split(rows, observed), strict=True):
-        center = block.means if isinstance(block, Gaussian) else getattr(block, "location", None)
+        center = block.center()
         if center is not None:
-            cells = center if isinstance(block, Gaussian) else np.where(own, center, np.nan)
-            total = total + np.diagonal(block.log_density(cells))
+            whole = center.shape[1] == len(own)  # else it is that of a marginal density already
+            total = total + np.diagonal(block.log_density(np.where(own, center, np.nan) if whole else center))
     return np.asarray(total)
 
 
-def _split(rows: Sequence[Any], observed: Flags) -> list[Flags]:
+def _split(rows: Rows, observed: Flags) -> list[Flags]:
     """Return the flags of each block's columns."""
     return np.split(observed, np.cumsum([_width(part) for part in rows])[:-1])
 
@@ -195,7 +194,7 @@ def _split(rows: Sequence[Any], observed: Flags) -> list[Flags]:
 # --- rows by block ---------------------------------------------------------------------------------------------------
 
 
-def count_rows(rows: Sequence[Any]) -> int:
+def count_rows(rows: Rows) -> int:
     """Return the number of rows."""
     return len(rows[0][0]) if isinstance(rows[0], tuple) else int(rows[0].shape[0])
 
@@ -210,12 +209,12 @@ def _observed(part: Any) -> Flags:
     return np.ones(part.shape, dtype=bool) if is_sparse(part) else ~np.isnan(part)
 
 
-def missing_free(rows: Sequence[Any]) -> Flags:
+def missing_free(rows: Rows) -> Flags:
     """Return which columns of the first row are observed (d,)."""
     return np.concatenate([_observed(take([part], np.array([0]))[0])[0] for part in rows])
 
 
-def patterns(rows: Sequence[Any]) -> Iterator[tuple[Flags, Codes]]:
+def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
     """Yield (observed columns (d,), row numbers) for each pattern of observed cells."""
     if all(is_sparse(part) for part in rows):
         yield np.ones(sum(_width(part) for part in rows), dtype=bool), np.arange(rows[0].shape[0])
@@ -228,12 +227,12 @@ def patterns(rows: Sequence[Any]) -> Iterator[tuple[Flags, Codes]]:
         yield np.isin(np.arange(seen.shape[1]), columns), index
 
 
-def take(rows: Sequence[Any], index: Codes) -> list[Any]:
+def take(rows: Rows, index: Codes) -> list[Any]:
     """Return some rows, as a model reads them."""
     return [tuple(codes[index] for codes in part) if isinstance(part, tuple) else part[index] for part in rows]
 
 
-def hide(rows: Sequence[Any], observed: Flags) -> list[Any]:
+def hide(rows: Rows, observed: Flags) -> list[Any]:
     """Return the rows without the cells of columns that are not observed (d,)."""
     if observed.all():
         return list(rows)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator
 
 from .._arrays import IN_MEMORY, Codes, np, row_chunks, rows_within
+from ..densities import Rows
 from ..densities.discrete import draw_codes
 from ..densities.product import take_rows
 from ..joint import JointModel
@@ -13,8 +13,8 @@ from .classify import log_posterior
 
 
 def sample(
-    model: JointModel, n: int, given: Sequence[Any], columns: int, rng: Any, known: int | None = None
-) -> Iterator[tuple[tuple[Any, ...], Codes]]:
+    model: JointModel, n: int, given: Rows, columns: int, rng: np.random.RandomState, known: int | None = None
+) -> Iterator[tuple[Rows, Codes]]:
     """Yield, in chunks, `n` new rows by block, and their class numbers.
 
     `given` is one row by block, of `columns` cells, missing where a cell is to be drawn. The class is drawn from

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, logsumexp, np
+from .._arrays import Array, NDArray, logsumexp, np
 from ..errors import DataError
-from ..schema import Kind
+from ..schema import Kind, Level
+from .case import ModelCase
+from .laws import Random
 
 ROWS = 2  # rows looked at for each column
 MOST_COLUMNS = 8
@@ -19,12 +22,12 @@ NEAR = 1e-4  # of a sum in place of an integral, heavy tails and kinks included
 class Cell(NamedTuple):
     """All values (m,) that one cell of a row may have, and the log width (m,) of the step that each stands for."""
 
-    values: Any
+    values: NDArray[Any]
     log_width: Array
     is_number: bool
 
 
-def conditionals(case: Any, rng: Any) -> None:
+def conditionals(case: ModelCase, rng: Random) -> None:
     """Check the density of every column given the others, for a few rows, within a class and over all classes."""
     d = case.X.shape[1]
     for j in sorted(rng.permutation(d)[:MOST_COLUMNS].tolist()):
@@ -41,11 +44,11 @@ def conditionals(case: Any, rng: Any) -> None:
                 _check_cell(case, holed[[i]], i, j, cell, int(rng.integers(1 << 30)))
 
 
-def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
+def _cell(case: ModelCase, filled: Sequence[Sequence[Level]], i: int, j: int) -> Cell | None:
     """Return the values of a cell, or None where they cannot be listed."""
     model = case.model
     block = next(block for block in model._fitted.blocks if j in block.positions)
-    support = getattr(block.family, "support", None)
+    support = block.family.support
     if model._fitted.schema.columns[j].kind is Kind.NUMERIC and support not in ("counts", "truths"):
         seen = np.array([x for x in case.X[:, j] if x is not None and x == x], dtype=np.float64)
         scale, steps = float(seen.std()), np.linspace(-REACH, REACH, POINTS)
@@ -61,11 +64,11 @@ def _cell(case: Any, filled: Any, i: int, j: int) -> Cell | None:
     if support != "levels":
         return None  # truth values as numbers of a Gaussian
     density = dict(zip(model._fitted.blocks, model.model_.density.blocks, strict=False))[block]
-    levels = density.levels[block.positions.index(j)]
-    return Cell(levels, np.zeros(len(levels)), False)
+    levels = density.column_levels(block.positions.index(j))
+    return Cell(np.array(levels, dtype=object), np.zeros(len(levels)), False)
 
 
-def _check_cell(case: Any, row: Any, i: int, j: int, cell: Cell, seed: int) -> None:
+def _check_cell(case: ModelCase, row: NDArray[Any], i: int, j: int, cell: Cell, seed: int) -> None:
     """Check one cell: its conditional density adds up to one, has the mean that `impute` gives, and draws follow it."""
     model, near = case.model, max(NEAR, case.tolerance)
     tried = np.repeat(row, len(cell.values), axis=0)
@@ -91,7 +94,7 @@ def _check_cell(case: Any, row: Any, i: int, j: int, cell: Cell, seed: int) -> N
         _check_answers(cell, p, best, [r[j] for r in drawn], near, j)
 
 
-def _check_answers(cell: Cell, p: Array, best: Any, drawn: Any, near: float, j: int) -> None:
+def _check_answers(cell: Cell, p: Array, best: Any, drawn: Sequence[Any], near: float, j: int) -> None:
     if not cell.is_number:
         share = dict(zip(np.asarray(cell.values, dtype=object).tolist(), p.tolist(), strict=True))
         assert share[best] >= p.max() * (1.0 - near), f"column {j}: {best!r} is not the most probable value"

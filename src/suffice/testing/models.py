@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from sklearn.base import clone
 
-from .._arrays import Array, Codes, logsumexp, np
+from .._arrays import logsumexp, np
+from ..densities.product import take_columns
 from ..errors import DataError, SettingError
+from .case import ModelCase
 from .conditionals import conditionals
+from .laws import Random
 
 
-def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: int = 0) -> None:
+def check_model(model: object, X: object, y: object, *, tolerance: float = 1e-8, seed: int = 0) -> None:
     """Check that a fitted estimator keeps the laws of a joint model; AssertionError names the law that fails.
 
     Parameters
@@ -46,7 +47,7 @@ def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: in
     table = np.asarray(X)
     if table.dtype.kind not in "fiub":
         table = np.asarray(X, dtype=object)
-    case = _Case(model, table, np.asarray(y), tolerance)
+    case = ModelCase(model, table, np.asarray(y), tolerance)
     rng = np.random.default_rng(seed)
     laws = (
         _bayes,
@@ -67,37 +68,7 @@ def check_model(model: Any, X: Any, y: Any, *, tolerance: float = 1e-8, seed: in
             raise AssertionError(f"{law.__name__.strip('_')}: {error}") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """A fitted model and its rows."""
-
-    model: Any
-    X: Any
-    y: Any
-    tolerance: float
-
-    @property
-    def is_pooled(self) -> bool:
-        """Whether posteriors are those of several models, and not of the joint density."""
-        return hasattr(type(self.model), "joint_")
-
-    def hide(self, hidden: Codes) -> Any:
-        """Return the table without the cells of some columns, or None where the model takes no missing cells."""
-        families = [getattr(block.family, "takes_missing", True) for block in self.model._fitted.blocks]
-        if not all(families) or not self.model.__sklearn_tags__().input_tags.allow_nan:
-            return None
-        holed = self.X.astype(np.float64 if self.X.dtype.kind in "fiub" else object)
-        holed[:, hidden] = np.nan if holed.dtype.kind == "f" else None
-        return holed
-
-    def same(self, actual: Array, expected: Array, what: str) -> None:
-        finite = np.isfinite(expected)
-        assert (actual[~finite] == expected[~finite]).all(), what
-        gap = np.abs(actual[finite] - expected[finite]) / (1.0 + np.abs(expected[finite]))
-        assert gap.max(initial=0.0) <= self.tolerance, f"{what}: a difference of {gap.max():.3g}"
-
-
-def _bayes(case: _Case, rng: Any) -> None:
+def _bayes(case: ModelCase, rng: Random) -> None:
     joint, posterior = case.model.predict_joint_log_proba(case.X), case.model.predict_log_proba(case.X)
     assert not np.isnan(joint).any(), "a log density is NaN"
     assert np.abs(np.exp(posterior).sum(axis=1) - 1.0).max() <= 1e-12, "posteriors do not add up to one"
@@ -109,28 +80,31 @@ def _bayes(case: _Case, rng: Any) -> None:
     case.same(posterior[possible], (joint - total[:, None])[possible], "posteriors and joint densities")
 
 
-def _nothing_known(case: _Case, rng: Any) -> None:
+def _nothing_known(case: ModelCase, rng: Random) -> None:
     empty = case.hide(np.arange(case.X.shape[1]))
     if empty is not None:
         case.same(case.model.predict_proba(empty), np.tile(case.model.priors_, (len(case.y), 1)), "rows without a cell")
         assert np.abs(case.model.score_samples(empty)).max() <= case.tolerance, "a row without a cell has a density"
 
 
-def _marginals(case: _Case, rng: Any) -> None:
+def _marginals(case: ModelCase, rng: Random) -> None:
     d = case.X.shape[1]
     hidden = np.sort(rng.permutation(d)[: (d + 1) // 2])
     holed, densities = case.hide(hidden), case.model.model_.density.blocks
-    if holed is None or not all(hasattr(density, "marginal") for density in densities):
+    if holed is None:
         return
     total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
     for block, density, part in zip(case.model._fitted.blocks, densities, case.model._fitted.rows(case.X), strict=False):
         kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
-        if kept:
-            total += density.marginal(kept).log_density(part[:, kept])
+        marginal = density.marginal(kept) if kept else None
+        if kept and marginal is None:
+            return  # a density whose marginal has no form of its own
+        if marginal is not None:
+            total += marginal.log_density(take_columns(part, kept))
     case.same(case.model.predict_joint_log_proba(holed), total, "missing cells and the marginal without their columns")
 
 
-def _observed_cells_stay(case: _Case, rng: Any) -> None:
+def _observed_cells_stay(case: ModelCase, rng: Random) -> None:
     hidden = rng.permutation(case.X.shape[1])[: case.X.shape[1] // 2]
     holed = case.hide(hidden)
     if holed is None:
@@ -147,7 +121,7 @@ def _observed_cells_stay(case: _Case, rng: Any) -> None:
         assert all(cell is not None and cell == cell for cell in after[missing]), "a missing cell was left"
 
 
-def _sets(case: _Case, rng: Any) -> None:
+def _sets(case: ModelCase, rng: Random) -> None:
     try:
         found = [case.model.predict_set(case.X, alpha) for alpha in (0.02, 0.1, 0.3, 0.8)]
     except (DataError, SettingError):  # no leave-one-out
@@ -156,7 +130,7 @@ def _sets(case: _Case, rng: Any) -> None:
         assert (larger | ~smaller).all(), "a set of a larger alpha is not within that of a smaller one"
 
 
-def _reasons(case: _Case, rng: Any) -> None:
+def _reasons(case: ModelCase, rng: Random) -> None:
     hidden = rng.permutation(case.X.shape[1])[: case.X.shape[1] // 2]
     for table in (case.X, case.hide(hidden)):
         if table is None:
@@ -170,14 +144,14 @@ def _reasons(case: _Case, rng: Any) -> None:
             assert (found[:, hidden] == 0.0).all(), "a missing cell contributes something"
 
 
-def _one_by_one(case: _Case, rng: Any) -> None:
+def _one_by_one(case: ModelCase, rng: Random) -> None:
     expected, order = case.model.predict_joint_log_proba(case.X), rng.permutation(len(case.y))
     case.same(case.model.predict_joint_log_proba(case.X[order]), expected[order], "rows in another order")
     for i in order[:3]:
         case.same(case.model.predict_joint_log_proba(case.X[[i]]), expected[[i]], "a row by itself")
 
 
-def _learns_in_any_order(case: _Case, rng: Any) -> None:
+def _learns_in_any_order(case: ModelCase, rng: Random) -> None:
     expected, order = case.model.predict_joint_log_proba(case.X), rng.permutation(len(case.y))
     if not hasattr(case.model, "partial_fit"):  # a mixture is found by EM, whose steps follow rounding
         return
@@ -187,7 +161,7 @@ def _learns_in_any_order(case: _Case, rng: Any) -> None:
     case.same(a.merge(b).predict_joint_log_proba(case.X), expected, "halves merged")
 
 
-def _draws(case: _Case, rng: Any) -> None:
+def _draws(case: ModelCase, rng: Random) -> None:
     """A refit loses about (parameters / 2) / rows nats per row, for d²/2 parameters and 400 d rows d / 1,600."""
     d, classes = case.X.shape[1], case.model.classes_.tolist()
     state = np.random.RandomState(int(rng.integers(1 << 30)))

@@ -9,26 +9,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..._arrays import IN_CACHE, Array, Codes, is_sparse, np, row_chunks, rows_within
+from ..._arrays import IN_CACHE, Array, Codes, np, row_chunks, rows_within
 from ...errors import DataError
-from ._contract import Settings
+from ...stats import SumStats
+from ...stats._downdate import remainder
+from ._counts import Counts
+from .family import Family
+from .settings import Settings
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
 SLACK = 1e-9  # by which a row may exceed the statistics it is taken out of, relative to them: rounding of long sums
 
-Limit = tuple[Array, Array]  # order and log coefficient, (n, k) each
-
 
 def without(total: Array | float, amount: Array | float) -> Array:
     """Return sums with an amount taken out again, exactly 0 where only rounding is left."""
-    rest = np.subtract(total, amount)
-    return np.where(rest > ROUNDING * np.abs(total), rest, 0.0)
+    return remainder(total, amount, ROUNDING)
 
 
-def collapse(parts: Limit) -> Array:
-    """Return log densities from (order, log coefficient): −∞ where the order is above 0."""
-    order, score = parts
-    return np.where(order > 0, -np.inf, score)
+class LimitFamily(Family):
+    """A family whose probabilities can be zero, so that its closed form of leave-one-out is a limit."""
+
+    __slots__ = ()
+
+    def leave_one_out(
+        self, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array | None:
+        parts = self.leave_one_out_limit(rows, stats, codes, weight, settings)
+        return None if parts is None else np.where(parts[0] > 0, -np.inf, parts[1])
 
 
 def row_weights(codes: Codes, weight: Array | None) -> Array:
@@ -52,7 +59,7 @@ def refuse(settings: Settings, row: int, code: int, column: int | None, why: str
     return DataError.not_learned(row, settings.classes[code], f"{why}{where}")
 
 
-def _is_below(rows: Array, stats: Any, codes: Codes, weight: Array) -> bool:
+def _is_below(rows: Array, stats: SumStats, codes: Codes, weight: Array) -> bool:
     """Return whether no row of any class exceeds the class's sums, by the largest of its cells."""
     for c in np.unique(codes):
         mine = codes == c
@@ -78,10 +85,10 @@ class Entries(NamedTuple):
         return np.asarray(np.bincount(self.row, weights=amounts, minlength=length), dtype=np.float64)
 
 
-def entries(rows: Any) -> Iterator[Entries]:
+def entries(rows: Counts) -> Iterator[Entries]:
     """Yield the counts of dense rows (NaN where missing) or sparse ones, some rows at a time."""
     n, d = rows.shape
-    if is_sparse(rows):
+    if not isinstance(rows, np.ndarray):
         for part in row_chunks(n, max(1, n // (1 + 8 * rows.nnz // IN_CACHE))):
             bounds = rows.indptr[part.start : part.stop + 1]
             stored = slice(bounds[0], bounds[-1])
@@ -96,10 +103,10 @@ def entries(rows: Any) -> Iterator[Entries]:
         yield Entries(part, row, column, block[row, column], observed)
 
 
-def check_counts(rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings) -> None:
+def check_counts(rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings) -> None:
     """Raise DataError naming a row whose counts or weight exceed what `SumStats` hold for its class."""
     w, least = row_weights(codes, weight), stats.weight.min(axis=1, keepdims=True)
-    if not is_sparse(rows) and _is_below(rows, stats, codes, w):
+    if isinstance(rows, np.ndarray) and _is_below(rows, stats, codes, w):
         return
     for own in entries(rows):
         code, weighs = codes[own.part], w[own.part]
@@ -117,16 +124,3 @@ def check_counts(rows: Any, stats: Any, codes: Codes, weight: Array | None, sett
             i = int(np.nonzero(heavy)[0][0])
             why = "it weighs more than the observed cells of the class"
             raise refuse(settings, own.part.start + i, int(code[i]), None, why)
-
-
-__all__ = [
-    "Entries",
-    "Limit",
-    "check_counts",
-    "collapse",
-    "entries",
-    "refuse",
-    "row_weights",
-    "weight_groups",
-    "without",
-]

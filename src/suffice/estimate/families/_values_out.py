@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...stats import ValueStats
-from ._contract import Settings
 from ._location import mend_scales
 from ._removal import SLACK, refuse, row_weights, without
+from .settings import Settings
 
 CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums
 

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
-from ...densities import Bernoulli
+from ...densities import Bernoulli, Limit
 from ...errors import NotLearnedError, SchemaError
 from ...notes import Note
 from ...stats import SumStats
 from ...stats._downdate import DUST
 from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
-from ._contract import Settings
-from ._counts import above, check_binary, encode_counts, read_columns
-from ._removal import Limit, check_counts, collapse, weight_groups, without
+from ._counts import Counts, above, check_binary, encode_counts, read_columns
+from ._removal import LimitFamily, check_counts, weight_groups, without
+from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class BernoulliFamily:
+class BernoulliFamily(LimitFamily):
     """Independent columns of 0 and 1: p(1 | k) = (count of ones + α) / (n_k + 2 α).
 
     n_k is the weight of the class's observed cells of the column and α the smoothing; α = 0 is maximum likelihood,
@@ -34,7 +34,7 @@ class BernoulliFamily:
     support: ClassVar[str] = "truths"
     takes_sparse: ClassVar[bool] = True
 
-    def encode(self, table: Table, positions: Sequence[int]) -> Any:
+    def encode(self, table: Table, positions: Sequence[int]) -> Counts:
         for position in positions if table.schema.text else ():
             column = table.schema.columns[position]
             if column.kind.is_label:
@@ -48,13 +48,10 @@ class BernoulliFamily:
         check_binary(rows, table, positions)
         return rows
 
-    def recode(self, rows: Any, stats: Any) -> Any:
-        return rows
-
     def zero(self, k: int, columns: int) -> SumStats:
         return SumStats.zero(k, columns)
 
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> SumStats:
+    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
         return SumStats.summarize(rows, codes, k, weight)
 
     def check_possible(self, stats: SumStats) -> None:
@@ -76,7 +73,7 @@ class BernoulliFamily:
         return Bernoulli(p, q, limit_p, limit_q, np.stack([alpha * one, alpha * zero])), []
 
     def leave_one_out_limit(
-        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+        self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
     ) -> Limit:
         """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
 
@@ -88,19 +85,13 @@ class BernoulliFamily:
         ones = np.clip(stats.total, 0.0, stats.weight)
         for w, index in weight_groups(codes, weight):
             seen = without(stats.weight, w)
-            p, limit_p = _share(without(ones, w), seen, settings.smoothing)
-            q, limit_q = _share(without(stats.weight - ones, w), seen, settings.smoothing)
+            p, limit_p = _share(without(ones, w), seen, settings.alpha)
+            q, limit_q = _share(without(stats.weight - ones, w), seen, settings.alpha)
             for c in np.unique(codes[index]):
                 mine, one = index[codes[index] == c], slice(c, c + 1)
                 own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
                 order[mine, c], score[mine, c] = own[0][:, 0], own[1][:, 0]
         return order, score
-
-    def leave_one_out(
-        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        """Return the log density of every row under every class without that row, (n, k) in nats."""
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 def _share(

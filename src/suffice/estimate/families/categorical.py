@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
-from ...densities import Categorical
+from ...densities import Categorical, Limit
 from ...errors import NegativeError
 from ...notes import Note
 from ...schema import Level, Name
@@ -15,12 +15,12 @@ from ...stats import CategoricalStats
 from ...stats.counts import CodedColumns
 from ...table import Table, recode
 from ..shares import estimate_categorical, level_shares
-from ._contract import Settings
-from ._removal import SLACK, Limit, collapse, refuse, row_weights, without
+from ._removal import SLACK, LimitFamily, refuse, row_weights, without
+from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class CategoricalFamily:
+class CategoricalFamily(LimitFamily):
     """Columns of categories, independent given the class; vocabularies grow as levels are met.
 
     With `counted`, numbers are the codes of levels (fractions are cut off), and every whole number from 0 to the
@@ -65,7 +65,7 @@ class CategoricalFamily:
         density, w = self.estimate(stats, settings)[0], row_weights(codes, weight)
         for j, (level, counts) in enumerate(zip(rows, stats.counts, strict=True)):
             _check_levels(level, counts, codes, w, settings, j)
-        if settings.smoothing > 0:  # no probability is zero
+        if settings.alpha > 0:  # no probability is zero
             score = density.log_density(rows)
             order = np.zeros_like(score)
         else:
@@ -80,19 +80,13 @@ class CategoricalFamily:
             else:
                 count = without(counts[code, level], w[present])
                 seen = without(counts.sum(axis=1)[code], w[present])
-            p, limit = level_shares(count, seen, settings.smoothing, counts.shape[1])
+            p, limit = level_shares(count, seen, settings.alpha, counts.shape[1])
             zero, term = p == 0, np.log(limit)
             own_order[present] += zero[code, level] if alike else zero
             own_score[present] += term[code, level] if alike else term
         place = np.arange(len(codes)), codes
         order[place], score[place] = own_order, own_score
         return order, score
-
-    def leave_one_out(
-        self, rows: tuple[Codes, ...], stats: CategoricalStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        """Return the log density of every row under every class without that row, (n, k) in nats."""
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 def _counted(levels: Sequence[Level], codes: Codes, least: int, name: Name) -> tuple[Sequence[Level], Codes]:

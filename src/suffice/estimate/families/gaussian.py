@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import Covariance, Diagonal, Full, Gaussian, MultivariateT
@@ -23,15 +23,19 @@ from ...stats import (
 )
 from ...stats.patterns import TooManyPatternsError
 from ...table import Table
+from ...table.devices import DeviceTable
 from ..bayes import Predictive
 from ..likelihood import GaussianEstimate
 from ..predictive import BayesEstimate
 from ..shrinkage import Shrinkage
-from ._contract import Settings
+from .family import Family
+from .settings import Settings
+
+Kept = PatternStats | GaussianStats | FourthMomentStats
 
 
 @dataclass(frozen=True, slots=True)
-class GaussianFamily:
+class GaussianFamily(Family):
     """Gaussian columns, jointly with a covariance `structure`, per class or `shared`."""
 
     name: str = "gaussian"
@@ -41,17 +45,15 @@ class GaussianFamily:
     fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        there = getattr(table, "resident", None)  # numbers on another device stay there
-        return table.numeric(positions) if there is None else there(positions)
-
-    def recode(self, rows: Array, stats: Any) -> Array:
-        return rows
+        if isinstance(table, DeviceTable):  # numbers on another device stay there
+            return table.resident(positions)  # type: ignore[no-any-return]
+        return table.numeric(positions)
 
     def joint(self) -> GaussianFamily:
         return GaussianFamily(structure=Full)
 
     @property
-    def form(self) -> Any:
+    def form(self) -> type[DiagonalScatter | PooledScatter | FullScatter]:
         """The scatter that is kept."""
         if self.structure is not Full:
             return DiagonalScatter
@@ -63,27 +65,27 @@ class GaussianFamily:
         return self.structure is Full and not self.fourth
 
     @property
-    def _type(self) -> Any:
+    def _type(self) -> type[PatternStats | GaussianStats]:
         return PatternStats if self.structure is Full else GaussianStats
 
-    def zero(self, k: int, columns: int) -> Any:
+    def zero(self, k: int, columns: int) -> Kept:
         if self.fourth:
             return FourthMomentStats.zero(k, columns, self.shared)
         return self._type.zero(k, columns, self.form)
 
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Kept | CompletedStats:
         try:
             return self.count(rows, codes, k, weight)
         except TooManyPatternsError:
             return complete_rows(rows, codes, k, weight, self.form)
 
-    def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
+    def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Kept:
         """Return the statistics of a batch; TooManyPatternsError where EM would have to make passes over the rows."""
         if self.fourth:
             return FourthMomentStats.summarize(rows, codes, k, weight, self.shared)
         return self._type.summarize(rows, codes, k, weight, self.form)
 
-    def estimate(self, stats: Any, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
+    def estimate(self, stats: Kept | CompletedStats, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
         if settings.prior is not None:
             posterior = BayesEstimate(
                 stats,
@@ -128,8 +130,7 @@ class GaussianFamily:
         """
         return weak_prior(stats, self.shared) * (secured.any() if self.shared else secured[:, None])
 
-    @staticmethod
-    def log_prior(density: Gaussian | MultivariateT, squares: Array) -> float:
+    def log_prior_of_squares(self, density: Gaussian | MultivariateT, squares: Array) -> float:
         """Return −½ Σ tr(diag(squares) Σ⁻¹), the log density of that prior up to a constant, in nats."""
         precision = np.linalg.inv(_plugged_in(density).covariance.dense())
         diagonal = np.diagonal(precision, axis1=1, axis2=2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..._arrays import Array, Codes
 from ...densities import Laplace
@@ -12,13 +12,14 @@ from ...notes import Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
-from ._contract import Settings
 from ._location import check_limit, fit_locations
 from ._values_out import leave_values_out
+from .family import Family
+from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceFamily:
+class LaplaceFamily(Family):
     """Independent Laplace columns by maximum likelihood.
 
     The location is the weighted median (the middle of the interval where several serve), the scale the mean absolute
@@ -35,9 +36,6 @@ class LaplaceFamily:
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         return table.numeric(positions)
-
-    def recode(self, rows: Array, stats: Any) -> Array:
-        return rows
 
     def zero(self, k: int, columns: int) -> ValueStats:
         return ValueStats.zero(k, columns, self.distinct)

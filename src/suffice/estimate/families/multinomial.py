@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from ..._arrays import Array, Codes, is_sparse, np, row_chunks, rows_within
-from ...densities import Multinomial
+from ..._arrays import Array, Codes, np, row_chunks, rows_within
+from ...densities import Limit, Multinomial
 from ...errors import DataError
 from ...notes import Note
 from ...stats import SumStats
 from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
-from ._contract import Settings
-from ._counts import encode_counts
-from ._removal import Limit, check_counts, collapse, entries, row_weights, without
+from ._counts import Counts, encode_counts
+from ._removal import LimitFamily, check_counts, entries, row_weights, without
+from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class MultinomialFamily:
+class MultinomialFamily(LimitFamily):
     """One multinomial over all columns of the block: p(column | k) = (count + α) / (total of the class + α d).
 
     Columns named one by one form one block together; a tuple of columns forms a block of its own. Amounts of at least
@@ -35,9 +35,9 @@ class MultinomialFamily:
     def joint(self) -> MultinomialFamily:
         return self
 
-    def encode(self, table: Table, positions: Sequence[int]) -> Any:
+    def encode(self, table: Table, positions: Sequence[int]) -> Counts:
         rows = encode_counts(table, positions)
-        if not is_sparse(rows) and np.isnan(rows).any():
+        if isinstance(rows, np.ndarray) and np.isnan(rows).any():
             column = int(np.nonzero(np.isnan(rows).any(axis=0))[0][0])
             raise DataError(
                 f"Column {table.schema.names[positions[column]]!r} misses a count (NaN), so the total that its row "
@@ -45,13 +45,10 @@ class MultinomialFamily:
             )
         return rows
 
-    def recode(self, rows: Any, stats: Any) -> Any:
-        return rows
-
     def zero(self, k: int, columns: int) -> SumStats:
         return SumStats.zero(k, columns)
 
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> SumStats:
+    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
         return SumStats.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Multinomial, list[Note]]:
@@ -69,7 +66,7 @@ class MultinomialFamily:
         return Multinomial(p, limit, added, size=stats.total.sum(axis=1) / np.where(seen > 0, seen, 1.0)), []
 
     def leave_one_out_limit(
-        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+        self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
     ) -> Limit:
         """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
 
@@ -79,24 +76,18 @@ class MultinomialFamily:
         order, score = (part.copy() for part in self.estimate(stats, settings)[0].limit(rows))
         w, d = row_weights(codes, weight), stats.total.shape[1]
         totals = stats.total.sum(axis=1)
-        if settings.smoothing > 0 and not is_sparse(rows):
-            score[np.arange(len(codes)), codes] = _own_scores(rows, stats.total, totals, codes, w, settings.smoothing)
+        if settings.alpha > 0 and isinstance(rows, np.ndarray):
+            score[np.arange(len(codes)), codes] = _own_scores(rows, stats.total, totals, codes, w, settings.alpha)
             return order, score
         for own in entries(rows):
             code, weighs = codes[own.part], w[own.part]
             rest = without(totals[code], weighs * own.sums(own.amount))[own.row]
             known = without(stats.total[code[own.row], own.column], weighs[own.row] * own.amount)
-            p, limit = _share(known, rest, settings.smoothing, d)
+            p, limit = _share(known, rest, settings.alpha, d)
             place = np.arange(own.part.start, own.part.stop), code
             order[place] = own.sums(np.where(p > 0, 0.0, own.amount))
             score[place] = own.sums(own.amount * np.log(limit))
         return order, score
-
-    def leave_one_out(
-        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        """Return the log density of every row under every class without that row, (n, k) in nats."""
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 def _own_scores(rows: Array, counts: Array, totals: Array, codes: Codes, w: Array, alpha: float) -> Array:

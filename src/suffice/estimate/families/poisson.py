@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..._arrays import Array, Codes, gammaln, np
-from ...densities import Poisson
+from ...densities import Limit, Poisson
 from ...notes import Note
 from ...stats import SumStats
 from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
-from ._contract import Settings
-from ._counts import check_whole, encode_counts
-from ._removal import Entries, Limit, check_counts, collapse, entries, weight_groups, without
+from ._counts import Counts, check_whole, encode_counts
+from ._removal import Entries, LimitFamily, check_counts, entries, weight_groups, without
+from .settings import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonFamily:
+class PoissonFamily(LimitFamily):
     """Independent Poisson columns: rate(k) = (Σ x + α m) / (n_k + α).
 
     This is the posterior mean under a Gamma(α m, α) prior: α pseudo-rows at the mean m of the column over all classes,
@@ -30,18 +30,15 @@ class PoissonFamily:
     support: ClassVar[str] = "counts"
     takes_sparse: ClassVar[bool] = True
 
-    def encode(self, table: Table, positions: Sequence[int]) -> Any:
+    def encode(self, table: Table, positions: Sequence[int]) -> Counts:
         rows = encode_counts(table, positions)
         check_whole(rows, table, positions)
-        return rows
-
-    def recode(self, rows: Any, stats: Any) -> Any:
         return rows
 
     def zero(self, k: int, columns: int) -> SumStats:
         return SumStats.zero(k, columns)
 
-    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> SumStats:
+    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
         return SumStats.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Poisson, list[Note]]:
@@ -52,7 +49,7 @@ class PoissonFamily:
         return Poisson(rate, limit, np.stack([alpha * overall, alpha])), []
 
     def leave_one_out_limit(
-        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
+        self, rows: Counts, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
     ) -> Limit:
         """Return (order, log coefficient), (n, k) each, of every row under every class without that row.
 
@@ -63,17 +60,11 @@ class PoissonFamily:
         order, score = np.zeros((len(codes), len(stats.total))), np.empty((len(codes), len(stats.total)))
         for w, index in weight_groups(codes, weight):
             every = len(index) == len(codes)
-            removal = _Removal(stats, settings.smoothing, w)
+            removal = _Removal(stats, settings.alpha, w)
             for own in entries(rows if every else rows[index]):
                 chosen = index[own.part]
                 order[chosen], score[chosen] = removal.limit(own, codes[chosen])
         return order, score
-
-    def leave_one_out(
-        self, rows: Any, stats: SumStats, codes: Codes, weight: Array | None, settings: Settings
-    ) -> Array:
-        """Return the log density of every row under every class without that row, (n, k) in nats."""
-        return collapse(self.leave_one_out_limit(rows, stats, codes, weight, settings))
 
 
 class _Removal:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np
 from ...densities import StudentT
@@ -13,9 +13,10 @@ from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
 from ...table import Table
-from ._contract import Settings
 from ._location import Fitted, check_limit, fit_locations
 from ._student_climb import Columns, climb
+from .family import Family
+from .settings import Settings
 
 Flags = NDArray[np.bool_]
 LEAST_DF, MOST_DF = 1.0, 100.0  # the range searched: from Cauchy to what no sample tells from a Gaussian
@@ -23,7 +24,7 @@ START_DF = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class StudentTFamily:
+class StudentTFamily(Family):
     """Independent location-scale t columns by maximum likelihood, with `df` degrees of freedom.
 
     Location and scale come from the EM of Lange, Little & Taylor (1989, doi:10.1080/01621459.1989.10478852) in the
@@ -43,15 +44,12 @@ class StudentTFamily:
 
     def __post_init__(self) -> None:
         check_limit(self.distinct)
-        df: Any = self.df
+        df: object = self.df
         if df is not None and not (isinstance(df, int | float | np.number) and 0.0 < df < np.inf):
             raise SettingError(f"df={self.df!r} must be a positive number, or None to estimate it. Next: try df=4.")
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         return table.numeric(positions)
-
-    def recode(self, rows: Array, stats: Any) -> Array:
-        return rows
 
     def zero(self, k: int, columns: int) -> ValueStats:
         return ValueStats.zero(k, columns, self.distinct)

@@ -1,0 +1,133 @@
+"""What an estimator asks of a family: how columns are read, added up to statistics and estimated to a density.
+
+Everything a person may disagree about (smoothing, priors, floors) enters at `estimate`: statistics hold facts only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from ..._arrays import Array, Codes, NDArray, np
+from ...densities import Density, Limit
+from ...notes import Note
+from ...stats import Statistic
+from ...table import Table
+from .settings import Settings
+
+
+class Family(ABC):
+    """A frozen, comparable value (a dataclass) with a `name`; four verbs are owed, the others may stay as they are.
+
+    Rows and statistics are a family's own: what `encode` gives comes back to `recode` and `summarize`, what `recode`
+    gives to the density. Rows lie along the first axis of an array or a sparse matrix, or are `CodedColumns`.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What users write in `families={...}`."""
+
+    # --- owed --------------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def encode(self, table: Table, positions: Sequence[int]) -> Any:
+        """Return the block's rows, NaN or −1 where missing; DataError for cells that have no density."""
+
+    @abstractmethod
+    def zero(self, k: int, columns: int) -> Statistic:
+        """Return the statistic of no rows."""
+
+    @abstractmethod
+    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
+        """Return the statistic of rows of the classes `codes` (n,), numbers below `k`; `weight` (n,), None for ones."""
+
+    @abstractmethod
+    def estimate(self, stats: Any, settings: Settings) -> tuple[Density, list[Note]]:
+        """Return a density, and a note of every repair."""
+
+    # --- what it reads -----------------------------------------------------------------------------------------------
+
+    @property
+    def support(self) -> str | None:
+        """What the density of a column adds up over: "reals", "counts", "truths", "levels" or "shares"; or None."""
+        return None
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether a missing cell contributes nothing; else `encode` refuses it."""
+        return True
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether `encode` accepts SciPy sparse matrices."""
+        return False
+
+    def recode(self, rows: Any, stats: Any) -> Any:
+        """Return the rows in the vocabulary of fitted statistics; as they are where there is none."""
+        return rows
+
+    def joint(self) -> Family | None:
+        """Return the family of a tuple of columns modelled as one block; None where columns cannot be joined."""
+        return None
+
+    def component(self) -> Family:
+        """Return the family of one component of a mixture; itself where it is none."""
+        return self
+
+    # --- what it knows of its statistics -----------------------------------------------------------------------------
+
+    def check_possible(self, stats: Any) -> None:
+        """Raise NotLearnedError where no rows have such statistics, which a subtraction has left."""
+        return
+
+    def leave_one_out_limit(
+        self, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Limit | None:
+        """Return the log density of each recoded row under every class, its weight taken out of the statistics first.
+
+        As (order, log coefficient), (n, k) each: exactly what a refit would give. DataError for a row that cannot be in
+        the statistics. None where there is no closed form, and each row has to be left out by a refit.
+        """
+        score = self.leave_one_out(rows, stats, codes, weight, settings)
+        return None if score is None else (np.zeros_like(score), score)
+
+    def leave_one_out(
+        self, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array | None:
+        """Return the same as log densities (n, k) in nats, of families whose probabilities are never zero."""
+        return None
+
+    # --- cells that only a joint density can fill --------------------------------------------------------------------
+
+    @property
+    def fills(self) -> bool:
+        """Whether missing cells have to be filled by EM, so that the verbs below are there."""
+        return False
+
+    def misses(self, rows: Any) -> bool:
+        """Return whether these rows miss cells that have to be filled."""
+        return False
+
+    def count(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
+        """Return what `summarize` does; TooManyPatternsError where EM would have to make passes over the rows."""
+        return self.summarize(rows, codes, k, weight)
+
+    def fill(self, rows: Any, codes: Codes, k: int, weight: Array, density: Any) -> Statistic:
+        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
+        raise NotImplementedError
+
+    def prior_squares(self, stats: Any, secured: NDArray[np.bool_]) -> Array:
+        """Return the squares (g, d) that EM's weak prior adds to the scatter of the `secured` classes (k,)."""
+        raise NotImplementedError
+
+    def add_squares(self, stats: Any, squares: Array) -> Statistic:
+        """Return the statistics with these squares in their scatter."""
+        raise NotImplementedError
+
+    def log_prior_of_squares(self, density: Any, squares: Array) -> float:
+        """Return the log density of that prior, up to a constant, in nats."""
+        raise NotImplementedError
