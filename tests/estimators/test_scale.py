@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
+from suffice.automatic import costs
+from suffice.automatic import statistics as pieces
+from suffice.automatic.columns import Hats
+from suffice.automatic.costs import member_costs
+from suffice.automatic.members.splines import HatMember
+from suffice.automatic.scorers import HatScorer, Sample
 from suffice.errors import DataError, ModelFileError
-from suffice.selection import costs, pieces
-from suffice.selection.columns import Hats
-from suffice.selection.costs import member_costs
-from suffice.selection.members.hats import HatMember
-from suffice.selection.scorers import HatScorer, Sample
 
 MIB = 1 << 20
 

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier
-from suffice.selection.members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
 from suffice.stats import GaussianStats
 
 CORRELATION = 0.9

@@ -14,7 +14,7 @@ from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
 from suffice.estimate.families import LaplaceFamily
 from suffice.estimators._validation import what_was_learned
-from suffice.selection.refit import refit_leave_one_out, refit_limit
+from suffice.leave_one_out.refit import refit_leave_one_out, refit_limit
 from suffice.stats import ValueStats
 
 EXACT = 1e-10  # nats; sums of some hundred terms, taken in another order

@@ -5,11 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
-from suffice.selection.members.dependence import DependenceMember, count_pairs
-from suffice.selection.members.hats import HatMember, Hats
-from suffice.selection.members.levels import LevelMember
-from suffice.selection.members.subclasses import Split, choose_split
-from suffice.selection.members.wishart import LeftOut, WishartMember
+from suffice.automatic.members.dependence import DependenceMember, count_pairs
+from suffice.automatic.members.levels import LevelMember
+from suffice.automatic.members.splines import HatMember, Hats
+from suffice.automatic.members.subclasses import Split, choose_split
+from suffice.leave_one_out.wishart import LeftOut, WishartMember
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .._arrays import Array, Codes, ndtri, np
+from ..automatic.columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
+from ..automatic.completion import complete_tied
+from ..automatic.members.splines import Hats
+from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import DataError
-from ..selection.columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
-from ..selection.members.completion import complete_tied
-from ..selection.members.hats import Hats
-from ..selection.pieces import MemberRows, MemberStats
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from .blocks import Kept

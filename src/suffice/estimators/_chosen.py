@@ -12,9 +12,9 @@ from ..errors import SettingError
 from ..estimate import RDA, Block, NormalInverseWishart, Note, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
+from ..leave_one_out import Judges, choice_note, choose_rda
+from ..leave_one_out.strength import Judged, choose_strength, strength_note, unjudged_note
 from ..schema import Schema
-from ..selection import Judges, choice_note, choose_rda
-from ..selection.strength import Judged, choose_strength, strength_note, unjudged_note
 from ..stats import ByClass, PooledScatter
 from ._queries import GenerativeEstimator
 from ._states import Derived, question

@@ -7,19 +7,19 @@ from dataclasses import replace
 from typing import Any, Self, cast
 
 from .._arrays import Array, np
+from ..automatic.choose import Automatic, choose
+from ..automatic.columns import FrozenColumns
+from ..automatic.costs import check_columns, check_costs
+from ..automatic.frozen import Choice
+from ..automatic.joint import ShrunkGaussianFamily, choose_joint
+from ..automatic.member_family import MemberFamily
+from ..automatic.scorers import Sample
+from ..automatic.statistics import MemberRows, MemberStats, TableRows
 from ..disclosure import Given, Least
 from ..disclosure.members import check_width, diagonal_of, released_levels, released_members
 from ..errors import DataError, MergeError
 from ..estimate import Note
 from ..estimate.families import GaussianFamily
-from ..selection.automatic import Automatic, choose
-from ..selection.columns import FrozenColumns
-from ..selection.costs import check_columns, check_costs
-from ..selection.frozen import Choice
-from ..selection.joint import ShrunkGaussianFamily, choose_joint
-from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats, TableRows
-from ..selection.scorers import Sample
 from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.counts import CodedColumns
 from ._queries import GenerativeEstimator

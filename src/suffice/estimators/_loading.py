@@ -7,10 +7,10 @@ from typing import Any
 
 from .._arrays import np
 from .._dialect import Dialect
+from ..automatic.member_family import MemberFamily
+from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
-from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from ..store import check_whole, fingerprint, read_model

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from .._arrays import np
+from ..automatic.member_family import MemberFamily
 from ..densities import STRUCTURES
 from ..errors import SettingError
 from ..estimate import FAMILIES, RDA, Block, Dirichlet, Family, NormalInverseWishart
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..schema import Schema
-from ..selection.member_family import MemberFamily
 from ..stats import ByClass
 from ..store import describe_model, write_model
 

@@ -11,8 +11,8 @@ from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch
 from ..errors import DataError, SettingError
 from ..joint import JointModel
-from ..selection import leave_one_out
-from ..selection.leave_one_out import log_densities
+from ..leave_one_out import leave_one_out
+from ..leave_one_out.model import log_densities
 from ..stats import ByClass, Reservoir
 from ..stats.rows import take_rows
 from ..tasks import conformal, outliers

@@ -15,11 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, np
 from .._dialect import Dialect
+from ..automatic.member_family import MemberFamily
 from ..errors import DataError, SettingError, SourceError, quoted
 from ..estimate import Block, Note
 from ..joint import JointModel
 from ..schema import Schema
-from ..selection.member_family import MemberFamily
 from ..stats import ByClass
 from ..stats.patterns import TooManyPatternsError
 from ..table import Table, read_schema

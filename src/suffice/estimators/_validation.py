@@ -12,7 +12,7 @@ from .._arrays import Array, Codes, np
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, class_log_prior
 from ..estimate.mixture import MixtureFamily
-from ..selection import Learned, leave_one_out
+from ..leave_one_out import Learned, leave_one_out
 from ..stats.rows import take_rows
 from ..tasks import classify
 from ._labels import read_labels, read_weights

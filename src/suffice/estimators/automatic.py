@@ -11,19 +11,19 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
+from ..automatic.choose import Automatic, exchange_priors
+from ..automatic.columns import FrozenColumns
+from ..automatic.joint import joint_note
+from ..automatic.member_family import MemberFamily
+from ..automatic.reasons import contributions
+from ..automatic.scorers import Sample
+from ..automatic.statistics import MemberRows, MemberStats
 from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError
 from ..estimate import FAMILIES, Block, Dirichlet, Note, Settings, class_log_prior
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.automatic import Automatic, exchange_priors
-from ..selection.columns import FrozenColumns
-from ..selection.joint import joint_note
-from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats
-from ..selection.reasons import contributions
-from ..selection.scorers import Sample
 from ..stats import ByClass, Reservoir
 from ..stats.reservoir import rows_per_weight
 from ._frozen import (

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from .._arrays import np
+from ..automatic.choose import Automatic
+from ..automatic.columns import MISSING, RAW, FrozenColumns
+from ..automatic.members.levels import LevelMember
+from ..automatic.members.splines import HatMember
+from ..automatic.scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer
 from ..densities import MultivariateT
 from ..errors import ExportError
 from ..estimate import class_log_prior
-from ..selection.automatic import Automatic
-from ..selection.columns import MISSING, RAW, FrozenColumns
-from ..selection.members.hats import HatMember
-from ..selection.members.levels import LevelMember
-from ..selection.scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer
 from .program import Bin, Hats, Indicator, Interpolated, Mixture, Pairs, Projected, Scaled, Stack, Table
 from .terms import Lowering, normal
 

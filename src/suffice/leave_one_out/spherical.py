@@ -6,7 +6,7 @@ from .._arrays import Array, np, parallel_map, row_chunks
 from ..densities import Spherical
 from ..densities.gaussian import LOG_2PI
 from ..estimate.pooling import Pool, divisors, mixed_divisors
-from ._leaving import LEAST_KEPT, Flags, Leaving
+from .leaving import LEAST_KEPT, Flags, Leaving
 
 CHUNK_CELLS = 1 << 16
 

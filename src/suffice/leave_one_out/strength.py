@@ -18,9 +18,9 @@ from ..estimate.em import complete
 from ..estimate.families import GaussianFamily
 from ..estimate.pooling import total_variance
 from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
-from ._predictive import is_regular, without_row
-from .members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from .predictive import is_regular, without_row
 from .rda import Judges, undecided
+from .wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
 
 POOLED = (0.0, 0.5, 0.9, 0.99)  # tried for independent columns, whose posterior hardly depends on it
 MOST_WORK = 2e9  # rows × classes × columns³ over all settings that are tried one by one

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..._arrays import Array, np, pattern_groups
-from ...estimate.em_tied import complete_shared
-from ...stats import GaussianStats, PatternStats
+from .._arrays import Array, np, pattern_groups
+from ..estimate.em_tied import complete_shared
+from ..stats import GaussianStats, PatternStats
 
 STEPS = 10
 

@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
+from ..leave_one_out.wishart import LeftOut, WishartMember
 from .columns import SCORES, FrozenColumns, MixedRows
 from .members.dependence import DependenceMember
-from .members.hats import HatMember
 from .members.levels import LevelMember
+from .members.splines import HatMember
 from .members.subclasses import SubclassDensity
-from .members.wishart import LeftOut, WishartMember
 
 CHUNK_CELLS = 1 << 21
 

@@ -11,18 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, np
+from ..leave_one_out.wishart import WishartMember
 from ..schema import Level
 from ..stats import PatternStats
-from .automatic import FLOOR, Automatic, Member
+from .choose import FLOOR, Automatic, Member
 from .columns import INTERVALS, RAW
+from .completion import complete_tied
 from .joint import ShrunkGaussianFamily, joint_statistics
-from .members.completion import complete_tied
-from .members.hats import HatMember
 from .members.levels import LevelMember
-from .members.wishart import WishartMember
-from .pieces import MemberStats
+from .members.splines import HatMember
 from .scorers import GaussianScorer, HatScorer, LevelScorer, Scorer
-from .stacking import Stack
+from .stack import Stack
+from .statistics import MemberStats
 
 SETTINGS = {  # of the members that sums serve
     "gaussian": ("strength", "sphere"),

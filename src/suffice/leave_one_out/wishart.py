@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..._arrays import Array, Codes, cholesky, eigh, gammaln, invert_triangular, np
-from ...densities import Full, MultivariateT
-from ...stats import FullScatter, GaussianStats
+from .._arrays import Array, Codes, cholesky, eigh, gammaln, invert_triangular, np
+from ..densities import Full, MultivariateT
+from ..stats import FullScatter, GaussianStats
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)

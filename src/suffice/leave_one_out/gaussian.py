@@ -9,9 +9,9 @@ from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..stats import FourthMomentStats, GaussianStats, PatternStats, ThinScatter
-from . import _independent, _predictive, _rank_one, _shrunk, _spherical
-from ._gaussian_refit import Refits
-from ._leaving import Flags, Leaving, comfortable
+from . import independent, predictive, rank_one, shrunk, spherical
+from .gaussian_refit import Refits
+from .leaving import Flags, Leaving, comfortable
 
 
 def gaussian_leave_one_out(
@@ -46,7 +46,7 @@ def gaussian_leave_one_out(
     density: Any = family.estimate(stats, settings)[0]
     moments = _moments(stats)
     if moments is not None and settings.prior is not None:
-        scores, sure = _predictive.without_row(rows, codes, w, moments, density, family, settings.prior.settled())
+        scores, sure = predictive.without_row(rows, codes, w, moments, density, family, settings.prior.settled())
     elif moments is None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:
@@ -83,10 +83,10 @@ def _without_each(
     if family.structure is Full:
         assert isinstance(density.covariance, Full)
         if settings.shrinkage.amount or settings.shrinkage.rule:
-            return _shrunk.without_row(job, density.log_density(rows))
-        return _rank_one.without_row(job, density.covariance)
+            return shrunk.without_row(job, density.log_density(rows))
+        return rank_one.without_row(job, density.covariance)
     if family.structure is Diagonal:
         scores = np.empty((len(rows), len(job.mean))) if job.everyone else density.log_density(rows)
-        return _independent.without_row(job, scores)
+        return independent.without_row(job, scores)
     assert isinstance(density.covariance, Spherical)
-    return _spherical.without_row(job, density.covariance)
+    return spherical.without_row(job, density.covariance)

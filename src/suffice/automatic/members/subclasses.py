@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from ..._arrays import Array, Codes, kmeans2, np
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
+from ...leave_one_out.wishart import WishartMember
 from ...stats import FullScatter, GaussianStats
-from .wishart import WishartMember
 
 PARTS = (2, 4, 8)
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, np.inf)

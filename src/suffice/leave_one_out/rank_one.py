@@ -11,7 +11,7 @@ from .._arrays import Array, np
 from ..densities import Full
 from ..densities.gaussian import LOG_2PI
 from ..estimate.shrinkage import USABLE
-from ._leaving import LEAST_KEPT, Flags, Leaving
+from .leaving import LEAST_KEPT, Flags, Leaving
 
 
 def without_row(job: Leaving, covariance: Full) -> tuple[Array, Flags]:

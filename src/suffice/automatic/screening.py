@@ -17,7 +17,7 @@ from .._arrays import Array, Codes, np
 from .costs import most_weighted
 from .folds import deal
 from .scorers import HatScorer, LevelScorer, Sample
-from .stacking import Judge, Stack
+from .stack import Judge, Stack
 
 LEAST_ROWS = 10  # for each column: of fewer, columns are judged in folds
 LEAST_POWER = 0.5

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
+from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartMember
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
 from .columns import MixedRows
-from .members.completion import complete_each, fill_blindly
-from .members.wishart import SPHERES, STRENGTHS, WishartMember
+from .completion import complete_each, fill_blindly
 from .scorers import Sample, marginals
 
 FOLDS = 5

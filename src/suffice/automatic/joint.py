@@ -10,12 +10,12 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Note, Settings
 from ..estimate.bayes import complete_under
+from ..leave_one_out.wishart import LeftOut, WishartMember
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
-from .members.completion import STEPS, complete_tied
-from .members.wishart import LeftOut, WishartMember
-from .pieces import MemberRows, MemberStats
+from .completion import STEPS, complete_tied
+from .statistics import MemberRows, MemberStats
 
 MOST_ROWS = 1000  # that judge
 FOLDS, JUDGING = 4, 2  # of them, where cells are missing, and how many of these judge, as each is completed anew

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .._arrays import Array, Codes, np, parallel_map, row_chunks
 from ..densities.gaussian import LOG_2PI
 from ..estimate.shrinkage import USABLE, oas_amount
-from ._leaving import LEAST_KEPT, Flags, Leaving
+from .leaving import LEAST_KEPT, Flags, Leaving
 
 CHUNK_CELLS = 1 << 18  # of the scatters made at once
 

@@ -10,7 +10,7 @@ from .._arrays import Array, Codes, np
 from ..estimate import FAMILIES, Note, Settings
 from ..stats.counts import CodedColumns
 from ..table import Table
-from .pieces import MemberRows, TableRows
+from .statistics import MemberRows, TableRows
 
 
 @dataclass(frozen=True)

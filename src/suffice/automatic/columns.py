@@ -17,8 +17,8 @@ from ..stats._checks import codes as codes_below
 from ..stats._checks import floats, in_range, places, scatters
 from ..stats._checks import levels as levels_of
 from ..stats.counts import CodedColumns
-from .members.completion import complete_tied
-from .members.hats import Hats
+from .completion import complete_tied
+from .members.splines import Hats
 
 SCORE_KNOTS = 200
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column

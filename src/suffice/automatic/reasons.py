@@ -8,11 +8,11 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..tasks.explain import Explanation, explain_block
-from .automatic import Automatic, Member
+from .choose import Automatic, Member
 from .columns import SCORES, FrozenColumns, MixedRows
 from .members.dependence import DependenceMember
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer
-from .stacking import centred
+from .stack import centred
 
 ROUNDING = 1e-12  # nats: contributions that add up to no more are none
 MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows

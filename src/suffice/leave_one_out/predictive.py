@@ -1,6 +1,6 @@
 """Leaving out a row under a conjugate prior: the posterior predictive of statistics without it, for many rows at once.
 
-Without row i its class has another weight, mean and scatter (see `_leaving`), the scatter within classes loses
+Without row i its class has another weight, mean and scatter (see `leaving`), the scatter within classes loses
 h δδᵀ, and the prior covariance B, which is made from the rows, changes in every entry of its diagonal: so each row
 has a factor of its own for every class, but no refit. What is summed is what `estimate.bayes` sums, by its formulas.
 """
@@ -20,7 +20,7 @@ from ..estimate.pooling import divisors
 from ..estimate.priors import NormalInverseWishart
 from ..estimate.shrinkage import FLOOR, ROUNDING, USABLE
 from ..stats import GaussianStats
-from ._leaving import EMPTY, LEAST_KEPT, Flags
+from .leaving import EMPTY, LEAST_KEPT, Flags
 
 CHUNK_CELLS = 1 << 20
 ROOM = 4.0  # how far above the point where an estimate is repaired what a row leaves must be

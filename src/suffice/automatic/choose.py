@@ -14,22 +14,22 @@ from typing import Any
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..estimate.notes import Note
+from ..leave_one_out.wishart import LeftOut, WishartMember
 from .columns import INTERVALS, SCORES, FrozenColumns, MixedRows
+from .completion import complete_tied, fill_blindly
 from .costs import PAIR_BYTES, step_of_rows
 from .folds import FoldedGaussians
-from .members.completion import complete_tied, fill_blindly
 from .members.dependence import STRENGTHS as DEPENDENCE_STRENGTHS
 from .members.dependence import DependenceMember
-from .members.hats import STRENGTHS as HAT_STRENGTHS
-from .members.hats import HatMember
 from .members.levels import STRENGTHS as LEVEL_STRENGTHS
 from .members.levels import LevelMember
+from .members.splines import STRENGTHS as HAT_STRENGTHS
+from .members.splines import HatMember
 from .members.subclasses import LEAST_ROWS, Split, choose_split
-from .members.wishart import LeftOut, WishartMember
-from .pieces import MemberStats, possible_bins
 from .scorers import GaussianScorer, HatScorer, LevelScorer, PairScorer, PartScorer, Sample, Scorer
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
-from .stacking import Judge, Stack, centred, prior_shares, without_each
+from .stack import Judge, Stack, centred, prior_shares, without_each
+from .statistics import MemberStats, possible_bins
 
 MEMBER_PENALTY = 100.0
 TEMPERED_PENALTY = 30.0  # the least where a weight of 1 is that of the member after its temperature
