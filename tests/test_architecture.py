@@ -47,13 +47,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks": {"joint", "densities", "schema"} | ROW_0,
     # row 6
     "leave_one_out": ROW_6 - {"leave_one_out", "automatic"},
-    "automatic": ROW_6 - {"automatic"},
+    "automatic": ROW_6 - {"automatic"} | {"export"},
     # what leaves the house: statistics of which none is of few rows
     "disclosure": ROW_6,
     # row 7: an engine knows no distribution
     "engines": {"stats", "schema", "table"} | ROW_0,
     "store": LEAVES,
-    "export": LEAVES | {"estimate", "automatic"},  # what a fitted model consists of, as plain data
+    "export": LEAVES | {"estimate"},  # what a fitted model consists of, as plain data
     "plots": LEAVES,
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,

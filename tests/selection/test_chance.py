@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from suffice import RDA, GaussianDiscriminant, GenerativeClassifier
 from suffice.automatic.folds import FoldedGaussians, _directions
-from suffice.automatic.scorers import Sample
+from suffice.automatic.sample import Sample
 from suffice.automatic.stack import CHANCE, Judge
 from suffice.stats import FullScatter, PatternStats
 

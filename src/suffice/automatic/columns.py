@@ -1,14 +1,15 @@
 """How the automatic classifier reads columns, fixed once from a sample of rows, without their labels.
 
 Numbers go in as they are and as normal scores (Φ⁻¹ of the mid-rank, linear between at most 200 knots), cut into
-quantile bins and on quantile knots for hat functions; categories by level and one-hot. With all of this fixed, the
-statistics of every member merge.
+quantile bins and on quantile knots for splines; categories by level and one-hot. With all of this fixed, the
+statistics of every member merge. A `Reading` is a batch of rows read this way, once for all members.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
 from ..schema import Level
@@ -18,7 +19,7 @@ from ..stats._checks import floats, in_range, places, scatters
 from ..stats._checks import levels as levels_of
 from ..stats.counts import CodedColumns
 from .completion import complete_tied
-from .members.splines import Hats
+from .knots import Splines
 
 SCORE_KNOTS = 200
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
@@ -31,6 +32,9 @@ MISSING = -1  # the level number of a missing cell
 LARGE = 1e150  # of a scale: squares of numbers beyond overflow
 FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
 RAW, SCORES = "raw", "scores"
+END_KNOTS = 5  # between which the slope of normal scores beyond the last knot is measured
+
+Index = slice | Codes | NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,39 @@ class MixedRows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, index: Any) -> MixedRows:
+    def __getitem__(self, index: Index) -> MixedRows:
         return MixedRows(self.numbers[index], tuple(column[index] for column in self.levels))
+
+
+@dataclass(frozen=True)
+class Reading(MixedRows):
+    """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for."""
+
+    columns: FrozenColumns
+    _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    _bins: dict[int, Codes] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getitem__(self, index: Index) -> Reading:
+        return Reading(self.numbers[index], tuple(column[index] for column in self.levels), self.columns)
+
+    def gaussian(self, version: str) -> Array:
+        """Return the cells (n, p) of a version of the Gaussian block; see `FrozenColumns.gaussian`."""
+        if version not in self._blocks:
+            self._blocks[version] = self.columns.gaussian(version, self)
+        return self._blocks[version]
+
+    def binned(self, bins: int) -> Codes:
+        """Return level numbers (n, columns) of all columns, numbers cut into bins; see `FrozenColumns.binned`."""
+        if bins not in self._bins:
+            self._bins[bins] = self.columns.binned(bins, self)
+        return self._bins[bins]
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Which cells say something (n, columns): those neither missing nor of an unknown level."""
+        pairs = zip(self.levels, self.columns.vocabulary, strict=True)
+        levels = [(own >= 0) & (own < len(words)) for own, words in pairs]
+        return np.column_stack([~np.isnan(self.numbers), *levels])
 
 
 @dataclass(frozen=True)
@@ -87,7 +122,7 @@ class Guess:
 class FrozenColumns:
     """What the columns look like: everything but the rows' classes.
 
-    `scores[j]` are the knots and their normal scores of number j, `hats` the knots by number of intervals, `cuts` the
+    `scores[j]` are the knots and their normal scores of number j, `splines` knots by number of intervals, `cuts` the
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
     `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
     principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
@@ -95,7 +130,7 @@ class FrozenColumns:
     """
 
     scores: tuple[tuple[Array, Array], ...]
-    hats: dict[int, Hats]
+    splines: dict[int, Splines]
     cuts: dict[int, tuple[Array, ...]]
     vocabulary: tuple[tuple[Level, ...], ...]
     indicators: tuple[tuple[int, ...], ...]
@@ -106,24 +141,24 @@ class FrozenColumns:
     guess: dict[str, Guess]
 
     @classmethod
-    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array) -> FrozenColumns:
+    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array) -> Self:
         """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels."""
         d = numbers.shape[1]
         scores = []
-        hats: dict[int, list[Array]] = {m: [] for m in INTERVALS}
+        splines: dict[int, list[Array]] = {m: [] for m in INTERVALS}
         cuts: dict[int, list[Array]] = {b: [] for b in BINS}
         for j in range(d):
             seen = np.flatnonzero(~np.isnan(numbers[:, j]))
             x, w = numbers[seen, j], weight[seen]
             scores.append(_normal_scores(x, w))
             for m in INTERVALS:
-                hats[m].append(np.unique(_quantiles(x, w, np.linspace(0, 1, m + 1))))
+                splines[m].append(np.unique(_quantiles(x, w, np.linspace(0, 1, m + 1))))
             for b in BINS:
                 cuts[b].append(np.unique(_quantiles(x, w, np.linspace(0, 1, b + 1)[1:-1])))
         shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
         found = cls(
             tuple(scores),
-            {m: Hats(tuple(own)) for m, own in hats.items()},
+            {m: Splines(tuple(own)) for m, own in splines.items()},
             {b: tuple(own) for b, own in cuts.items()},
             tuple(tuple(known) for known in coded.levels),
             tuple(_indicated(share, weight, column) for share, column in zip(shares, coded.codes, strict=True)),
@@ -160,7 +195,7 @@ class FrozenColumns:
         fields: dict[str, Any] = {}
         for j, (knots, z) in enumerate(self.scores):
             fields |= {f"knots{j}": knots, f"scores{j}": z}
-            fields |= {f"hats{m}_{j}": own.knots[j] for m, own in self.hats.items()}
+            fields |= {f"hats{m}_{j}": own.knots[j] for m, own in self.splines.items()}
             fields |= {f"cuts{b}_{j}": own[j] for b, own in self.cuts.items()}
         for kind in self.used:
             fields |= {f"center_{kind}": self.center[kind], f"scale_{kind}": self.scale[kind]}
@@ -185,7 +220,7 @@ class FrozenColumns:
         indicators = tuple(tuple(int(i) for i in own) for own in plain["indicators"])
         found = cls(
             tuple((fields[f"knots{j}"], fields[f"scores{j}"]) for j in range(d)),
-            {m: Hats(tuple(fields[f"hats{m}_{j}"] for j in range(d))) for m in INTERVALS},
+            {m: Splines(tuple(fields[f"hats{m}_{j}"] for j in range(d))) for m in INTERVALS},
             {b: tuple(fields[f"cuts{b}_{j}"] for j in range(d)) for b in BINS},
             tuple(map(levels_of, plain["vocabulary"])),
             indicators,
@@ -204,7 +239,7 @@ class FrozenColumns:
         for knots, z in self.scores:
             _ascending(knots, 1)
             _ascending(floats(z, len(knots)), 1, flat=True)  # released counts may leave nothing between two knots
-        for knots in (own for hats in self.hats.values() for own in hats.knots):
+        for knots in (own for splines in self.splines.values() for own in splines.knots):
             _ascending(knots, 1)
         for bounds in (own for cuts in self.cuts.values() for own in cuts):
             _ascending(bounds, 0)
@@ -228,14 +263,14 @@ class FrozenColumns:
         """The versions of the Gaussian block that have columns."""
         return [kind for kind, used in self.used.items() if len(used)]
 
-    def read(self, numbers: Array, coded: CodedColumns) -> MixedRows:
-        """Return rows with categories in the frozen vocabulary."""
+    def read(self, numbers: Array, coded: CodedColumns) -> Reading:
+        """Return rows as these columns read them, categories in the frozen vocabulary."""
         levels = []
         for own, column, known in zip(coded.levels, coded.codes, self.vocabulary, strict=True):
             position = {level: i for i, level in enumerate(known)}
             table = np.array([*(position.get(level, len(known)) for level in own), -1], dtype=np.int64)
             levels.append(table[column])
-        return MixedRows(np.asarray(numbers, dtype=np.float64), tuple(levels))
+        return Reading(np.asarray(numbers, dtype=np.float64), tuple(levels), self)
 
     def gaussian(self, kind: str, rows: MixedRows) -> Array:
         """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing.
@@ -263,11 +298,6 @@ class FrozenColumns:
             parts.append(hot)
         return np.concatenate(parts, axis=1)
 
-    def known(self, rows: MixedRows) -> NDArray[np.bool_]:
-        """Return which cells say something (n, columns): those neither missing nor of an unknown level."""
-        levels = [(own >= 0) & (own < len(known)) for own, known in zip(rows.levels, self.vocabulary, strict=True)]
-        return np.column_stack([~np.isnan(rows.numbers), *levels])
-
     def normal_scores(self, numbers: Array) -> Array:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
         out = np.empty(numbers.shape)
@@ -275,12 +305,18 @@ class FrozenColumns:
             x = numbers[:, j]
             own = np.interp(x, knots, z)
             if len(knots) > 1:
-                k = min(5, len(knots) - 1)
-                low, high = (z[k] - z[0]) / (knots[k] - knots[0]), (z[-1] - z[-1 - k]) / (knots[-1] - knots[-1 - k])
+                low, high = end_slopes(knots, z)
                 own = np.where(x < knots[0], np.maximum(z[0] + low * (x - knots[0]), z[0] - 1.0), own)
                 own = np.where(x > knots[-1], np.minimum(z[-1] + high * (x - knots[-1]), z[-1] + 1.0), own)
             out[:, j] = np.where(np.isnan(x), np.nan, own)
         return out
+
+    @property
+    def owners(self) -> Codes:
+        """The column behind each column of the Gaussian block: numbers first, then those of the indicators."""
+        numbers = len(self.scores)
+        of_levels = [np.full(len(own), numbers + j, dtype=np.int64) for j, own in enumerate(self.indicators)]
+        return np.concatenate([np.arange(numbers), *of_levels])
 
     def bin_starts(self, bins: int) -> tuple[int, ...]:
         """Return where the levels of each column begin when numbers are cut into bins, and how many there are."""
@@ -298,6 +334,14 @@ class FrozenColumns:
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
         return out
+
+
+def end_slopes(knots: Array, z: Array) -> tuple[float, float]:
+    """Return the slopes with which normal scores go on below the first knot and above the last, 0 if there is one."""
+    k = min(END_KNOTS, len(knots) - 1)
+    if not k:
+        return 0.0, 0.0
+    return float((z[k] - z[0]) / (knots[k] - knots[0])), float((z[-1] - z[-1 - k]) / (knots[-1] - knots[-1 - k]))
 
 
 def _ascending(values: Array, least: int, flat: bool = False) -> None:

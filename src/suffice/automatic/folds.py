@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
-from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartMember
+from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
 from .columns import MixedRows
 from .completion import complete_each, fill_blindly
-from .scorers import Sample, marginals
+from .sample import Sample
 
 FOLDS = 5
 SAME = 1e-9  # relative difference of weights that rounding makes
@@ -82,9 +82,9 @@ class FoldedGaussians:
         """Return log densities (n, k) at one setting, missing cells integrated out."""
         scores = np.empty((len(self.place), len(self.members[0].stats.weight)))
         for v, (member, own) in enumerate(zip(self.members, self.cells, strict=True)):
-            none, ones = np.zeros(len(own)), np.ones(len(own))
             codes = np.zeros(len(own), dtype=np.int64)  # nothing is removed, so whose rows they are does not matter
-            scores[self.place == v] = marginals(member, own, codes, none, ones, strength, sphere)
+            new = LeftOut(own, codes, np.zeros(len(own)), np.ones(len(own)))
+            scores[self.place == v] = member.marginals(new, strength, sphere)
         return scores
 
 

@@ -6,30 +6,23 @@ are plain values, which bind to whatever statistics the model has by now.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, np
-from ..leave_one_out.wishart import WishartMember
 from ..schema import Level
 from ..stats import PatternStats
-from .choose import FLOOR, Automatic, Member
-from .columns import INTERVALS, RAW
-from .completion import complete_tied
+from .choose import FLOOR
+from .columns import RAW
 from .joint import ShrunkGaussianFamily, joint_statistics
-from .members.levels import LevelMember
-from .members.splines import HatMember
-from .scorers import GaussianScorer, HatScorer, LevelScorer, Scorer
+from .member import Known, Member
+from .members import member_called
+from .members.gaussian import GaussianPart
+from .pool import Automatic, JudgedMember
 from .stack import Stack
 from .statistics import MemberStats
 
-SETTINGS = {  # of the members that sums serve
-    "gaussian": ("strength", "sphere"),
-    "tied gaussian": ("strength", "sphere"),
-    "hats": ("intervals", "strength"),
-    "categories": ("strength",),
-}
 LOSSES = ("loss", "temperature")
 
 
@@ -75,31 +68,23 @@ class Choice:
         """Return the automatic classifier of these statistics under this choice; a class it never met has no bias."""
         stats, weight = stats.scale(self.unit), weight * self.unit
         categories = [counts * self.unit for counts in categories]
+        known = stats.known(categories, weight)
+        none = np.zeros((0, len(classes)))
         members = tuple(
-            Member(
-                own["name"],
-                own["setting"],
-                own["loss"],
-                own["temperature"],
-                np.zeros((0, len(classes))),
-                _scorer(own["name"], own["setting"], stats, categories),
-            )
+            JudgedMember(_bound(own["name"], own["setting"], known), own["loss"], own["temperature"], none)
             for own in self.members
         )
-        self._check_columns(stats, categories)
+        self._check_columns([own.member for own in members])
         bias = np.array([self.bias.get(label, 0.0) for label in classes])
-        stack = Stack(np.array(self.weight), bias, 0.0, np.zeros((0, len(classes))))
+        stack = Stack(np.array(self.weight), bias, 0.0, none)
         floor = FLOOR / (float(weight.sum()) + FLOOR)
-        none = np.zeros((0, len(classes)))
         return Automatic(stats.columns, weight, members, self.columns, stack, floor, none, none, self.loss, None)
 
-    def _check_columns(self, stats: MemberStats, categories: Sequence[Array]) -> None:
-        """Raise ValueError for columns with weights of their own that are none; hats come before categories."""
-        there = {own["name"] for own in self.members}
-        sizes = {"hat": len(stats.columns.scores) if "hats" in there else 0}
-        sizes["cat"] = len(categories) if "categories" in there else 0
-        kinds = [kind for kind, _ in self.columns]
-        if kinds != sorted(kinds, key=list(sizes).index) or not all(0 <= j < sizes[kind] for kind, j in self.columns):
+    def _check_columns(self, members: Sequence[Member]) -> None:
+        """Raise ValueError for columns with weights of their own that are none; they come in the members' order."""
+        sizes = {member.column_kind: member.width for member in members if member.width}
+        order, kinds = list(sizes), [kind for kind, _ in self.columns]
+        if kinds != sorted(kinds, key=order.index) or not all(0 <= j < sizes[kind] for kind, j in self.columns):
             raise ValueError("columns with a weight of their own")
 
     def joint_model(self, stats: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
@@ -108,7 +93,7 @@ class Choice:
             return None
         used = stats.columns.used[RAW]
         return ShrunkGaussianFamily(*self.joint), joint_statistics(
-            stats.columns, complete_tied(stats.gaussian[RAW]), used
+            stats.columns, stats.part(GaussianPart).completed(RAW), used
         )
 
     def plain(self) -> dict[str, Any]:
@@ -129,10 +114,7 @@ class Choice:
         members: tuple[dict[str, Any], ...] = tuple(
             {
                 "name": str(own["name"]),
-                "setting": {
-                    str(name): int(value) if name == "intervals" else float(value)
-                    for name, value in own["setting"].items()
-                },
+                "setting": _setting_of(str(own["name"]), own["setting"]),
                 "loss": float(own["loss"]),
                 "temperature": float(own["temperature"]),
             }
@@ -144,7 +126,7 @@ class Choice:
         joint = None if plain["joint"] is None else (float(plain["joint"][0]), float(plain["joint"][1]))
         found = [*weight, *bias.values(), float(plain["loss"]), *(own[what] for own in members for what in LOSSES)]
         right = len(weight) == len(members) + len(columns) and len(set(columns)) == len(columns)
-        if not right or not np.isfinite(found).all() or not all(map(_usable, members)):
+        if not right or not np.isfinite(found).all() or any(own["temperature"] < 0.0 for own in members):
             raise ValueError("the choice of members")
         if joint is not None and not (joint[0] > 0.0 and 0.0 <= joint[1] <= 1.0):
             raise ValueError("the joint model of the numbers")
@@ -154,23 +136,23 @@ class Choice:
         return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit)
 
 
-def _usable(member: dict[str, Any]) -> bool:
-    """Return whether a member's settings, read from a file, are those of its kind, and in their ranges."""
-    kind, setting = member["name"].split(", ")[0], member["setting"]
-    right = set(setting) == set(SETTINGS.get(kind, ("none",))) and member["temperature"] >= 0.0
-    right = right and setting["strength"] > 0.0 and ("gaussian" in kind or setting["strength"] < np.inf)
-    return bool(
-        right and setting.get("intervals", INTERVALS[0]) in INTERVALS and 0.0 <= setting.get("sphere", 0) <= 1.0
-    )
+def _kind_of(name: str) -> tuple[type[Member], str, str]:
+    """Return the class of a member of this name, its kind, and what follows that in the name."""
+    kind, _, detail = name.partition(", ")
+    return member_called(kind), kind, detail
 
 
-def _scorer(name: str, setting: dict[str, Any], stats: MemberStats, categories: Sequence[Array]) -> Scorer:
-    if name == "hats":
-        m = int(setting["intervals"])
-        return HatScorer(HatMember(stats.columns.hats[m], stats.hats[m], setting["strength"]))
-    if name == "categories":
-        return LevelScorer(LevelMember(tuple(categories), setting["strength"]))
-    kind = name.split(", ")[1]
-    member = WishartMember(complete_tied(stats.gaussian[kind]))
-    scorer: Scorer = GaussianScorer.of(stats.columns, kind, member, setting["strength"], setting["sphere"])
-    return scorer
+def _setting_of(name: str, setting: Mapping[str, Any]) -> dict[str, float]:
+    """Return a member's setting, read from a file; ValueError unless it is one of its kind, and in its ranges."""
+    member = _kind_of(name)[0]
+    if set(setting) != set(member.settings) or not member.settings:
+        raise ValueError("the choice of members")
+    found = {str(what): member.settings[what](value) for what, value in setting.items()}
+    if not member.allows(found):
+        raise ValueError("the choice of members")
+    return found
+
+
+def _bound(name: str, setting: Mapping[str, float], known: Known) -> Member:
+    member, kind, detail = _kind_of(name)
+    return member.bind(kind, detail, setting, known)

@@ -15,6 +15,7 @@ from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
 from .completion import STEPS, complete_tied
+from .members.gaussian import GaussianPart
 from .statistics import MemberRows, MemberStats
 
 MOST_ROWS = 1000  # that judge
@@ -95,7 +96,7 @@ def _complete_by_class(
 def choose_joint(
     pieces: MemberStats, rows: MemberRows, removed: Array
 ) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
-    """Return the setting of largest held-out log density of the numbers, and their statistics in their own units.
+    """Return the setting of largest left-out log density of the numbers, and their statistics in their own units.
 
     The `rows` are judged under their own class, by the cells they have, each left out with the weight `removed` (n,)
     of one copy of it in the statistics. Where cells are missing, they
@@ -112,8 +113,7 @@ def choose_joint(
         return None
     scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
     cells = ((rows.rows.numbers - center) / scale)[:, numbers]
-    stats = pieces.gaussian[RAW]
-    first = complete_tied(stats)
+    stats, first = pieces.gaussian[RAW], pieces.part(GaussianPart).completed(RAW)
     whole = WishartMember(first)
     with single_blas_thread():
         best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))

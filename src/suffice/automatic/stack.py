@@ -1,4 +1,4 @@
-"""Judge held-out log densities and pool them: temperature, and a log-linear stack with non-negative weights.
+"""Judge left-out log densities and pool them: temperature, and a log-linear stack with non-negative weights.
 
 Everything here works on F (n, k): log densities of rows under each class, made without the row itself (exact
 leave-one-out), and on `offset` (n, k): log class priors made without it too. Pooling log densities with weights is a
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from .._arrays import Array, Codes, NDArray, log_softmax, np, row_chunks
+from .columns import Index
 
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
@@ -34,6 +35,9 @@ class Judge:
     offset: Array
     weight: Array
     single: Array
+
+    def __getitem__(self, rows: Index) -> Judge:
+        return Judge(self.codes[rows], self.offset[rows], self.weight[rows], self.single[rows])
 
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""

@@ -8,13 +8,13 @@ others.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from .._arrays import Array, Codes, np, row_chunks
+from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
-from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats import PatternStats
 from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
 from ..stats._fading import faded
@@ -22,12 +22,14 @@ from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
-from .columns import BINS, INTERVALS, FrozenColumns, MixedRows
-from .costs import MOST_PARENTS, PAIR_BYTES, check_columns, pair_bytes
-from .members.dependence import count_pairs
+from .columns import FrozenColumns, Index, Reading
+from .costs import check_columns
+from .member import Known
+from .members import PARTS
+from .members.gaussian import GaussianPart
+from .part import DUST, Part, less
 
-CHUNK_ROWS = 1 << 16
-DUST = 1e-9  # of a weight, left over by rounding
+P = TypeVar("P", bound=Part)
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class TableRows:
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def __getitem__(self, index: Any) -> TableRows:
+    def __getitem__(self, index: Index) -> TableRows:
         return TableRows(self.numbers[index], take_rows(self.coded, index))
 
 
@@ -79,8 +81,8 @@ class MemberRows:
 
     def condensed(self, columns: FrozenColumns) -> MemberStats:
         """Return the statistics of the rows in columns frozen already."""
-        rows = columns.read(self.rows.numbers, self.rows.coded)
-        return MemberStats.summarize(columns, rows, self.codes, self.k, self.weight)
+        reading = columns.read(self.rows.numbers, self.rows.coded)
+        return MemberStats.summarize(reading, self.codes, self.k, self.weight)
 
     def merge(self, other: MemberRows | MemberStats) -> MemberRows | MemberStats:
         """Return the rows of both."""
@@ -117,11 +119,11 @@ class MemberRows:
         scaled = replace(self, weight=faded(self.weight, factor))
         return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
-    def place(self, index: Any, k: int) -> MemberRows:
+    def place(self, index: Sequence[int], k: int) -> MemberRows:
         """Return the same rows with class i moved to number index[i] of k."""
         return replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
 
-    def regroup(self, index: Any, k: int) -> MemberRows:
+    def regroup(self, index: Codes, k: int) -> MemberRows:
         """Return the rows with class i made part of class index[i] of k, or left out where that is −1."""
         moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
         return moved._take(np.flatnonzero(moved.codes >= 0))._united()
@@ -199,35 +201,48 @@ def hashes_of(rows: TableRows) -> Keys:
 
 @dataclass(frozen=True)
 class MemberStats:
-    """Statistics by version of the Gaussian block, counts of hats by number of intervals, of pairs by number of bins.
+    """Statistics in frozen columns: the part that each member needs, by its name, and what was `seen` of each column.
 
-    `hats[m]` is (k, B), `pairs[b]` (k, L, L).
+    `seen` (k, d) is the weight of the observed cells by class and column.
     """
 
     columns: FrozenColumns
-    gaussian: dict[str, PatternStats]
-    hats: dict[int, Array]
-    pairs: dict[int, Array]
-    seen: Array  # (k, d) weight of the observed cells by class and column
+    parts: Mapping[str, Part]
+    seen: Array
 
     @classmethod
-    def summarize(
-        cls, columns: FrozenColumns, rows: MixedRows, codes: Codes, k: int, weight: Array | None
-    ) -> MemberStats:
+    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> MemberStats:
         """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory."""
-        check_columns(columns, k)
-        gaussian = {kind: _gaussian_stats(columns, kind, rows, codes, k, weight) for kind in columns.kinds}
-        hats = {}
-        if rows.numbers.shape[1]:
-            hats = {m: columns.hats[m].count(rows.numbers, codes, k, weight) for m in INTERVALS}
-        pairs = {}
-        for bins in pair_bins(columns, k):
-            size = columns.bin_starts(bins)[-1]
-            pairs[bins] = count_pairs(columns.binned(bins, rows), size, codes, k, weight)
+        check_columns(reading.columns, k)
+        parts = {part.name: part.summarize(reading, codes, k, weight) for part in PARTS}
         heavy = np.ones(len(codes)) if weight is None else weight
-        there = [~np.isnan(column) for column in rows.numbers.T] + [levels >= 0 for levels in rows.levels]
+        there = [~np.isnan(column) for column in reading.numbers.T] + [levels >= 0 for levels in reading.levels]
         seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
-        return cls(columns, gaussian, hats, pairs, seen.astype(np.float64))
+        return cls(reading.columns, parts, seen.astype(np.float64))
+
+    @classmethod
+    def of(cls, columns: FrozenColumns, seen: Array, *parts: Part) -> MemberStats:
+        """Return statistics of some parts; the others are not kept."""
+        return cls(columns, {part.name: part.none() for part in PARTS} | {part.name: part for part in parts}, seen)
+
+    def part(self, kind: type[P]) -> P:
+        """Return one part."""
+        return self.known().part(kind)
+
+    def known(self, categories: Sequence[Array] = (), weight: Array | None = None) -> Known:
+        """Return what members are made of, with the counts of categories (k, levels) and the class weights (k,)."""
+        weight = np.zeros(len(self.seen)) if weight is None else weight
+        return Known(self.columns, self.parts, tuple(categories), weight)
+
+    @property
+    def gaussian(self) -> dict[str, PatternStats]:
+        """The statistics of the Gaussian block by version, of which the joint model is made."""
+        return self.part(GaussianPart).versions
+
+    @property
+    def lacks_pairs(self) -> bool:
+        """Whether counts are missing that a model which holds rows always has: pairs tell of single rows."""
+        return any(own.lacking(self.columns, len(self.seen)) and own == own.none() for own in self.parts.values())
 
     def settled(self, bound: int) -> MemberStats:
         """Return the statistics as they are."""
@@ -236,24 +251,14 @@ class MemberStats:
     def merge(self, other: MemberRows | MemberStats) -> MemberStats:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""
         added = self._alike(other)
-        return MemberStats(
-            self.columns,
-            {kind: own.merge(added.gaussian[kind]) for kind, own in self.gaussian.items()},
-            {m: own + added.hats[m] for m, own in self.hats.items()},
-            {b: own + added.pairs[b] for b, own in self.pairs.items() if b in added.pairs},
-            self.seen + added.seen,
-        )
+        parts = {name: own.merge(added.parts[name]) for name, own in self.parts.items()}
+        return MemberStats(self.columns, parts, self.seen + added.seen)
 
     def subtract(self, other: MemberRows | MemberStats) -> MemberStats:
         """Return the statistics of the rows left without others; NotLearnedError if they cannot have been there."""
-        less = self._alike(other)
-        return MemberStats(
-            self.columns,
-            {kind: own.subtract(less.gaussian[kind]) for kind, own in self.gaussian.items()},
-            {m: _less(own, less.hats[m]) for m, own in self.hats.items()},
-            {b: _less(own, less.pairs[b]) for b, own in self.pairs.items() if b in less.pairs},
-            _less(self.seen, less.seen),
-        )
+        gone = self._alike(other)
+        parts = {name: own.subtract(gone.parts[name]) for name, own in self.parts.items()}
+        return MemberStats(self.columns, parts, less(self.seen, gone.seen))
 
     def _alike(self, other: MemberRows | MemberStats) -> MemberStats:
         if isinstance(other, MemberRows):
@@ -264,27 +269,19 @@ class MemberStats:
 
     def scale(self, factor: float) -> MemberStats:
         """Return the statistics of the same rows with their weights multiplied by a factor."""
-        return self._each(lambda stats: stats.scale(factor), lambda counts: faded(counts, factor))
+        return self._each(lambda part: part.scale(factor), faded(self.seen, factor))
 
-    def place(self, index: Any, k: int) -> MemberStats:
+    def place(self, index: Sequence[int], k: int) -> MemberStats:
         """Return the same statistics with class i moved to number index[i] of k."""
         check_columns(self.columns, k)
-        few = pair_bins(self.columns, k)  # with more classes, counts of pairs may take too much
-        kept = replace(self, pairs={bins: counts for bins, counts in self.pairs.items() if bins in few})
-        return kept._each(lambda stats: stats.place(index, k), lambda counts: spread(counts, index, k))
+        return self._each(lambda part: part.place(index, k, self.columns), spread(self.seen, index, k))
 
-    def regroup(self, index: Any, k: int) -> MemberStats:
+    def regroup(self, index: Codes, k: int) -> MemberStats:
         """Return the statistics with class i made part of class index[i] of k, or left out where that is −1."""
-        return self._each(lambda stats: stats.regroup(index, k), lambda counts: gather(counts, index, k))
+        return self._each(lambda part: part.regroup(index, k), gather(self.seen, index, k))
 
-    def _each(self, gaussian: Callable[[PatternStats], PatternStats], counts: Callable[[Array], Array]) -> MemberStats:
-        return MemberStats(
-            self.columns,
-            {kind: gaussian(own) for kind, own in self.gaussian.items()},
-            {m: counts(own) for m, own in self.hats.items()},
-            {b: counts(own) for b, own in self.pairs.items()},
-            counts(self.seen),
-        )
+    def _each(self, change: Callable[[Part], Part], seen: Array) -> MemberStats:
+        return MemberStats(self.columns, {name: change(part) for name, part in self.parts.items()}, seen)
 
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
@@ -293,78 +290,20 @@ class MemberStats:
     def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the fields as named arrays and plain values."""
         fields: dict[str, Any] = {"seen": self.seen}
-        fields |= {f"hats{m}": counts for m, counts in self.hats.items()}
-        fields |= {f"pairs{b}": counts for b, counts in self.pairs.items()}
         kept, plain = self.columns.arrays()
         fields |= {f"columns_{name}": values for name, values in kept.items()}
-        saved: dict[str, Any] = {"columns": plain, "gaussian": {}, "hats": list(self.hats), "pairs": list(self.pairs)}
-        for kind, stats in self.gaussian.items():
-            own, saved["gaussian"][kind] = stats.arrays()
-            fields |= {f"{kind}_{name}": values for name, values in own.items()}
+        saved: dict[str, Any] = {"columns": plain}
+        for name, part in self.parts.items():
+            own, saved[name] = part.arrays()
+            fields |= own
         return fields, saved
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberStats:
         """Return the statistics written by `arrays`; ValueError if the parts do not fit together."""
-
-        def under(prefix: str) -> dict[str, Any]:
-            return {name.removeprefix(prefix): v for name, v in fields.items() if name.startswith(prefix)}
-
-        columns, seen = FrozenColumns.from_arrays(under("columns_"), plain["columns"]), fields["seen"]
-        gaussian = {kind: PatternStats.from_arrays(under(f"{kind}_"), own) for kind, own in plain["gaussian"].items()}
-        hats, pairs = ({m: fields[f"{name}{m}"] for m in plain[name]} for name in ("hats", "pairs"))
+        prefix, seen = "columns_", fields["seen"]
+        own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
+        columns = FrozenColumns.from_arrays(own, plain["columns"])
         k = len(amounts(seen, None, len(columns.scores) + len(columns.vocabulary)))
-        counts = [*hats.values(), *pairs.values()]
-        right = set(gaussian) == set(columns.kinds) and all(own.k == k for own in gaussian.values())
-        right &= all(own.d == columns.width(kind) for kind, own in gaussian.items())
-        right &= all(own.shape == (k, columns.hats[m].starts[-1]) for m, own in hats.items())
-        right &= all(own.shape == (k, *(columns.bin_starts(b)[-1],) * 2) for b, own in pairs.items())
-        right &= tuple(hats) == (INTERVALS if columns.scores else ())
-        right &= tuple(pairs) == tuple(b for b in pair_bins(columns, k) if b in pairs)  # edits and releases drop some
-        if not right or any(len(amounts(own, *own.shape)) != k for own in counts):
-            raise ValueError("statistics of the members")
-        return cls(columns, gaussian, hats, pairs, seen)
-
-    @property
-    def lacks_pairs(self) -> bool:
-        """Whether pairs of levels are not counted, though they could be: they count single rows."""
-        return not self.pairs and bool(pair_bins(self.columns, len(self.seen)))
-
-
-def _gaussian_stats(
-    columns: FrozenColumns, kind: str, rows: MixedRows, codes: Codes, k: int, weight: Array | None
-) -> PatternStats:
-    if kind not in columns.guess:
-        return PatternStats.summarize(columns.gaussian(kind, rows), codes, k, weight, FullScatter)
-    total = PatternStats.zero(k, columns.width(kind))
-    heavy = np.ones(len(codes)) if weight is None else weight
-    for part in row_chunks(len(codes), CHUNK_ROWS):
-        own = codes[part]
-        cells, rest = columns.guess[kind].fill(columns.gaussian(kind, rows[part]), own, k, heavy[part])
-        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
-        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
-        total = total.merge(PatternStats(open_too, {}))
-    return total
-
-
-def _less(whole: Array, part: Array) -> Array:
-    left = whole - part
-    dust = np.abs(left) <= DUST * np.maximum(np.abs(whole), 1.0)
-    strange = (left < 0) & ~dust
-    if strange.any():
-        code = int(np.nonzero(strange.reshape(len(left), -1).any(axis=1))[0][0])
-        raise NotLearnedError("some of their cells were not counted", code)
-    return np.asarray(np.where(dust, 0.0, left))
-
-
-def pair_bins(columns: FrozenColumns, k: int) -> tuple[int, ...]:
-    """Return the numbers of bins for which pairs of levels are counted: one where there are no numbers to cut."""
-    return tuple(b for b in possible_bins(columns) if pair_bytes(k, columns.bin_starts(b)[-1]) <= PAIR_BYTES)
-
-
-def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:
-    """Return the numbers of bins for which pairs would be counted if their counts took no memory."""
-    count = len(columns.bin_starts(BINS[0])) - 1
-    if not 2 <= count <= MOST_PARENTS:
-        return ()
-    return BINS if columns.scores else BINS[:1]
+        parts = {part.name: part.from_arrays(fields, plain[part.name], columns, k) for part in PARTS}
+        return cls(columns, parts, seen)

@@ -1,9 +1,9 @@
 """The automatic classifier without rows: columns on round grids, histograms, Gaussians of numbers, levels.
 
 Knots of the model itself are cells, and pairs of levels count single rows. What is released instead is made anew from
-the rows at hand: the knots of a number lie on a grid whose step is a fixed share of the column's own spread; hats and
-normal scores are read off a histogram between them, in which no class has a count of too few rows; Gaussians are of
-numbers only, since an indicator of a level that one row has repeats that row in its products.
+the rows at hand: the knots of a number lie on a grid whose step is a fixed share of the column's own spread; splines
+and normal scores are read off a histogram between them, in which no class has a count of too few rows; Gaussians are
+of numbers only, since an indicator of a level that one row has repeats that row in its products.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from dataclasses import replace
 from .._arrays import Array, Codes, ndtri, np
 from ..automatic.columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
 from ..automatic.completion import complete_tied
-from ..automatic.members.splines import Hats
+from ..automatic.knots import Splines
+from ..automatic.members.gaussian import GaussianPart
+from ..automatic.members.splines import SplineCounts
 from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import DataError
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
@@ -42,11 +44,11 @@ def round_columns(rows: MemberRows, levels: CategoricalStats, least: Least) -> F
     """Return columns whose knots are no cells: with scores and units still to be made; see `released_members`."""
     d, numbers = rows.rows.numbers.shape[1], rows.rows.numbers
     edges = [_edges(numbers[:, j], rows.weight, least) for j in range(d)]
-    hats = {m: Hats(tuple(_thinned(own, m) for own in edges)) for m in INTERVALS}
+    splines = {m: Splines(tuple(_thinned(own, m) for own in edges)) for m in INTERVALS}
     none = tuple(np.zeros(0) for _ in range(d))
     return FrozenColumns(
         tuple((own, np.zeros(len(own))) for own in edges),
-        hats,
+        splines,
         dict.fromkeys(BINS, none),
         levels.levels,
         tuple(() for _ in levels.levels),
@@ -114,11 +116,12 @@ def released_members(
     read = columns.read(rows.rows.numbers, rows.rows.coded)
     for kind in gaussian:
         exact[kind] = PatternStats.summarize(columns.gaussian(kind, read), rows.codes, k, rows.weight, FullScatter)
-    hats = {m: _counted(columns.hats[m], columns, tables, k) for m in INTERVALS} if d else {}
-    own = {m: columns.hats[m].count(read.numbers, rows.codes, k, rows.weight) for m in INTERVALS} if d else {}
+    sums = {m: _counted(columns.splines[m], columns, tables, k) for m in INTERVALS} if d else {}
+    own = {m: columns.splines[m].count(read.numbers, rows.codes, k, rows.weight) for m in INTERVALS} if d else {}
     seen = [table.sum(axis=1) for table in tables] + [table.sum(axis=1) for table in levels.counts]
     held = np.stack(seen, axis=1) if seen else np.zeros((k, 0))
-    return MemberStats(columns, gaussian, hats, {}, held), MemberStats(columns, exact, own, {}, held)
+    given_on = MemberStats.of(columns, held, GaussianPart(gaussian), SplineCounts(sums))
+    return given_on, MemberStats.of(columns, held, GaussianPart(exact), SplineCounts(own))
 
 
 def _bins(x: Array, edges: Array) -> Codes:
@@ -186,14 +189,14 @@ def _normal_scores(table: Array) -> Array:
     return np.asarray(ndtri(np.clip(below, 0.5, total - 0.5) / total))
 
 
-def _counted(hats: Hats, columns: FrozenColumns, tables: Sequence[Array], k: int) -> Array:
-    """Return sums of hat functions (k, B) over the rows of histograms, each taken to lie in the middle of its bin."""
+def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], k: int) -> Array:
+    """Return sums of splines (k, B) over the rows of histograms, each taken to lie in the middle of its bin."""
     parts = []
     for j, table in enumerate(tables):
         edges = columns.scores[j][0]
         middles = np.concatenate([edges[:1], 0.5 * (edges[1:] + edges[:-1]), edges[-1:]])
-        left, share, _ = hats.weights(middles, j)
-        own = np.zeros((k, len(hats.knots[j]) + 1))
+        left, share, _ = splines.weights(middles, j)
+        own = np.zeros((k, len(splines.knots[j]) + 1))
         for b in range(len(middles)):
             own[:, left[b]] += table[:, b] * (1.0 - share[b])
             own[:, left[b] + 1] += table[:, b] * share[b]

@@ -7,13 +7,14 @@ from dataclasses import replace
 from typing import Any, Self, cast
 
 from .._arrays import Array, np
-from ..automatic.choose import Automatic, choose
+from ..automatic.choose import choose
 from ..automatic.columns import FrozenColumns
 from ..automatic.costs import check_columns, check_costs
 from ..automatic.frozen import Choice
 from ..automatic.joint import ShrunkGaussianFamily, choose_joint
 from ..automatic.member_family import MemberFamily
-from ..automatic.scorers import Sample
+from ..automatic.pool import Automatic
+from ..automatic.sample import Sample
 from ..automatic.statistics import MemberRows, MemberStats, TableRows
 from ..disclosure import Given, Least
 from ..disclosure.members import check_width, diagonal_of, released_levels, released_members

@@ -11,12 +11,12 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._arrays import Array, Codes, np
-from ..automatic.choose import Automatic, exchange_priors
 from ..automatic.columns import FrozenColumns
 from ..automatic.joint import joint_note
 from ..automatic.member_family import MemberFamily
+from ..automatic.pool import Automatic, exchange_priors
 from ..automatic.reasons import contributions
-from ..automatic.scorers import Sample
+from ..automatic.sample import Sample
 from ..automatic.statistics import MemberRows, MemberStats
 from ..densities import Diagonal, Product
 from ..errors import DataError, SettingError

@@ -14,15 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-from .._arrays import Array, Codes, cholesky, eigh, gammaln, invert_triangular, np
+from .._arrays import Array, Codes, NDArray, cholesky, eigh, gammaln, invert_triangular, np, row_chunks
 from ..densities import Full, MultivariateT
 from ..stats import FullScatter, GaussianStats
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
 JITTER = 1e-10
+CHUNK_CELLS = 1 << 21
 LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
 
 
@@ -116,6 +116,25 @@ class WishartMember:
                 yield sphere, float(a), found
             if endless:
                 yield sphere, np.inf, tied
+
+    def marginals(self, left: LeftOut, strength: float, sphere: float) -> Array:
+        """Return log densities (n, k) of the cells that are not missing (NaN), each row left out, balanced."""
+        cells = left.rows
+        out = np.zeros((len(cells), len(self.stats.weight)))
+        k, width = out.shape[1], cells.shape[1]
+        count = (~np.isnan(cells)).sum(axis=1)
+        for o in np.unique(count[count > 0]):
+            index = np.flatnonzero(count == o)
+            for part in row_chunks(len(index), max(1, CHUNK_CELLS // (k * o * o)) if o < width else len(index)):
+                rows = index[part]
+                seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
+                own = np.take_along_axis(cells[rows], seen, axis=1)
+                some = LeftOut(own, left.codes[rows], left.removed[rows], left.weight[rows])
+                if o == width:
+                    ((_, _, out[rows]),) = self.path(some, (strength,), (sphere,))
+                else:
+                    out[rows] = self.marginal_left_out(some, seen, strength, sphere)
+        return out
 
     def marginal_left_out(self, left: LeftOut, seen: Codes, strength: float, sphere: float) -> Array:
         """Return log densities (n, k) of cells (n, o) in the columns `seen` (n, o), each row left out, balanced.
@@ -283,7 +302,7 @@ class _OneClass:
     member: WishartMember
     c: int
     finite: Array
-    mine: Any
+    mine: NDArray[np.bool_]
     stretch: Array
     weight: Array
     lighter: Array

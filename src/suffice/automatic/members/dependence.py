@@ -9,11 +9,23 @@ cell it uses by its weight, so the same product with a second table gives the ex
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
+from ...estimate import Note
+from ...export.program import Pairs, Term
+from ...tasks.explain import explain_block
+from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes
+from ..columns import BINS, FrozenColumns, Reading
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, gathered
+from ..part import Counts, Part
+from ..sample import Sample
+from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
 CHUNK_CELLS = 1 << 21
@@ -41,30 +53,28 @@ def one_hot(levels: Codes, size: int, kind: type) -> NDArray[np.floating]:
     return hot[:, :size]
 
 
-@dataclass(frozen=True, slots=True)
-class DependenceMember:
+@dataclass(frozen=True)
+class OneDependence:
     """Counts of pairs (k, L, L); where each column's levels start, and L; the strength t."""
 
     pairs: Array
     starts: tuple[int, ...]
     strength: float = 4.0
-    tables: tuple[tuple[Array, Floats], ...] = ()
 
-    def ready(self) -> DependenceMember:
-        """Return the member with its tables made, once for all rows to come.
+    @cached_property
+    def tables(self) -> tuple[tuple[Array, Floats], ...]:
+        """The tables by class for all rows to come, made once.
 
         These are in double precision, so that new rows score the same wherever the model is exported to; leaving rows
         out, which only compares settings, makes do with single precision.
         """
-        none = np.zeros(len(self.pairs))
-        return replace(
-            self, tables=tuple(self._tables(c, self.strength, none, 0.0, np.float64) for c in range(len(self.pairs)))
-        )
+        k = len(self.pairs)
+        return tuple(self._tables(c, self.strength, np.zeros(k), 0.0, np.float64) for c in range(k))
 
     def scores(self, levels: Codes) -> Array:
         """Return log f(x | k), (n, k), for new rows given as level numbers (n, p), −1 where missing."""
         out = np.empty((len(levels), len(self.pairs)))
-        for c, tables in enumerate(self.tables or self.ready().tables):
+        for c, tables in enumerate(self.tables):
             out[:, c] = self._score(levels, tables)
         return out
 
@@ -151,3 +161,118 @@ class DependenceMember:
         cost = 2.0 * len(levels) * size * size
         parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+@dataclass(frozen=True)
+class PairCounts(Counts):
+    """Counts (k, L, L) of pairs of levels by number of bins, where they take little enough."""
+
+    name: ClassVar[str] = "pairs"
+
+    @classmethod
+    def shapes(cls, columns: FrozenColumns, k: int) -> dict[int, tuple[int, ...]]:
+        """Return the shapes by number of bins for which pairs are counted."""
+        sizes = {bins: columns.bin_starts(bins)[-1] for bins in possible_bins(columns)}
+        return {bins: (k, size, size) for bins, size in sizes.items() if counts_pairs(k, size)}
+
+    @classmethod
+    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+        """Return the counts of rows."""
+        return count_pairs(reading.binned(entry), reading.columns.bin_starts(entry)[-1], codes, k, weight)
+
+    @classmethod
+    def may_lack(cls) -> bool:
+        """True: more classes take more, and pairs count single rows, which no release may tell."""
+        return True
+
+    @classmethod
+    def lacking(cls, columns: FrozenColumns, k: int) -> bool:
+        """Whether pairs could be counted in these columns."""
+        return bool(cls.shapes(columns, k))
+
+
+def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:
+    """Return the numbers of bins for which pairs would be counted if that took no memory: one without numbers."""
+    count = len(columns.scores) + len(columns.vocabulary)
+    if not 2 <= count <= MOST_PARENTS:
+        return ()
+    return BINS if columns.scores else BINS[:1]
+
+
+@dataclass(frozen=True)
+class DependenceMember(Member):
+    """Averaged one-dependence estimators on numbers cut into so many `bins`, and categories."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("one-dependence",)
+    statistic: ClassVar[type[Part]] = PairCounts
+
+    bins: int
+    model: OneDependence
+    name: str = "one-dependence"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every number of bins whose pairs are counted, and every strength."""
+        for bins, pairs in known.part(PairCounts).counts.items():
+            model = OneDependence(pairs, known.columns.bin_starts(bins))
+            for t in STRENGTHS:
+                scores = model.left_out(sample.rows.binned(bins), sample.codes, sample.removed, t)
+                yield Candidate((cls(bins, replace(model, strength=t)),), scores, judge)
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        """Return what the counts take for each number of bins; where that is too much they are left out."""
+        n, d, k, levels, _ = sizes
+        columns, costs = d + len(levels), {}
+        for bins in (BINS if d else BINS[:1]) if 2 <= columns <= MOST_PARENTS else ():
+            size = d * bins + sum(levels)
+            costs[f"one-dependence, {bins} bins"] = Cost(pair_bytes(k, size), 6.0 * n * k * size * columns)
+        return costs
+
+    @classmethod
+    def spared(cls, known: Known) -> tuple[Note, ...]:
+        """Return a note on the counts of pairs that were left out because they would have taken too much."""
+        counted = known.part(PairCounts).counts
+        left_out = [bins for bins in possible_bins(known.columns) if bins not in counted]
+        if not left_out:
+            return ()
+        size = known.columns.bin_starts(left_out[0])[-1]
+        what = f"one-dependence in {', '.join(map(str, left_out))} bins is left out"
+        why = f"counts of pairs of {size:,} levels in {known.k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
+        return (Note(what, why),)
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The number of bins and the strength t."""
+        return {"bins": self.bins, "strength": self.model.strength}
+
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.model.scores(reading.binned(self.bins))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of learned rows, each left out."""
+        return self.model.left_out(sample.rows.binned(self.bins), sample.codes, sample.removed, self.model.strength)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield the tables."""
+        if weight:
+            alone, given = zip(*self.model.tables, strict=True)
+            yield Pairs(*inputs.bins(self.bins), self.model.starts[:-1], np.stack(alone), np.stack(given)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values: a missing column is no parent and no child."""
+        levels = reading.binned(self.bins)
+        found = explain_block(_ByColumn(self.model), tuple(levels.T), orders, errors)
+        return gathered(found, np.arange(levels.shape[1]), reading)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByColumn:
+    """The estimators asked with one array of level numbers per column."""
+
+    model: OneDependence
+
+    def log_density(self, rows: Sequence[Codes]) -> Array:
+        """Return log densities (n, k)."""
+        return self.model.scores(np.stack(rows, axis=1))

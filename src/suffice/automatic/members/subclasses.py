@@ -1,20 +1,31 @@
 """Each class as several Gaussians: parts found by k-means, then the normal-inverse-Wishart machinery on the parts.
 
 k-means moves when a row leaves, and parts found with the row know it, so that leave-one-out on frozen parts flatters.
-Held-out log densities are therefore those of five folds, each scored by parts found on the others.
+Left-out log densities are therefore those of five folds, each scored by parts found on the others.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ..._arrays import Array, Codes, kmeans2, np
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
+from ...export.program import Mixture, Term
 from ...leave_one_out.wishart import WishartMember
 from ...stats import FullScatter, GaussianStats
+from ...tasks.explain import explain_block
+from ..columns import SCORES, FrozenColumns, Reading
+from ..completion import fill_blindly
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, gathered
+from ..part import Part
+from ..sample import Sample
+from ..stack import Judge
+from .gaussian import GaussianPart
 
 PARTS = (2, 4, 8)
 STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, np.inf)
@@ -23,6 +34,7 @@ FOLDS = 5
 LEAST = 20  # rows of a part
 LEAST_ROWS = 800
 ROUNDS = 25
+MOST_NUMBERS = 200  # of columns whose classes are split into parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +90,7 @@ class Split:
 def choose_split(
     rows: Array, codes: Codes, weight: Array, k: int, loss: Callable[[Array], float]
 ) -> tuple[int, float, float, Array]:
-    """Return the number of parts, a, γ and the held-out log densities (n, k) of least `loss`, by five folds."""
+    """Return the number of parts, a, γ and the left-out log densities (n, k) of least `loss`, by five folds."""
     place = np.zeros(len(rows), dtype=np.int64)
     for c in range(k):
         members = np.flatnonzero(codes == c)
@@ -102,3 +114,71 @@ def choose_split(
                 best = lost, parts, each[0][1], each[0][0], scores
     assert best is not None
     return best[1:]
+
+
+@dataclass(frozen=True)
+class SubclassMember(Member):
+    """Gaussians of the parts of each class, in normal scores of the numbers; `used` are their columns of the block."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("gaussians of parts",)
+    statistic: ClassVar[type[Part]] = GaussianPart
+    needs_rows: ClassVar[bool] = True
+    exact: ClassVar[bool] = False  # parts are found with the row
+
+    columns_read: FrozenColumns
+    used: Codes
+    density: SubclassDensity
+    parts: int
+    strength: float
+    sphere: float
+    name: str = "gaussians of parts, scores"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield the best setting by five folds; none for few rows or numbers.
+
+        Missing cells are filled by what the Gaussians of all rows expect.
+        """
+        columns = known.columns
+        numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
+        few = float(known.weight.sum()) < LEAST_ROWS or len(numbers) < 2
+        if few or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
+            return
+        cells = sample.rows.gaussian(SCORES)[:, numbers]
+        if np.isnan(cells).any():
+            whole = WishartMember(known.part(GaussianPart).completed(SCORES))
+            cells = fill_blindly(cells, whole.restricted(numbers).stats)
+        parts, strength, sphere, scores = choose_split(
+            cells, sample.codes, sample.weight, known.k, lambda tried: judge.temperature(tried)[0]
+        )
+        density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
+        yield Candidate((cls(columns, numbers, density, parts, strength, sphere),), scores, judge)
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The number of parts, a and γ."""
+        return {"parts": self.parts, "strength": self.strength, "sphere": self.sphere}
+
+    def cells(self, reading: Reading) -> Array:
+        """Return the rows as the density reads them."""
+        return reading.gaussian(SCORES)[:, self.used]
+
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.density.log_density(self.cells(reading))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities of rows the parts were not made of, as only those that judged the choice are."""
+        return self.scores(sample.rows)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield the mixtures."""
+        if weight:
+            cells = inputs.cells(SCORES)
+            parts = inputs.normal(self.density.parts, [cells[int(j)] for j in self.used])
+            yield Mixture(parts, tuple(int(c) for c in self.density.owner), np.asarray(self.density.log_share)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the marginal densities."""
+        found = explain_block(self.density, self.cells(reading), orders, errors)
+        return gathered(found, self.columns_read.owners[self.columns_read.used[SCORES]][self.used], reading)
