@@ -20,7 +20,7 @@ EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats 
 def table(rng):
     y = np.r_[np.repeat(np.arange(3), 14), rng.integers(0, 3, 30)]
     X = rng.normal(size=(72, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[y]
-    return X / X.std(axis=0), y, np.where(np.arange(72) % 2, 1.0, 1.0)
+    return X / X.std(axis=0), y, np.where(np.arange(72) % 2, 1.0, 2.5)
 
 
 def without(i, n):

@@ -145,7 +145,7 @@ def _choose(
     total: dict[tuple[float, float], float] = {}
     if not holed:
         left, every = LeftOut(cells, codes, removed, weight), np.arange(len(codes))
-        for sphere, strength, scores in member.path(left, balanced=False):
+        for sphere, strength, scores in member.path(left, balanced=False, rough=True):
             total[sphere, strength] = float(weight @ scores[every, codes])
     else:
         fold, k = np.arange(len(codes)) % FOLDS, len(member.stats.weight)

@@ -50,14 +50,6 @@ def refit_limit(
     return order, score
 
 
-def refit_leave_one_out(
-    family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
-) -> Array:
-    """Return the log density of each row under every class of an estimate from all other rows, (n, k) in nats."""
-    order, score = refit_limit(family, rows, stats, codes, weight, settings)
-    return np.where(order > 0, -np.inf, score)
-
-
 def _check_complete(
     family: Family, rows: Any, stats: Any, codes: Codes, weight: Array | None, settings: Settings
 ) -> None:

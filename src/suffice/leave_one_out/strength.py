@@ -118,7 +118,7 @@ def _along_the_path(
     left = LeftOut((judges.rows[:, used] - center[used]) / scale, judges.codes, judges.weight, judges.counts_for)
     spheres = SPHERES if prior.pooled is None else (1.0 - float(prior.pooled),)
     with single_blas_thread():
-        path = member.path(left, (np.inf,) if shared else STRENGTHS, spheres)
+        path = member.path(left, (np.inf,) if shared else STRENGTHS, spheres, rough=True)
         losses = {(a, 1.0 - sphere): _losses(scores, left.codes, moments.weight) for sphere, a, scores in path}
     return losses, left.weight
 

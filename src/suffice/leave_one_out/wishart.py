@@ -7,7 +7,7 @@ has a Student t density in each class: from a = 1 (nearly quadratic) to a = ∞ 
 
 Removing row i (weight w, class c, d = x − m_c) changes W and S_c by −h d dᵀ, h = w n_c / (n_c − w): rank one, so
 every determinant and quadratic form follows from those of all rows, and the pencil (B, S_k) is diagonalised once for
-all a. τ and the units stay as they are.
+all a, and once for each of the weights w that rows have, as ν loses w. τ and the units stay as they are.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
 JITTER = 1e-10
 CHUNK_CELLS = 1 << 21
+MOST_WEIGHTS = 8  # of rows, for which the pencil is diagonalised anew
 LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
 
 
@@ -102,16 +103,24 @@ class WishartMember:
         strengths: tuple[float, ...] = STRENGTHS,
         spheres: tuple[float, ...] = SPHERES,
         balanced: bool = True,
+        rough: bool = False,
     ) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, F): F (n, k) log densities of each row under every class, made without the row.
 
-        `balanced` takes an average own row from the other classes too: else the class of the row, smaller by one row
-        than at prediction, is told apart by that alone where p is near n_k.
+        With more than eight different weights, ν loses that of the nearest rows; if `rough`, that of all on average,
+        which compares settings as well and takes one pencil for each. `balanced` takes an average own row from the
+        other classes too: else the class of the row, smaller by one row than at prediction, is told apart by that alone
+        where p is near n_k.
         """
         finite = np.array([a for a in strengths if np.isfinite(a)])
-        endless = any(np.isinf(a) for a in strengths)
+        endless, shape = any(np.isinf(a) for a in strengths), (len(left.rows), len(self.stats.weight))
+        removal = _Removal.of(self, left)
+        groups = [(slice(None), removal.usual)] if rough else list(_by_weight(left.removed))
         for sphere in spheres:
-            scores, tied = self._at(_Removal.of(self, left), left, sphere, finite, endless, balanced)
+            scores, tied = np.empty((len(finite), *shape)), np.empty(shape)
+            for rows, lost in groups:
+                some, last = self._at(removal, left, sphere, lost, finite, endless, balanced)
+                scores[:, rows], tied[rows] = some[:, rows], last[rows]
             for a, found in zip(finite, scores, strict=True):
                 yield sphere, float(a), found
             if endless:
@@ -143,11 +152,11 @@ class WishartMember:
         average row of another class would take away is known from traces, as Σ_j d_jᵀ M⁻¹ d_j = tr(M⁻¹ S).
         """
         removal, o = _Removal.of(self, left), seen.shape[1]
-        freedom, endless = max(self.freedom - removal.usual, 1.0), np.isinf(strength)
+        freedom, endless = np.maximum(self.freedom - left.removed, 1.0), bool(np.isinf(strength))
         square = seen[:, :, None], seen[:, None, :]
-        base = self._base(self.within, sphere, freedom)[square][:, None]
+        base = self._bases(square, sphere, freedom)[:, None]
         scatter = np.moveaxis(self.stats.scatter.values[(slice(None), *square)], 0, 1)  # (n, k, o, o)
-        matrix = base * freedom if endless else strength * base + scatter
+        matrix = base * freedom[:, None, None, None] if endless else strength * base + scatter
         inverse, log_det = np.linalg.inv(matrix), np.linalg.slogdet(matrix)[1]
         means = np.moveaxis(self.stats.mean[:, seen], 0, 1)  # (n, k, o)
         rows = np.arange(len(seen))
@@ -174,7 +183,8 @@ class WishartMember:
             squares = squares + others * times * (lost / fewer / kept * pulled + usual * (lost / fewer) ** 2)
             log_dets = log_dets + others * times * np.log(kept)
             weight = np.maximum(weight - others * left.removed[:, None], 0.5)
-        return log_student(squares, log_dets, weight, freedom + 1.0 if endless else strength + weight + 1.0, o)
+        df = freedom[:, None] + 1.0 if endless else strength + weight + 1.0
+        return log_student(squares, log_dets, weight, df, o)
 
     def own_left_out(self, left: LeftOut, seen: Codes) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, f): f (n,) log densities, under the own class, of cells (n, o) in the columns `seen` (n, o).
@@ -182,12 +192,13 @@ class WishartMember:
         Each row is left out, as in `path` unbalanced; its pencil (B, S_c) in its columns is diagonalised for all a.
         """
         removal, o = _Removal.of(self, left), seen.shape[1]
-        freedom, finite = max(self.freedom - removal.usual, 1.0), np.array([a for a in STRENGTHS if np.isfinite(a)])
+        freedom = np.maximum(self.freedom - left.removed, 1.0)
+        finite = np.array([a for a in STRENGTHS if np.isfinite(a)])
         square = seen[:, :, None], seen[:, None, :]
         scatter = self.stats.scatter.values[(left.codes[:, None, None], *square)]
         own = left.rows - self.stats.mean[left.codes[:, None], seen]
         for sphere in SPHERES:
-            lower = np.linalg.cholesky(self._base(self.within, sphere, freedom)[square])
+            lower = np.linalg.cholesky(self._bases(square, sphere, freedom))
             log_det = 2.0 * np.log(np.diagonal(lower, axis1=1, axis2=2)).sum(axis=1)
             half = np.linalg.solve(lower, scatter)
             values, vectors = np.linalg.eigh(np.linalg.solve(lower, half.transpose(0, 2, 1)))
@@ -244,12 +255,26 @@ class WishartMember:
         base[np.diag_indices(len(base))] += sphere * self.tau + JITTER
         return np.asarray(base)
 
+    def _bases(self, square: tuple[Codes, Codes], sphere: float, freedom: Array) -> Array:
+        """Return the blocks of B (n, o, o) of some columns, for each row with its own ν (n,)."""
+        base = ((1.0 - sphere) / freedom)[:, None, None] * self.within[square]
+        index = np.arange(base.shape[1])
+        base[:, index, index] += sphere * self.tau + JITTER
+        return np.asarray(base)
+
     def _at(
-        self, removal: _Removal, left: LeftOut, sphere: float, finite: Array, endless: bool, balanced: bool
+        self,
+        removal: _Removal,
+        left: LeftOut,
+        sphere: float,
+        lost: float,
+        finite: Array,
+        endless: bool,
+        balanced: bool,
     ) -> tuple[Array, Array]:
-        """Return F for the finite strengths (a, n, k) and for a = ∞ (n, k), at one γ."""
+        """Return F for the finite strengths (a, n, k) and for a = ∞ (n, k), at one γ, as if ν lost as much for all."""
         n, p, k = len(left.rows), self.stats.mean.shape[1], len(self.stats.weight)
-        freedom = max(self.freedom - removal.usual, 1.0)
+        freedom = max(self.freedom - lost, 1.0)
         lower = cholesky(self._base(self.within, sphere, freedom), lower=True)
         log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
         turn = invert_triangular(lower)
@@ -274,6 +299,13 @@ class WishartMember:
                 one = _OneClass(self, c, finite, mine, stretch, weight, lighter, log_det, balanced)
                 scores[:, :, c] = one.scores(turn, shift, own, removal, left)
         return scores, tied
+
+
+def _by_weight(removed: Array) -> Iterator[tuple[NDArray[np.bool_], float]]:
+    """Yield rows that lose about as much weight, as a mask (n,), and how much: exactly, unless weights are many."""
+    amounts = np.unique(removed)
+    for near in np.array_split(amounts, min(len(amounts), MOST_WEIGHTS)):
+        yield (removed >= near[0]) & (removed <= near[-1]), float(near[0] if len(near) == 1 else near.mean())
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,7 +125,7 @@ def _counted_pairs(estimator: Any) -> Iterator[dict[str, Any]]:
     """Yield the counts that one-dependence members make their tables of: a few digits in place of seventeen."""
     automatic = getattr(estimator, "_automatic", None)
     for member in () if automatic is None else automatic.members:
-        model: Any = getattr(member.scorer, "model", None)
+        model: Any = getattr(member.member, "model", None)
         if hasattr(model, "pairs"):
             lower_rows = [[row[: u + 1] for u, row in enumerate(own)] for own in model.pairs]
             yield {"counts": lower_rows, "strength": model.strength}

@@ -144,7 +144,7 @@ class GaussianMember(Member):
                 path = folds.path()
             else:
                 left, some = _comparable(cells, prior, sample)
-                path, inner = prior.path(left), judge[some]
+                path, inner = prior.path(left, rough=True), judge[some]
             for sphere, strength, scores in path:
                 kinds = (OWN, SHARED) if np.isinf(strength) else (OWN,)
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
