@@ -10,7 +10,7 @@ from suffice.automatic.members.dependence import OneDependence, count_pairs
 from suffice.automatic.members.levels import LevelShares
 from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.leave_one_out.wishart import LeftOut, WishartMember
+from suffice.leave_one_out.wishart import LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column
@@ -28,7 +28,7 @@ def without(i, n):
 
 
 def wishart(X, y, weight, tau=0.0):
-    return WishartMember(GaussianStats.summarize(X, y, 3, weight, FullScatter), tau)
+    return WishartClasses(GaussianStats.summarize(X, y, 3, weight, FullScatter), tau)
 
 
 def textbook(member, rows, strength, sphere):
@@ -97,7 +97,7 @@ def test_weights_of_all_rows_alike_balance_alike(table, strength):
 def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
     """With as many columns as rows of a class and no signal, plain leave-one-out looks sure of the right class."""
     X, y, ones = rng.normal(size=(60, 120)), np.repeat([0, 1], 30), np.ones(60)
-    member = WishartMember(GaussianStats.summarize(X, y, 2, ones, FullScatter).dense())
+    member = WishartClasses(GaussianStats.summarize(X, y, 2, ones, FullScatter).dense())
     odds = []
     for balanced in (False, True):
         ((_, _, F),) = member.path(LeftOut(X, y, ones, ones), (1.0,), (1e-3,), balanced=balanced)

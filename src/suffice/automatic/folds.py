@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
-from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
 from .columns import MixedRows
@@ -45,7 +45,7 @@ class FoldedGaussians:
     """For each fold the member that all other rows give, and the fold's rows as that member reads them."""
 
     place: Codes
-    members: tuple[WishartMember, ...]
+    members: tuple[WishartClasses, ...]
     cells: tuple[Array, ...]
 
     @classmethod
@@ -63,7 +63,7 @@ class FoldedGaussians:
             if turn is not None:
                 scatter = FullScatter(turn.T @ rest.scatter.values @ turn)
                 rest = GaussianStats(rest.weight, rest.mean @ turn, scatter, FullScatter)
-            members.append(WishartMember(rest))
+            members.append(WishartClasses(rest))
             parts.append(cells[own] if turn is None else cells[own] @ turn)
         return cls(place, tuple(members), tuple(parts))
 

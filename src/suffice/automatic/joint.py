@@ -10,7 +10,7 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Note, Settings
 from ..estimate.bayes import complete_under
-from ..leave_one_out.wishart import LeftOut, WishartMember
+from ..leave_one_out.wishart import LeftOut, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
 from .columns import FLAT, RAW, FrozenColumns
@@ -62,7 +62,7 @@ class ShrunkGaussianFamily:
         return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), []
 
 
-def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartMember]:
+def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartClasses]:
     """Return the columns that vary, their standard deviations over all rows, and the classes in these units."""
     share = stats.weight / stats.weight.sum()
     center = share @ stats.mean
@@ -71,13 +71,13 @@ def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartMember]:
     used = np.flatnonzero((total > (FLAT * center) ** 2) & (total > 1e-300))
     scale = np.sqrt(total[used])
     scatter = FullScatter(stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
-    return used, scale, WishartMember(GaussianStats(stats.weight, apart[:, used] / scale, scatter, FullScatter))
+    return used, scale, WishartClasses(GaussianStats(stats.weight, apart[:, used] / scale, scatter, FullScatter))
 
 
 def _complete_by_class(
     stats: PatternStats,
     first: GaussianStats,
-    member: WishartMember,
+    member: WishartClasses,
     setting: tuple[float, float],
     used: Codes,
     scale: Array,
@@ -114,13 +114,13 @@ def choose_joint(
     scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
     cells = ((rows.rows.numbers - center) / scale)[:, numbers]
     stats, first = pieces.gaussian[RAW], pieces.part(GaussianPart).completed(RAW)
-    whole = WishartMember(first)
+    whole = WishartClasses(first)
     with single_blas_thread():
         best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))
     done = first
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
-    member = WishartMember(done, whole.tau).restricted(own)
+    member = WishartClasses(done, whole.tau).restricted(own)
     return ShrunkGaussianFamily(*best), joint_statistics(columns, member.stats, numbers)
 
 
@@ -136,7 +136,7 @@ def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Code
 
 
 def _choose(
-    member: WishartMember, cells: Array, codes: Codes, weight: Array, removed: Array, holed: bool
+    member: WishartClasses, cells: Array, codes: Codes, weight: Array, removed: Array, holed: bool
 ) -> tuple[float, float]:
     """Return the (strength, sphere) under which rows are most likely, each without itself; NaN where cells miss."""
     some = np.flatnonzero(weight > 0)
@@ -153,7 +153,7 @@ def _choose(
             own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
             stats = PatternStats.summarize(cells[others], codes[others], k, weight[others])
             if len(own) and stats.column_weight().any(axis=0).all():
-                _add_up(WishartMember(complete_tied(stats), member.tau), cells[own], codes[own], weight[own], total)
+                _add_up(WishartClasses(complete_tied(stats), member.tau), cells[own], codes[own], weight[own], total)
     if not total:
         return np.inf, 1.0
     sphere, strength = max(total, key=lambda key: (total[key], key))
@@ -161,7 +161,7 @@ def _choose(
 
 
 def _add_up(
-    member: WishartMember, cells: Array, codes: Codes, weight: Array, total: dict[tuple[float, float], float]
+    member: WishartClasses, cells: Array, codes: Codes, weight: Array, total: dict[tuple[float, float], float]
 ) -> None:
     """Add to `total` the log density of new rows by (sphere, strength), of some where they need many factors."""
     counts = (~np.isnan(cells)).sum(axis=1)

@@ -71,7 +71,8 @@ class Member(ABC):
     statistic: ClassVar[type[Part] | None] = None
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {}  # those a file may hold; none: it binds to rows only
     needs_rows: ClassVar[bool] = False  # it is made of the rows of the sample, and has no place in a released model
-    exact: ClassVar[bool] = True  # left-out scores of the own class are those of statistics without the row
+    left_out_error: ClassVar[float] = 0.0  # nats from the score a refit without the row gives under its class; ∞: any
+    left_out_fills: ClassVar[bool] = True  # that holds of rows with missing cells, too
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
 
     name: str
@@ -85,7 +86,7 @@ class Member(ABC):
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> Self:
-        """Return the member that was chosen elsewhere, by its kind and what follows that in its name."""
+        """Return the member of other statistics, by its kind, what follows that in its name, and its setting."""
         raise ValueError(f"{kind}: a member that needs rows")
 
     @classmethod

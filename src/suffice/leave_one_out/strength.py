@@ -20,7 +20,7 @@ from ..estimate.pooling import total_variance
 from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
 from .predictive import is_regular, without_row
 from .rda import Judges, undecided
-from .wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from .wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 
 POOLED = (0.0, 0.5, 0.9, 0.99)  # tried for independent columns, whose posterior hardly depends on it
 MOST_WORK = 2e9  # rows × classes × columns³ over all settings that are tried one by one
@@ -123,7 +123,7 @@ def _along_the_path(
     return losses, left.weight
 
 
-def _in_standard_units(stats: GaussianStats, target: str) -> tuple[Codes, Array, WishartMember]:
+def _in_standard_units(stats: GaussianStats, target: str) -> tuple[Codes, Array, WishartClasses]:
     """Return the columns that vary, their units, and the classes about the mean of all rows in these units.
 
     In units of the standard deviations of all rows (of those within classes) T is a multiple of the identity.
@@ -136,7 +136,7 @@ def _in_standard_units(stats: GaussianStats, target: str) -> tuple[Codes, Array,
     scale = np.sqrt((within if target == "within" else total)[used])
     scatter = FullScatter(stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
     mean = (stats.mean - center)[:, used] / scale
-    return used, scale, WishartMember(GaussianStats(stats.weight, mean, scatter, FullScatter))
+    return used, scale, WishartClasses(GaussianStats(stats.weight, mean, scatter, FullScatter))
 
 
 def _one_by_one(

@@ -48,7 +48,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
-class WishartMember:
+class WishartClasses:
     """Class weights (k,), means (k, p) and scatters (k, p, p); `tau`, frozen, is the variance of the sphere."""
 
     stats: GaussianStats
@@ -69,13 +69,13 @@ class WishartMember:
         """ν = N − K."""
         return max(float(self.stats.weight.sum()) - len(self.stats.weight), 2.0)
 
-    def restricted(self, columns: Codes) -> WishartMember:
+    def restricted(self, columns: Codes) -> WishartClasses:
         """Return the member of some of the columns, in the same units and with the same sphere."""
         if len(columns) == self.stats.mean.shape[1]:
             return self
         scatter = FullScatter(self.stats.scatter.values[:, columns][:, :, columns])
         stats = GaussianStats(self.stats.weight, self.stats.mean[:, columns], scatter, FullScatter)
-        return WishartMember(stats, self.tau)
+        return WishartClasses(stats, self.tau)
 
     def density(self, strength: float, sphere: float) -> MultivariateT:
         """Return the predictive densities of new rows, one Student t per class."""
@@ -318,7 +318,7 @@ class _Removal:
     usual: float  # the weight of a row, on average
 
     @classmethod
-    def of(cls, member: WishartMember, left: LeftOut) -> _Removal:
+    def of(cls, member: WishartClasses, left: LeftOut) -> _Removal:
         weight = member.stats.weight[left.codes]
         rest = weight - left.removed
         some = rest > 1e-9 * weight
@@ -331,7 +331,7 @@ class _Removal:
 class _OneClass:
     """One class c at one γ, for all finite strengths a at once."""
 
-    member: WishartMember
+    member: WishartClasses
     c: int
     finite: Array
     mine: NDArray[np.bool_]

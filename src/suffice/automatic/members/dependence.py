@@ -22,7 +22,7 @@ from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes
 from ..columns import BINS, FrozenColumns, Reading
 from ..inputs import Inputs
-from ..member import Candidate, Known, Member, gathered
+from ..member import Candidate, Known, Member, Setting, gathered
 from ..part import Counts, Part
 from ..sample import Sample
 from ..stack import Judge
@@ -205,6 +205,7 @@ class DependenceMember(Member):
 
     kinds: ClassVar[tuple[str, ...]] = ("one-dependence",)
     statistic: ClassVar[type[Part]] = PairCounts
+    left_out_error: ClassVar[float] = 1e-5  # tables of logs in single precision
 
     bins: int
     model: OneDependence
@@ -218,6 +219,13 @@ class DependenceMember(Member):
             for t in STRENGTHS:
                 scores = model.left_out(sample.rows.binned(bins), sample.codes, sample.removed, t)
                 yield Candidate((cls(bins, replace(model, strength=t)),), scores, judge)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> DependenceMember:
+        """Return the member at this setting."""
+        bins = int(setting["bins"])
+        model = OneDependence(known.part(PairCounts).counts[bins], known.columns.bin_starts(bins), setting["strength"])
+        return cls(bins, model)
 
     @classmethod
     def costs(cls, sizes: Sizes) -> dict[str, Cost]:

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np, row_chunks
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.wishart import LeftOut, WishartMember
+from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes
@@ -121,10 +121,13 @@ class GaussianMember(Member):
     statistic: ClassVar[type[Part]] = GaussianPart
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float, "sphere": float}
 
+    left_out_error: ClassVar[float] = 0.1  # τ, the variance of the sphere, stays when a row leaves
+    left_out_fills: ClassVar[bool] = False  # cells were completed with the row
+
     name: str
     version: str
     columns_read: FrozenColumns
-    prior: WishartMember
+    prior: WishartClasses
     strength: float
     sphere: float
 
@@ -137,7 +140,7 @@ class GaussianMember(Member):
         stats = known.part(GaussianPart)
         for version in known.columns.kinds:
             cells = sample.rows.gaussian(version)
-            prior = WishartMember(stats.completed(version))
+            prior = WishartClasses(stats.completed(version))
             folds, inner = None, judge
             if stats.versions[version].incomplete or version in known.columns.basis:
                 folds = FoldedGaussians.of(stats.versions[version], cells, sample)
@@ -154,7 +157,7 @@ class GaussianMember(Member):
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
         """Return the member of this version (`detail`) at this setting."""
-        prior = WishartMember(known.part(GaussianPart).completed(detail))
+        prior = WishartClasses(known.part(GaussianPart).completed(detail))
         name = f"{kind}, {detail}"
         return cls(name, detail, known.columns, prior, setting["strength"], setting["sphere"])
 
@@ -205,7 +208,7 @@ class GaussianMember(Member):
         return gathered(found, columns.owners[columns.used[self.version]], reading)
 
 
-def _comparable(cells: Array, prior: WishartMember, sample: Sample) -> tuple[LeftOut, Codes]:
+def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[LeftOut, Codes]:
     """Return rows to compare settings on, complete or made so, and their numbers in the sample."""
     whole = np.flatnonzero(~np.isnan(cells).any(axis=1))
     some = whole if len(whole) >= max(ENOUGH, len(cells) // 2) else np.arange(len(cells))

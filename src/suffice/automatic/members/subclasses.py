@@ -15,7 +15,7 @@ from ..._arrays import Array, Codes, kmeans2, np
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
 from ...export.program import Mixture, Term
-from ...leave_one_out.wishart import WishartMember
+from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats
 from ...tasks.explain import explain_block
 from ..columns import SCORES, FrozenColumns, Reading
@@ -55,7 +55,7 @@ class SubclassDensity:
 class Split:
     """Statistics of the parts of every class, and which class each belongs to."""
 
-    member: WishartMember
+    member: WishartClasses
     owner: Codes
     log_share: Array
     k: int
@@ -80,7 +80,7 @@ class Split:
         held = np.maximum(stats.weight, 0.5)
         classes = np.asarray(owner)
         total = np.bincount(classes, weights=held, minlength=k)
-        return cls(WishartMember(stats), classes, np.log(held / total[classes]), k)
+        return cls(WishartClasses(stats), classes, np.log(held / total[classes]), k)
 
     def density(self, strength: float, sphere: float) -> SubclassDensity:
         """Return the densities of the classes at one setting of the prior."""
@@ -123,7 +123,7 @@ class SubclassMember(Member):
     kinds: ClassVar[tuple[str, ...]] = ("gaussians of parts",)
     statistic: ClassVar[type[Part]] = GaussianPart
     needs_rows: ClassVar[bool] = True
-    exact: ClassVar[bool] = False  # parts are found with the row
+    left_out_error: ClassVar[float] = np.inf  # parts are found with the row
 
     columns_read: FrozenColumns
     used: Codes
@@ -146,7 +146,7 @@ class SubclassMember(Member):
             return
         cells = sample.rows.gaussian(SCORES)[:, numbers]
         if np.isnan(cells).any():
-            whole = WishartMember(known.part(GaussianPart).completed(SCORES))
+            whole = WishartClasses(known.part(GaussianPart).completed(SCORES))
             cells = fill_blindly(cells, whole.restricted(numbers).stats)
         parts, strength, sphere, scores = choose_split(
             cells, sample.codes, sample.weight, known.k, lambda tried: judge.temperature(tried)[0]
