@@ -81,7 +81,7 @@ def test_the_prior_of_an_earlier_fit_is_forgotten() -> None:
 def test_members_without_pairs_are_those_of_a_model_without_rows(tmp_path) -> None:
     model = GenerativeClassifier(keep_rows=50).fit(X, Y)
     *others, members = model.statistics_.blocks
-    without = replace(members, parts={**members.parts, "pairs": PairCounts({})})
+    without = replace(members, learned={**members.learned, "pairs": PairCounts({})})
     model.statistics_ = replace(model.statistics_, blocks=(*others, without))
     with pytest.raises(ModelFileError, match="members that only a model without rows has"):
         model.save(tmp_path / "m.suffice")

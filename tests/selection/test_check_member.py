@@ -93,6 +93,11 @@ class TellsMissing(SplineMember):
             yield part + np.eye(part.shape[1])[0] * np.isnan(reading.numbers[:, [j]])
 
 
+class GaussiansInSample(GaussianMember):
+    def left_out(self, sample):
+        return self.scores(sample.rows)
+
+
 class SaysHalf(GaussianMember):
     def explain(self, reading, orders, errors):
         score, variance = super().explain(reading, orders, errors)
@@ -114,6 +119,7 @@ WRONG: dict[str, tuple[str, type[Member]]] = {
     "weights": (r"^weights: ", WeightsKept),
     "saves": (r"^saves: ", SavedOnce),
     "scores of its own rows": (r"^refits: .* without row", InSample),
+    "Gaussians of their own rows": (r"^refits: .* without row", GaussiansInSample),
     "a part of a row": (r"^refits: .* without row", CopyLeft),
     "one copy for all": (r"^nothing_removed: ", TakesOne),
     "missing cells": (r"^nothing_known: ", TellsMissing),

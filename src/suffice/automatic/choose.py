@@ -8,6 +8,7 @@ of the class prior is mixed in. Nothing is held back: the densities themselves u
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
 
@@ -41,7 +42,8 @@ def choose(
     """
     kinds = [kind for kind in MEMBERS if parts or not kind.needs_rows]
     with single_blas_thread():  # many small products, slower on several threads
-        return _choose(sample, stats.known(categories, weight), kinds)
+        found = _choose(sample, stats.known(categories, weight), kinds)
+    return replace(found, notes=(*found.notes, *stats.notes))
 
 
 def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:

@@ -35,7 +35,7 @@ class Known:
     """
 
     columns: FrozenColumns
-    parts: Mapping[str, Part]
+    learned: Mapping[str, Part]
     categories: tuple[Array, ...]
     weight: Array
 
@@ -46,7 +46,7 @@ class Known:
 
     def part(self, kind: type[P]) -> P:
         """Return the statistics of one kind."""
-        found = self.parts[kind.name]
+        found = self.learned[kind.name]
         assert isinstance(found, kind)
         return found
 

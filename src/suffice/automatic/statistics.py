@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
+from ..estimate import Note
 from ..stats import PatternStats
 from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
@@ -48,13 +49,17 @@ class TableRows:
 
 @dataclass(frozen=True)
 class MemberRows:
-    """Rows held as they are: class numbers below `k`, how many rows had this content, and their weight, all (n,)."""
+    """Rows held as they are: class numbers below `k`, how many rows had this content, and their weight, all (n,).
+
+    `sampled` is the weight of more rows than these, for which they stand; see `MemberStats`.
+    """
 
     rows: TableRows
     codes: Codes
     copies: Array
     weight: Array
     k: int
+    sampled: float = 0.0
 
     @classmethod
     def summarize(cls, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
@@ -82,7 +87,11 @@ class MemberRows:
     def condensed(self, columns: FrozenColumns) -> MemberStats:
         """Return the statistics of the rows in columns frozen already."""
         reading = columns.read(self.rows.numbers, self.rows.coded)
-        return MemberStats.summarize(reading, self.codes, self.k, self.weight)
+        return replace(MemberStats.summarize(reading, self.codes, self.k, self.weight), sampled=self.sampled)
+
+    def as_sample(self) -> MemberRows:
+        """Return the rows as a sample of those whose weight they have: statistics that they join say so."""
+        return replace(self, sampled=float(self.weight.sum()))
 
     def merge(self, other: MemberRows | MemberStats) -> MemberRows | MemberStats:
         """Return the rows of both."""
@@ -201,14 +210,16 @@ def hashes_of(rows: TableRows) -> Keys:
 
 @dataclass(frozen=True)
 class MemberStats:
-    """Statistics in frozen columns: the part that each member needs, by its name, and what was `seen` of each column.
+    """Statistics in frozen columns: the parts `learned` for members, by their names, and what was `seen`.
 
-    `seen` (k, d) is the weight of the observed cells by class and column.
+    `seen` (k, d) is the weight of the observed cells by class and column, `sampled` that of rows which the members know
+    from a sample only: those of a merged model whose columns were frozen apart.
     """
 
     columns: FrozenColumns
-    parts: Mapping[str, Part]
+    learned: Mapping[str, Part]
     seen: Array
+    sampled: float = 0.0
 
     @classmethod
     def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> MemberStats:
@@ -232,7 +243,7 @@ class MemberStats:
     def known(self, categories: Sequence[Array] = (), weight: Array | None = None) -> Known:
         """Return what members are made of, with the counts of categories (k, levels) and the class weights (k,)."""
         weight = np.zeros(len(self.seen)) if weight is None else weight
-        return Known(self.columns, self.parts, tuple(categories), weight)
+        return Known(self.columns, self.learned, tuple(categories), weight)
 
     @property
     def gaussian(self) -> dict[str, PatternStats]:
@@ -242,7 +253,15 @@ class MemberStats:
     @property
     def lacks_pairs(self) -> bool:
         """Whether counts are missing that a model which holds rows always has: pairs tell of single rows."""
-        return any(own.lacking(self.columns, len(self.seen)) and own == own.none() for own in self.parts.values())
+        return any(own.lacking(self.columns, len(self.seen)) and own == own.none() for own in self.learned.values())
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be said of how these statistics came about."""
+        if not self.sampled:
+            return ()
+        what = f"members learned rows of weight {self.sampled:g} from a sample of these"
+        return (Note(what, "they were merged from a model whose columns were frozen apart from these"),)
 
     def settled(self, bound: int) -> MemberStats:
         """Return the statistics as they are."""
@@ -251,14 +270,14 @@ class MemberStats:
     def merge(self, other: MemberRows | MemberStats) -> MemberStats:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""
         added = self._alike(other)
-        parts = {name: own.merge(added.parts[name]) for name, own in self.parts.items()}
-        return MemberStats(self.columns, parts, self.seen + added.seen)
+        parts = {name: own.merge(added.learned[name]) for name, own in self.learned.items()}
+        return MemberStats(self.columns, parts, self.seen + added.seen, self.sampled + added.sampled)
 
     def subtract(self, other: MemberRows | MemberStats) -> MemberStats:
         """Return the statistics of the rows left without others; NotLearnedError if they cannot have been there."""
         gone = self._alike(other)
-        parts = {name: own.subtract(gone.parts[name]) for name, own in self.parts.items()}
-        return MemberStats(self.columns, parts, less(self.seen, gone.seen))
+        parts = {name: own.subtract(gone.learned[name]) for name, own in self.learned.items()}
+        return replace(self, learned=parts, seen=less(self.seen, gone.seen))
 
     def _alike(self, other: MemberRows | MemberStats) -> MemberStats:
         if isinstance(other, MemberRows):
@@ -269,7 +288,8 @@ class MemberStats:
 
     def scale(self, factor: float) -> MemberStats:
         """Return the statistics of the same rows with their weights multiplied by a factor."""
-        return self._each(lambda part: part.scale(factor), faded(self.seen, factor))
+        lighter = replace(self, sampled=self.sampled * factor)
+        return lighter._each(lambda part: part.scale(factor), faded(self.seen, factor))
 
     def place(self, index: Sequence[int], k: int) -> MemberStats:
         """Return the same statistics with class i moved to number index[i] of k."""
@@ -281,7 +301,7 @@ class MemberStats:
         return self._each(lambda part: part.regroup(index, k), gather(self.seen, index, k))
 
     def _each(self, change: Callable[[Part], Part], seen: Array) -> MemberStats:
-        return MemberStats(self.columns, {name: change(part) for name, part in self.parts.items()}, seen)
+        return replace(self, learned={name: change(part) for name, part in self.learned.items()}, seen=seen)
 
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
@@ -292,8 +312,8 @@ class MemberStats:
         fields: dict[str, Any] = {"seen": self.seen}
         kept, plain = self.columns.arrays()
         fields |= {f"columns_{name}": values for name, values in kept.items()}
-        saved: dict[str, Any] = {"columns": plain}
-        for name, part in self.parts.items():
+        saved: dict[str, Any] = {"columns": plain} | ({"sampled": self.sampled} if self.sampled else {})
+        for name, part in self.learned.items():
             own, saved[name] = part.arrays()
             fields |= own
         return fields, saved
@@ -306,4 +326,7 @@ class MemberStats:
         columns = FrozenColumns.from_arrays(own, plain["columns"])
         k = len(amounts(seen, None, len(columns.scores) + len(columns.vocabulary)))
         parts = {part.name: part.from_arrays(fields, plain[part.name], columns, k) for part in PARTS}
-        return cls(columns, parts, seen)
+        sampled = float(plain.get("sampled", 0.0))
+        if not 0.0 <= sampled < np.inf:
+            raise ValueError("the weight of rows known from a sample")
+        return cls(columns, parts, seen, sampled)

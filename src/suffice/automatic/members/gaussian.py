@@ -121,7 +121,7 @@ class GaussianMember(Member):
     statistic: ClassVar[type[Part]] = GaussianPart
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float, "sphere": float}
 
-    left_out_error: ClassVar[float] = 0.1  # τ, the variance of the sphere, stays when a row leaves
+    left_out_error: ClassVar[float] = 0.03  # τ, the variance of the sphere, stays when a row leaves
     left_out_fills: ClassVar[bool] = False  # cells were completed with the row
 
     name: str
