@@ -391,7 +391,7 @@ def _indicated(held: Array, weight: Array, codes: Codes) -> tuple[int, ...]:
 
 def _moments(block: Array, weight: Array) -> tuple[Array, Array]:
     """Return the mean and variance (p,) of the observed cells of each column."""
-    seen: NDArray[Any] = ~np.isnan(block)
+    seen: NDArray[np.bool_] = ~np.isnan(block)
     total = np.maximum(weight @ seen, 1e-300)
     mean = (weight @ np.where(seen, block, 0.0)) / total
     return mean, (weight @ np.where(seen, block - mean, 0.0) ** 2) / total

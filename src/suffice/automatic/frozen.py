@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import Array, np
 from ..schema import Level
@@ -23,19 +23,50 @@ from .pool import Automatic, JudgedMember
 from .stack import Stack
 from .statistics import MemberStats
 
-LOSSES = ("loss", "temperature")
+
+class ChosenMember(NamedTuple):
+    """A member's name and setting, and the loss and temperature it had where it was chosen."""
+
+    name: str
+    setting: dict[str, float]
+    loss: float
+    temperature: float
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> ChosenMember:
+        """Return what was read from a file; ValueError unless it is a member, and its setting in its ranges."""
+        name, setting = str(plain["name"]), plain["setting"]
+        kinds = _kind_of(name)[0].settings
+        if not kinds or set(setting) != set(kinds):
+            raise ValueError("the choice of members")
+        found = {what: kinds[what](value) for what, value in setting.items()}
+        if not _kind_of(name)[0].allows(found):
+            raise ValueError("the choice of members")
+        return cls(name, found, float(plain["loss"]), float(plain["temperature"]))
+
+    def bound(self, known: Known) -> JudgedMember:
+        """Return the member made of these statistics; no rows judge it."""
+        member, kind, detail = _kind_of(self.name)
+        none = np.zeros((0, known.k))
+        return JudgedMember(member.bind(kind, detail, self.setting, known), self.loss, self.temperature, none)
+
+
+def _kind_of(name: str) -> tuple[type[Member], str, str]:
+    """Return the class of a member of this name, its kind, and what follows that in the name."""
+    kind, _, detail = name.partition(", ")
+    return member_called(kind), kind, detail
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen: `members` (name, setting, loss, temperature), single `columns`, and the stack.
+    """What was chosen: `members`, single `columns`, and the stack.
 
     `weight` (members + columns,) are the stack's, `bias` by class label; `joint` (strength, sphere) those of the joint
     model of the numbers, None without one. `loss` is the mean leave-one-out log-loss where it was chosen, and `unit`
     how many rows a weight of 1 counts as.
     """
 
-    members: tuple[dict[str, Any], ...]
+    members: tuple[ChosenMember, ...]
     columns: tuple[tuple[str, int], ...]
     weight: tuple[float, ...]
     bias: dict[Level, float]
@@ -49,13 +80,8 @@ class Choice:
     ) -> Choice:
         """Return the choice behind an automatic classifier; its members must be of the kinds that sums serve."""
         members = tuple(
-            {
-                "name": member.name,
-                "setting": dict(member.setting),
-                "loss": float(member.loss),
-                "temperature": float(member.temperature),
-            }
-            for member in automatic.members
+            ChosenMember(own.name, dict(own.setting), float(own.loss), float(own.temperature))
+            for own in automatic.members
         )
         bias = {label: float(b) for label, b in zip(classes, automatic.stack.bias, strict=True)}
         amounts = None if joint is None else (float(joint.strength), float(joint.sphere))
@@ -70,15 +96,14 @@ class Choice:
         categories = [counts * self.unit for counts in categories]
         known = stats.known(categories, weight)
         none = np.zeros((0, len(classes)))
-        members = tuple(
-            JudgedMember(_bound(own["name"], own["setting"], known), own["loss"], own["temperature"], none)
-            for own in self.members
-        )
+        members = tuple(own.bound(known) for own in self.members)
         self._check_columns([own.member for own in members])
         bias = np.array([self.bias.get(label, 0.0) for label in classes])
         stack = Stack(np.array(self.weight), bias, 0.0, none)
         floor = FLOOR / (float(weight.sum()) + FLOOR)
-        return Automatic(stats.columns, weight, members, self.columns, stack, floor, none, none, self.loss, None)
+        return Automatic(
+            stats.columns, weight, members, self.columns, stack, floor, none, none, self.loss, None, stats.notes
+        )
 
     def _check_columns(self, members: Sequence[Member]) -> None:
         """Raise ValueError for columns with weights of their own that are none; they come in the members' order."""
@@ -99,7 +124,7 @@ class Choice:
     def plain(self) -> dict[str, Any]:
         """Return it as plain values."""
         return {
-            "members": self.members,
+            "members": tuple(own._asdict() for own in self.members),
             "columns": self.columns,
             "weight": self.weight,
             "bias": dict(self.bias),
@@ -111,22 +136,14 @@ class Choice:
     @classmethod
     def of_plain(cls, plain: Any) -> Choice:
         """Return what `plain` wrote; ValueError if it cannot be that."""
-        members: tuple[dict[str, Any], ...] = tuple(
-            {
-                "name": str(own["name"]),
-                "setting": _setting_of(str(own["name"]), own["setting"]),
-                "loss": float(own["loss"]),
-                "temperature": float(own["temperature"]),
-            }
-            for own in plain["members"]
-        )
+        members = tuple(map(ChosenMember.of_plain, plain["members"]))
         columns = tuple((str(kind), int(j)) for kind, j in plain["columns"])
         weight = tuple(float(w) for w in plain["weight"])
         bias = {label: float(b) for label, b in plain["bias"].items()}
         joint = None if plain["joint"] is None else (float(plain["joint"][0]), float(plain["joint"][1]))
-        found = [*weight, *bias.values(), float(plain["loss"]), *(own[what] for own in members for what in LOSSES)]
+        found = [*weight, *bias.values(), float(plain["loss"]), *(x for own in members for x in own[2:])]
         right = len(weight) == len(members) + len(columns) and len(set(columns)) == len(columns)
-        if not right or not np.isfinite(found).all() or any(own["temperature"] < 0.0 for own in members):
+        if not right or not np.isfinite(found).all() or any(own.temperature < 0.0 for own in members):
             raise ValueError("the choice of members")
         if joint is not None and not (joint[0] > 0.0 and 0.0 <= joint[1] <= 1.0):
             raise ValueError("the joint model of the numbers")
@@ -134,25 +151,3 @@ class Choice:
         if not 0.0 < unit < np.inf:
             raise ValueError("the unit of weights")
         return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit)
-
-
-def _kind_of(name: str) -> tuple[type[Member], str, str]:
-    """Return the class of a member of this name, its kind, and what follows that in the name."""
-    kind, _, detail = name.partition(", ")
-    return member_called(kind), kind, detail
-
-
-def _setting_of(name: str, setting: Mapping[str, Any]) -> dict[str, float]:
-    """Return a member's setting, read from a file; ValueError unless it is one of its kind, and in its ranges."""
-    member = _kind_of(name)[0]
-    if set(setting) != set(member.settings) or not member.settings:
-        raise ValueError("the choice of members")
-    found = {str(what): member.settings[what](value) for what, value in setting.items()}
-    if not member.allows(found):
-        raise ValueError("the choice of members")
-    return found
-
-
-def _bound(name: str, setting: Mapping[str, float], known: Known) -> Member:
-    member, kind, detail = _kind_of(name)
-    return member.bind(kind, detail, setting, known)

@@ -8,15 +8,15 @@ from .._arrays import Array, Codes, np, parallel_map
 from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
-from ..stats import FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import GaussianStats, PatternStats, ThinScatter
 from . import independent, predictive, rank_one, shrunk, spherical
-from .gaussian_refit import Refits
+from .gaussian_refit import GaussianBlock, Refits
 from .leaving import Flags, Leaving, comfortable
 
 
 def gaussian_leave_one_out(
     rows: Array,
-    stats: GaussianStats | PatternStats | FourthMomentStats,
+    stats: GaussianBlock,
     codes: Codes,
     weight: Array | None,
     family: GaussianFamily,
@@ -62,7 +62,7 @@ def gaussian_leave_one_out(
     return np.asarray(scores)
 
 
-def _moments(stats: Any) -> GaussianStats | None:
+def _moments(stats: GaussianBlock) -> GaussianStats | None:
     """Return the statistics that estimates are made from, or None where there is more to it than division."""
     if isinstance(stats, PatternStats) and not stats.incomplete:
         stats = stats.complete

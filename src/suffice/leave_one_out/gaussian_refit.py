@@ -8,7 +8,9 @@ from typing import Any
 from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
 from ..estimate import Family, Settings
-from ..stats import FourthMomentStats, GaussianStats, PatternStats
+from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats
+
+GaussianBlock = GaussianStats | PatternStats | FourthMomentStats | CompletedStats
 
 SMALL = 1 << 18  # n d² up to which all other rows are summarised again, which repeats a refit to the last digit
 DOMINANT = 0.5  # share of a sum of squares: what a row holds more of is not subtracted but summed again
@@ -19,7 +21,7 @@ class Refits:
     """Estimates without single rows, for rows (n, d) with class numbers and weights (n,) and the statistics of all."""
 
     def __init__(
-        self, rows: Array, stats: Any, codes: Codes, weight: Array, family: Family, settings: Settings
+        self, rows: Array, stats: GaussianBlock, codes: Codes, weight: Array, family: Family, settings: Settings
     ) -> None:
         self.rows, self.stats, self.codes, self.weight = rows, stats, codes, weight
         self.family, self.settings = family, settings
@@ -54,9 +56,13 @@ class Refits:
 
     def _is_minor(self, i: int) -> bool:
         """Return whether no sum of squares loses more than the share DOMINANT with row i."""
-        if not isinstance(self._whole, GaussianStats) and getattr(self._whole, "incomplete", True):
+        whole = self._whole
+        if isinstance(whole, PatternStats):
+            if whole.incomplete:
+                return False
+            whole = whole.complete
+        if not isinstance(whole, GaussianStats):
             return False
-        whole = self._whole if isinstance(self._whole, GaussianStats) else self._whole.complete
         c = int(self.codes[i])
         count = whole.column_weight()[c]
         left = count - self.weight[i]

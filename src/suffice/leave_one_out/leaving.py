@@ -6,8 +6,8 @@ n_c' = left, m_c' = m_c − (w / left) δ, S_c' = S_c − h δδᵀ with h = w n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Gaussian, Spherical
@@ -43,7 +43,14 @@ class Leaving:
 
     @classmethod
     def of(
-        cls, rows: Array, codes: Codes, weight: Array, stats: GaussianStats, used: Any, settings: Settings, shared: bool
+        cls,
+        rows: Array,
+        codes: Codes,
+        weight: Array,
+        stats: GaussianStats,
+        used: Sequence[int],
+        settings: Settings,
+        shared: bool,
     ) -> Leaving:
         """Return the same for some columns of rows and statistics."""
         keep, values, count = list(used), stats.scatter.values, stats.weight
@@ -88,7 +95,7 @@ class Leaving:
             left = np.where(self.codes[index] == c, left, self.count[c])
         return mixed_divisors(left, self._pool(self.weight[index]), self.rule)
 
-    def _pool(self, less: Any) -> Pool:
+    def _pool(self, less: Array | float) -> Pool:
         return Pool(self.count.sum() - less, (self.count > 0).sum(), self.shrinkage.pooling)
 
 

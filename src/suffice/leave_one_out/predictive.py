@@ -7,8 +7,8 @@ has a factor of its own for every class, but no refit. What is summed is what `e
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from .._arrays import Array, Codes, np, row_chunks, single_blas_thread
 from ..densities import Diagonal, Full, MultivariateT, StudentT
@@ -259,7 +259,7 @@ def _submatrix(scale: Array, used: list[int]) -> Array:
     return scale[used] if scale.ndim == 1 else scale[np.ix_(used, used)]
 
 
-def _scores(matrix: Array, apart: Array, inflation: Array, df: Array, members: Any) -> list[Array]:
+def _scores(matrix: Array, apart: Array, inflation: Array, df: Array, members: Sequence[int]) -> list[Array]:
     """Return log t (b,) of each of some classes: scale matrices (b, p, p), distances (b, m, p), ν (b,)."""
     p = matrix.shape[1]
     lower = np.linalg.cholesky(matrix)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 from .._arrays import (
     Array,
@@ -34,7 +33,7 @@ from ..estimate.em import complete
 from ..estimate.families import GaussianFamily
 from ..estimate.pooling import Pool, mixed_divisors, total_variance
 from ..estimate.shrinkage import FLOOR, correlations, least_amount
-from ..stats import GaussianStats, PatternStats
+from ..stats import CompletedStats, GaussianStats, PatternStats
 
 MOST_ROWS = 2000  # that settings are judged by: more hardly change the choice
 MOST_CELLS = 200_000  # n d of these rows, for wide tables, but not below LEAST_ROWS
@@ -90,12 +89,18 @@ def choose_rda(judges: Judges, stats: GaussianStats | PatternStats, family: Gaus
     used = list(family.estimate(stats, told)[0].used)
     if not used:
         return RDA()
-    filled: Any = complete(stats) if isinstance(stats, PatternStats) else getattr(stats, "complete", stats)
-    moments: GaussianStats = filled.dense()
+    moments = completed(stats).dense()
     problem = _Problem.of(moments, judges, used, family.shared, settings.divisor)
     with single_blas_thread():
         share, amount = _search(problem, family.shared)
     return RDA(shared=share, amount=amount or None)
+
+
+def completed(stats: GaussianStats | PatternStats | CompletedStats) -> GaussianStats:
+    """Return the statistics of complete rows, missing cells expected from the others."""
+    if isinstance(stats, PatternStats):
+        return complete(stats)
+    return stats.complete if isinstance(stats, CompletedStats) else stats
 
 
 def choice_note(chosen: RDA) -> Note:

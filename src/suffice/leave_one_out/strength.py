@@ -17,9 +17,9 @@ from ..estimate import NormalInverseWishart, Note, Settings
 from ..estimate.em import complete
 from ..estimate.families import GaussianFamily
 from ..estimate.pooling import total_variance
-from ..stats import FullScatter, GaussianStats, PatternStats, ThinScatter
+from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, ThinScatter
 from .predictive import is_regular, without_row
-from .rda import Judges, undecided
+from .rda import Judges, completed, undecided
 from .wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 
 POOLED = (0.0, 0.5, 0.9, 0.99)  # tried for independent columns, whose posterior hardly depends on it
@@ -34,7 +34,7 @@ class Judged:
     """A block of Gaussian columns: the rows kept (n, d), NaN where missing, the statistics of all, and the family."""
 
     rows: Array
-    stats: Any
+    stats: GaussianStats | PatternStats | CompletedStats
     family: GaussianFamily
 
 
@@ -98,13 +98,13 @@ def _losses(scores: Array, codes: Codes, weight: Array) -> Array:
 
 
 def _along_the_path(
-    prior: NormalInverseWishart, judges: Judges, stats: Any, shared: bool
+    prior: NormalInverseWishart, judges: Judges, stats: GaussianStats | PatternStats | CompletedStats, shared: bool
 ) -> tuple[dict[Setting, Array], Array] | None:
     """Return losses (n,) by setting, and what the rows count for (n,), with full covariances."""
     if not (~np.isnan(judges.rows).any(axis=1) & (judges.weight > 0)).sum() >= LEAST_ROWS:
         return None
     judges = judges.complete()
-    moments: Any = complete(stats) if isinstance(stats, PatternStats) else getattr(stats, "complete", stats)
+    moments = completed(stats)
     if isinstance(moments.scatter, ThinScatter) or not (moments.weight > 0).all():
         return None
     if shared:
@@ -188,7 +188,7 @@ def _shares(prior: NormalInverseWishart) -> tuple[float, ...]:
     return POOLED if prior.scale is None else (POOLED[-1],)
 
 
-def _plain(stats: Any) -> GaussianStats | None:
+def _plain(stats: GaussianStats | PatternStats | CompletedStats) -> GaussianStats | None:
     """Return statistics that a predictive without a row has a formula for."""
     if isinstance(stats, PatternStats):
         stats = complete(stats)
