@@ -198,6 +198,15 @@ def total(parts: Iterator[Array]) -> Array:
     return added
 
 
+def totals(columns: Iterator[list[Array]], count: int, judge: Judge) -> list[Array]:
+    """Return, for each of so many settings, the sum (n, k) of what columns yield, of which one at a time is there."""
+    sums = [np.zeros(judge.offset.shape) for _ in range(count)]
+    for column in columns:
+        for added, part in zip(sums, column, strict=True):
+            added += part
+    return sums
+
+
 def gathered(found: Explanation, owner: Codes, reading: Reading) -> tuple[Array, Array]:
     """Return an explanation by column behind: those of one `owner` together, a category's indicators for instance."""
     score = np.zeros((*reading.known.shape, len(found.score)))

@@ -46,5 +46,5 @@ class MemberFamily:
         return MemberRows.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: Any, settings: Settings) -> tuple[Any, list[Note]]:
-        """Members are chosen together, by `selection.automatic.choose`, and not one block at a time."""
+        """Members are chosen together, by `automatic.choose`, and not one block at a time."""
         raise NotImplementedError

@@ -16,7 +16,7 @@ from ...export.program import Table, Term
 from ..budget import Cost, Sizes
 from ..columns import Reading
 from ..inputs import Inputs
-from ..member import Additive, Candidate, Known, Setting
+from ..member import Additive, Candidate, Known, Setting, totals
 from ..sample import Sample
 from ..stack import Judge
 
@@ -87,12 +87,9 @@ class LevelMember(Additive):
         if not known.categories:
             return
         model = LevelShares(known.categories)
-        totals = [np.zeros(judge.offset.shape) for _ in STRENGTHS]
-        for column in model.left_out(sample.rows.levels, sample.codes, sample.removed, STRENGTHS):
-            for total, part in zip(totals, column, strict=True):
-                total += part
-        for t, total in zip(STRENGTHS, totals, strict=True):
-            yield Candidate((cls(replace(model, strength=t)),), total, judge)
+        columns = model.left_out(sample.rows.levels, sample.codes, sample.removed, STRENGTHS)
+        for t, scores in zip(STRENGTHS, totals(columns, len(STRENGTHS), judge), strict=True):
+            yield Candidate((cls(replace(model, strength=t)),), scores, judge)
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> LevelMember:

@@ -23,7 +23,7 @@ from ..budget import Cost, Sizes, step_of_rows
 from ..columns import INTERVALS, FrozenColumns, Reading
 from ..inputs import Inputs
 from ..knots import Splines
-from ..member import Additive, Candidate, Known, Setting
+from ..member import Additive, Candidate, Known, Setting, totals
 from ..part import Counts, Part
 from ..sample import Sample
 from ..stack import Judge
@@ -130,14 +130,11 @@ class SplineMember(Additive):
         some, inner = sample[few], judge[few]
         for m, counts in known.part(SplineCounts).counts.items():
             model = SplineRatios(known.columns.splines[m], counts)
-            totals = [np.zeros(inner.offset.shape) for _ in STRENGTHS]
-            for column in model.left_out(some.rows.numbers, some.codes, some.removed, STRENGTHS):
-                for total, part in zip(totals, column, strict=True):
-                    total += part
-            for t, total in zip(STRENGTHS, totals, strict=True):
+            columns = model.left_out(some.rows.numbers, some.codes, some.removed, STRENGTHS)
+            for t, scores in zip(STRENGTHS, totals(columns, len(STRENGTHS), inner), strict=True):
                 member = cls(m, replace(model, strength=t))
                 final = partial(member.left_out, sample) if len(some) < len(sample) else None
-                yield Candidate((member,), total, inner, final)
+                yield Candidate((member,), scores, inner, final)
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> SplineMember:
