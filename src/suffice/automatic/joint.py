@@ -94,7 +94,7 @@ def _complete_by_class(
 
 
 def choose_joint(
-    pieces: MemberStats, rows: MemberRows, removed: Array
+    members: MemberStats, rows: MemberRows, removed: Array
 ) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
     """Return the setting of largest left-out log density of the numbers, and their statistics in their own units.
 
@@ -104,7 +104,7 @@ def choose_joint(
     are completed for themselves with the setting found. None where no number varies, or where columns are so many that
     the members see principal directions only.
     """
-    columns = pieces.columns
+    columns = members.columns
     d = len(columns.scores)
     used = columns.used.get(RAW, np.zeros(0, dtype=np.int64))
     own = np.flatnonzero(used < d)
@@ -113,7 +113,7 @@ def choose_joint(
         return None
     scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
     cells = ((rows.rows.numbers - center) / scale)[:, numbers]
-    stats, first = pieces.gaussian[RAW], pieces.part(GaussianPart).completed(RAW)
+    stats, first = members.gaussian[RAW], members.part(GaussianPart).completed(RAW)
     whole = WishartClasses(first)
     with single_blas_thread():
         best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))

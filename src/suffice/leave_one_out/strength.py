@@ -2,7 +2,7 @@
 
 Rows are scored by the posterior predictive of the others, a Student t, whose tails grow with what is not known: a
 single row far out costs a logarithm there, and cannot drive the choice. Where classes have covariances of their own,
-the other classes lose an average row too (see `members.wishart`): no class is told apart by being a row short.
+the other classes lose an average row too (see `wishart`): no class is told apart by being a row short.
 """
 
 from __future__ import annotations
