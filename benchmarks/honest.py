@@ -207,7 +207,7 @@ def chances(
 def answers(model: Any, setting: Setting, X: np.ndarray, y: np.ndarray, weight: np.ndarray) -> dict[str, Any]:
     """Return the loss that the model reports of itself."""
     if isinstance(model, GenerativeClassifier):
-        left_out = -model._fitted.pool.held_out  # only for the standard error of its mean
+        left_out = -model._fitted.pool.left_out_posterior  # only for the standard error of its mean
         return {"reported": model.loss_, "reported_error": float(left_out.min(axis=1).std() / np.sqrt(len(y)))}
     if isinstance(model, MixtureDiscriminant):
         return {}  # says of itself that it has no leave-one-out

@@ -20,16 +20,18 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # A unit is a module or sub-package directly under the package. Each row lists what its units may import of ours;
 # modules inside one unit may import each other. Rows count upwards, and imports point down.
 
-ROW_0 = {"errors", "_arrays", "_arrays_api", "_dialect", "_files", "_foreign", "_locks", "_memory"}
-ROW_6 = ROW_0 | {"stats", "schema", "table", "densities", "estimate", "joint", "tasks", "selection"}
-ROW_7 = ROW_6 | {"engines", "files", "export", "plots"}
-ROW_8 = ROW_7 | {"datasets", "report", "disclosure", "estimators"}
-LEAVES = {"stats", "schema", "table", "densities", "joint"} | ROW_0
+ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
+ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
+ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "tasks", "released", "leave_one_out"}
+ROW_7 = ROW_5 | {"fitted", "disclosure", "export", "automatic", "files", "engines"}
+ROW_9 = ROW_7 | {"learning", "questions", "plots", "report", "datasets"}
+ROW_10 = ROW_9 | {"estimators"}
 
 MAY_IMPORT: dict[str, set[str]] = {
     # row 0
     "errors": set(),
     "_arrays": {"errors"},
+    "_derived": set(),
     "_dialect": set(),
     "_foreign": set(),
     "_locks": set(),
@@ -38,40 +40,46 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_arrays_api": {"errors", "_arrays"},
     # row 1
     "schema": ROW_0,
+    "notes": {"schema"} | ROW_0,
     "stats": {"schema"} | ROW_0,
     "table": {"schema"} | ROW_0,
-    "notes": {"schema"} | ROW_0,  # what an estimate repaired
     # row 2: a density has not seen data, so never `stats`
     "densities": {"schema"} | ROW_0,
-    # row 3: EM is told of settings by what is handed in
+    # row 3: statistics with missing cells or unknown components, completed
     "em": {"stats", "densities", "schema", "notes"} | ROW_0,
-    "estimate": {"em", "stats", "densities", "schema", "notes", "table"} | ROW_0,  # families say how columns are read
+    "estimate": ROW_1 | {"densities", "em"},  # families say how their columns are read
     # row 4
     "joint": {"densities", "schema"} | ROW_0,
-    # row 5
+    "released": {"notes"} | ROW_0,
+    # row 5: questions to a joint model, and rows taken out of it
     "tasks": {"joint", "densities", "schema"} | ROW_0,
-    # row 6
-    "selection": ROW_6 - {"selection"},
+    "leave_one_out": ROW_5 - {"released", "leave_one_out"},
+    # row 6: what was learned, as one value
+    "fitted": ROW_5,
     # what leaves the house: statistics of which none is of few rows
-    "disclosure": ROW_6,
+    "disclosure": ROW_5,
     # row 7: an engine knows no distribution
     "engines": {"stats", "schema", "table"} | ROW_0,
-    "files": LEAVES,
-    "export": LEAVES | {"estimate", "selection"},  # what a fitted model consists of, as plain data
-    "plots": LEAVES,
+    "export": ROW_5 | {"fitted"},
+    "automatic": ROW_5 | {"fitted", "disclosure", "export"},
+    "files": ROW_5 | {"fitted", "automatic"},
+    # row 8: verbs as functions of what was learned
+    "learning": ROW_7,
+    "questions": ROW_7 | {"learning"},
+    "plots": ROW_5 | {"fitted"},
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
     # the page is made of pictures and of what any fitted model answers; it knows no estimator by name
-    "report": LEAVES | {"plots", "export"},
-    # row 8
-    "estimators": ROW_7 | {"report", "disclosure"},
-    # scikit-learn's names for what the estimators do
-    "drop_in": ROW_8,
+    "report": ROW_5 | {"fitted", "plots", "export"},
     # row 9
-    "testing": ROW_8,
-    "__init__": ROW_8 | {"testing", "drop_in"},
-    "cli": ROW_8 | {"drop_in", "__init__"},
-    "__main__": ROW_8 | {"cli", "__init__"},
+    "estimators": ROW_9,
+    # scikit-learn's names for what the estimators do
+    "drop_in": ROW_10,
+    # row 10
+    "testing": ROW_10,
+    "__init__": ROW_10 | {"testing", "drop_in"},
+    "cli": ROW_10 | {"__init__", "drop_in"},
+    "__main__": ROW_10 | {"cli", "__init__"},
 }
 
 # Packages that only the named files may import (a name ending in "/" is a folder).

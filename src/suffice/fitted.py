@@ -17,10 +17,10 @@ from .errors import DataError, NegativeError, SettingError, quoted
 from .estimate import Block, Dirichlet, NormalInverseWishart, Note, Settings, class_log_prior
 from .estimate.families import GaussianFamily
 from .joint import JointModel
+from .leave_one_out import Learned, leave_one_out
+from .leave_one_out.choices import Choices, choose
 from .released import Release
 from .schema import Schema
-from .selection import Learned, leave_one_out
-from .selection.choices import Choices, choose
 from .stats import ByClass, Reservoir
 from .stats.batch import Batch, Joined
 from .table import Table, read_table

@@ -20,6 +20,8 @@ from suffice import (
     NaiveBayes,
     load,
 )
+from suffice.automatic.members.dependence import PairCounts
+from suffice.automatic.members.splines import SplineCounts
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, MergeError, ModelFileError, SettingError
 from suffice.files.settings import plain, unplain
@@ -234,7 +236,7 @@ def test_a_released_model_is_read_back_whatever_its_counts_leave_out(tmp_path) -
     X, y = X[::3], y[::3]
     released = GenerativeClassifier().fit(X, y).release()
     members = released.statistics_.blocks[-1]
-    assert members.pairs == {}
+    assert members.part(PairCounts).counts == {}
     assert any((np.diff(z) == 0).any() for _, z in members.columns.scores)
     released.save(tmp_path / "r.suffice")
     np.testing.assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
@@ -249,9 +251,9 @@ def test_automatic_classifiers_released_alike_merge_and_others_say_what_to_do(pe
         sites[0].release().merge(sites[1].release())
     alone = _log_loss(first, X[230:], y[230:])
     second, third = (site.release(like=first) for site in sites[1:])
-    seen = [model.statistics_.blocks[-1].hats[16].copy() for model in (first, second, third)]
+    seen = [model.statistics_.blocks[-1].part(SplineCounts).counts[16].copy() for model in (first, second, third)]
     merged = first.merge(second).merge(third)
-    np.testing.assert_allclose(merged.statistics_.blocks[-1].hats[16], sum(seen), rtol=1e-12)
+    np.testing.assert_allclose(merged.statistics_.blocks[-1].part(SplineCounts).counts[16], sum(seen), rtol=1e-12)
     assert merged.statistics_.rows == 230
     assert merged.rows_held_.least == 5
     assert _log_loss(merged, X[230:], y[230:]) < alone + 0.02

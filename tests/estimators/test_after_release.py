@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, NormalInverseWishart, load
+from suffice.automatic.members.dependence import PairCounts
 from suffice.errors import DataError, ModelFileError
 
 X, Y = load_iris(return_X_y=True)
@@ -80,7 +81,7 @@ def test_the_prior_of_an_earlier_fit_is_forgotten() -> None:
 def test_members_without_pairs_are_those_of_a_model_without_rows(tmp_path) -> None:
     model = GenerativeClassifier(keep_rows=50).fit(X, Y)
     *others, members = model.statistics_.blocks
-    statistics = replace(model.statistics_, blocks=(*others, replace(members, pairs={})))
-    model._learned = replace(model._learned, statistics=statistics)
+    without = replace(members, learned={**members.learned, "pairs": PairCounts({})})
+    model._learned = replace(model._learned, statistics=replace(model.statistics_, blocks=(*others, without)))
     with pytest.raises(ModelFileError, match="members that only a model without rows has"):
         model.save(tmp_path / "m.suffice")

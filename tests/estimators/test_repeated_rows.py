@@ -6,8 +6,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
+from suffice.automatic.statistics import smallest_distinct
 from suffice.errors import DataError, SettingError
-from suffice.selection.pieces import smallest_distinct
 
 
 @pytest.mark.parametrize(("distinct", "times", "keep_rows"), [(400, 15, 100), (90, 30, 100), (400, 40, 50)])

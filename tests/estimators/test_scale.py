@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, _memory, load
+from suffice.automatic import budget
+from suffice.automatic.costs import member_costs
+from suffice.automatic.knots import Splines
+from suffice.automatic.members.dependence import PairCounts
+from suffice.automatic.members.splines import SplineCounts, SplineMember, SplineRatios
+from suffice.automatic.sample import Sample
 from suffice.errors import DataError, ModelFileError
-from suffice.selection import costs, pieces
-from suffice.selection.columns import Hats
-from suffice.selection.costs import member_costs
-from suffice.selection.members.hats import HatMember
-from suffice.selection.scorers import HatScorer, Sample
 
 MIB = 1 << 20
 
@@ -114,8 +115,8 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
     levels = [len(known) for known in stats.columns.vocabulary]
     foretold = member_costs(300, d, k, levels)
     assert foretold["gaussians"].bytes == sum(own.complete.scatter.values.nbytes for own in stats.gaussian.values())
-    assert foretold["hats"].bytes == sum(counts.nbytes for counts in stats.hats.values())
-    for bins, counts in stats.pairs.items():
+    assert foretold["hats"].bytes == sum(counts.nbytes for counts in stats.part(SplineCounts).counts.values())
+    for bins, counts in stats.part(PairCounts).counts.items():
         assert foretold[f"one-dependence, {bins} bins"].bytes == counts.nbytes
 
 
@@ -134,8 +135,8 @@ def test_the_choice_takes_no_more_than_is_foretold(rng):
 def test_scores_of_many_columns_are_not_held_at_once(rng):
     n, d, k = 300, 200, 20
     numbers, codes, one = rng.normal(size=(n, d)), np.arange(n) % k, np.ones(n)
-    hats = Hats(tuple(np.linspace(-2, 2, 9) for _ in range(d)))
-    scorer = HatScorer(HatMember(hats, hats.count(numbers, codes, k, None)))
+    splines = Splines(tuple(np.linspace(-2, 2, 9) for _ in range(d)))
+    scorer = SplineMember(8, SplineRatios(splines, splines.count(numbers, codes, k, None)))
 
     class Rows:
         pass
@@ -157,13 +158,12 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
     whole = GenerativeClassifier().fit(X, y)
     assert not any("one-dependence" in str(note) for note in whole.notes_)
     kept = {own["name"] for own in whole.members_}
-    for module in (costs, pieces):
-        monkeypatch.setattr(module, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
+    monkeypatch.setattr(budget, "PAIR_BYTES", 8 * 4 * 40**2)  # 6 columns: 18, 30 and 48 levels
     some = GenerativeClassifier().fit(X, y)
     assert any("one-dependence in 8 bins is left out" in str(note) for note in some.notes_)
     parts = GenerativeClassifier().fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     np.testing.assert_allclose(parts.predict_log_proba(X[:9]), some.predict_log_proba(X[:9]), atol=1e-10)
-    monkeypatch.setattr(pieces, "PAIR_BYTES", 0)
+    monkeypatch.setattr(budget, "PAIR_BYTES", 0)
     none = GenerativeClassifier().fit(X, y)
     assert kept - {own["name"] for own in none.members_} == {"one-dependence"}
     assert "in 3, 5, 8 bins" in " ".join(map(str, none.notes_))
@@ -171,25 +171,25 @@ def test_pairs_that_are_left_out_are_noted(rng, monkeypatch):
 
 def test_counts_of_pairs_go_when_classes_come(rng, monkeypatch):
     X, y = rng.normal(size=(900, 5)), np.arange(900) % 3
-    monkeypatch.setattr(pieces, "PAIR_BYTES", 8 * 3 * 40**2)  # 5 columns: 15, 25 and 40 levels
+    monkeypatch.setattr(budget, "PAIR_BYTES", 8 * 3 * 40**2)  # 5 columns: 15, 25 and 40 levels
     model = GenerativeClassifier(keep_rows=200).fit(X, y)
-    assert list(model._pieces(model.statistics_).pairs) == [3, 5, 8]
+    assert list(model._pieces(model.statistics_).part(PairCounts).counts) == [3, 5, 8]
     model.partial_fit(X[:90] + 0.5, np.full(90, 3))
-    assert list(model._pieces(model.statistics_).pairs) == [3, 5]
+    assert list(model._pieces(model.statistics_).part(PairCounts).counts) == [3, 5]
     assert model.predict_proba(X[:5]).shape == (5, 4)
     assert any("one-dependence in 8 bins is left out" in str(note) for note in model.notes_)
 
 
 def test_many_scores_are_compared_on_fewer_rows(rng, monkeypatch):
     """The choice is made on a part of the rows; what was chosen is then judged on all of them."""
-    assert [costs.step_of_rows(*own) for own in ((2000, 2, 10**9), (200, 9, 10**9), (2000, 2, 5))] == [6, 1, 1]
+    assert [budget.step_of_rows(*own) for own in ((2000, 2, 10**9), (200, 9, 10**9), (2000, 2, 5))] == [6, 1, 1]
     X, y = rng.normal(size=(600, 4)), np.arange(600) % 3
     X[:, 0] += y
     whole = GenerativeClassifier().fit(X, y)._fitted.pool
-    monkeypatch.setattr(costs, "MOST_SCORES", 600 * 3 * 4 // 2)
+    monkeypatch.setattr(budget, "MOST_SCORES", 600 * 3 * 4 // 2)
     half = GenerativeClassifier().fit(X, y)._fitted.pool
     a, b = (next(own for own in found.members if own.name == "hats") for found in (whole, half))
-    assert a.held_out.shape == b.held_out.shape
+    assert a.left_out_scores.shape == b.left_out_scores.shape
     if a.setting == b.setting:
-        np.testing.assert_array_equal(a.held_out, b.held_out)
+        np.testing.assert_array_equal(a.left_out_scores, b.left_out_scores)
     assert abs(a.loss - b.loss) < 0.01

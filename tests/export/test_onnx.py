@@ -301,7 +301,7 @@ def test_missing_packages_are_named(small: Any, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(ExportError, match="pip install onnxruntime"):
         small.to_onnx(check=True)
-    monkeypatch.setattr("suffice.export.to_onnx.find_spec", lambda name: None)
+    monkeypatch.setattr("suffice.questions.to_onnx.find_spec", lambda name: None)
     small.to_onnx()
     for name in [name for name in sys.modules if name.startswith("suffice.export.onnx")]:
         monkeypatch.delitem(sys.modules, name)
@@ -312,7 +312,7 @@ def test_missing_packages_are_named(small: Any, monkeypatch: pytest.MonkeyPatch)
 
 def test_trial_rows_are_hard() -> None:
     """The rows of the check miss cells, are empty, hold levels never met and numbers far out."""
-    from suffice.export.trial import trial_rows
+    from suffice.questions.trial_rows import trial_rows
 
     for name in ("naive: all families", "automatic: mixed"):
         model, _ = case(name)

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier
-from suffice.selection.members.wishart import SPHERES, STRENGTHS, LeftOut, WishartMember
+from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from suffice.stats import GaussianStats
 
 CORRELATION = 0.9
@@ -44,14 +44,14 @@ def test_classes_with_opposite_correlations_are_completed_apart(rng, missing):
 def test_cells_left_out_score_as_after_a_refit(rng):
     """Exact up to rounding, for every setting: statistics without the row, and its cells' marginal density."""
     X, y = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 4)), rng.integers(3, size=40)
-    member = WishartMember(GaussianStats.summarize(X, y, 3))
+    member = WishartClasses(GaussianStats.summarize(X, y, 3))
     seen = np.sort(np.argsort(rng.random((40, 4)), axis=1)[:, :2], axis=1)
     cells = np.take_along_axis(X, seen, axis=1)
     found = list(member.own_left_out(LeftOut(cells, y, np.ones(40), np.ones(40)), seen))
     assert {(sphere, strength) for sphere, strength, _ in found} == {(g, a) for g in SPHERES for a in STRENGTHS}
     for i in (0, 7, 23):
         others = np.arange(40) != i
-        rest = WishartMember(GaussianStats.summarize(X[others], y[others], 3), member.tau)
+        rest = WishartClasses(GaussianStats.summarize(X[others], y[others], 3), member.tau)
         row = np.full((1, 4), np.nan)
         row[0, seen[i]] = cells[i]
         refits = [rest.density(strength, sphere).log_density(row)[0, y[i]] for sphere, strength, _ in found]

@@ -5,11 +5,12 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
-from suffice.selection.members.dependence import DependenceMember, count_pairs
-from suffice.selection.members.hats import HatMember, Hats
-from suffice.selection.members.levels import LevelMember
-from suffice.selection.members.subclasses import Split, choose_split
-from suffice.selection.members.wishart import LeftOut, WishartMember
+from suffice.automatic.knots import Splines
+from suffice.automatic.members.dependence import OneDependence, count_pairs
+from suffice.automatic.members.levels import LevelShares
+from suffice.automatic.members.splines import SplineRatios
+from suffice.automatic.members.subclasses import Split, choose_split
+from suffice.leave_one_out.wishart import LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column
@@ -19,7 +20,7 @@ EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats 
 def table(rng):
     y = np.r_[np.repeat(np.arange(3), 14), rng.integers(0, 3, 30)]
     X = rng.normal(size=(72, 5)) @ rng.normal(size=(5, 5)) + rng.normal(size=(3, 5))[y]
-    return X / X.std(axis=0), y, np.where(np.arange(72) % 2, 1.0, 1.0)
+    return X / X.std(axis=0), y, np.where(np.arange(72) % 2, 1.0, 2.5)
 
 
 def without(i, n):
@@ -27,7 +28,7 @@ def without(i, n):
 
 
 def wishart(X, y, weight, tau=0.0):
-    return WishartMember(GaussianStats.summarize(X, y, 3, weight, FullScatter), tau)
+    return WishartClasses(GaussianStats.summarize(X, y, 3, weight, FullScatter), tau)
 
 
 def textbook(member, rows, strength, sphere):
@@ -96,7 +97,7 @@ def test_weights_of_all_rows_alike_balance_alike(table, strength):
 def test_a_class_balanced_score_does_not_tell_the_class_by_its_size(rng):
     """With as many columns as rows of a class and no signal, plain leave-one-out looks sure of the right class."""
     X, y, ones = rng.normal(size=(60, 120)), np.repeat([0, 1], 30), np.ones(60)
-    member = WishartMember(GaussianStats.summarize(X, y, 2, ones, FullScatter).dense())
+    member = WishartClasses(GaussianStats.summarize(X, y, 2, ones, FullScatter).dense())
     odds = []
     for balanced in (False, True):
         ((_, _, F),) = member.path(LeftOut(X, y, ones, ones), (1.0,), (1e-3,), balanced=balanced)
@@ -110,12 +111,12 @@ def test_hats(table):
     X = X.copy()
     X[::7, 1] = np.nan
     weight = np.where(np.arange(72) % 3, 1.0, 2.0)
-    hats = Hats(tuple(np.quantile(x[~np.isnan(x)], [0, 0.3, 0.5, 0.8, 1]) for x in X.T))
-    member = HatMember(hats, hats.count(X, y, 3, weight), 4.0)
+    hats = Splines(tuple(np.quantile(x[~np.isnan(x)], [0, 0.3, 0.5, 0.8, 1]) for x in X.T))
+    member = SplineRatios(hats, hats.count(X, y, 3, weight), 4.0)
     left = np.sum([column[0] for column in member.left_out(X, y, weight, (4.0,))], axis=0)
     for i in range(0, 72, 5):
         kept = without(i, 72)
-        refit = HatMember(hats, hats.count(X[kept], y[kept], 3, weight[kept]), 4.0)
+        refit = SplineRatios(hats, hats.count(X[kept], y[kept], 3, weight[kept]), 4.0)
         assert_allclose(left[i], refit.scores(X[[i]])[0], atol=EXACT)
     assert_allclose(member.scores(np.full((1, 5), np.nan)), 0.0)
     assert_allclose(hats.count(X, y, 3, weight).sum(), (weight[:, None] * ~np.isnan(X)).sum())
@@ -135,7 +136,7 @@ def test_levels(rng):
             np.stack([np.bincount(c[kept & (y == k) & (c >= 0)], minlength=size) for k in range(3)]).astype(float)
             for c, size in zip(levels.T, (2, 4, 3), strict=True)
         ]
-        return LevelMember(tuple(counts), 2.0)
+        return LevelShares(tuple(counts), 2.0)
 
     whole = member(np.ones(80, dtype=bool))
     left = np.sum([part[0] for part in whole.left_out(tuple(levels.T), y, np.ones(80), (2.0,))], axis=0)
@@ -152,7 +153,7 @@ def test_one_dependence(rng):
     weight = np.where(np.arange(80) % 2, 1.0, 2.0)
 
     def member(kept):
-        return DependenceMember(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
+        return OneDependence(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
 
     left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
     for i in range(0, 80, 4):
@@ -168,7 +169,7 @@ def test_one_dependence_of_many_weights(rng):
     weight = rng.uniform(0.2, 3.0, 80)
 
     def member(kept):
-        return DependenceMember(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
+        return OneDependence(count_pairs(numbered[kept], 9, y[kept], 3, weight[kept]), starts, 4.0)
 
     left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
     for i in range(0, 80, 4):
@@ -178,7 +179,7 @@ def test_one_dependence_of_many_weights(rng):
 def test_one_dependence_by_hand():
     """Two columns of two levels, one class: the mean over the two parents, from the formula of the module."""
     levels = np.array([[0, 2], [0, 3], [1, 3], [0, 2]])
-    member = DependenceMember(count_pairs(levels, 4, np.zeros(4, int), 1, None), (0, 2, 4), 1.0)
+    member = OneDependence(count_pairs(levels, 4, np.zeros(4, int), 1, None), (0, 2, 4), 1.0)
     share = {0: 3.5 / 5.5, 2: 2.5 / 5.5}  # (n + ½) / (N + 3 / 2), a spare level counted
     alone = {0: (3 + share[0]) / 5, 2: (2 + share[2]) / 5}
     forward, back = alone[0] * (2 + alone[2]) / (3 + 1), alone[2] * (2 + alone[0]) / (2 + 1)

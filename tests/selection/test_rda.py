@@ -11,8 +11,8 @@ from suffice.densities import Full
 from suffice.errors import SettingError
 from suffice.estimate import Settings, Shrinkage
 from suffice.estimate.families import GaussianFamily
-from suffice.selection import gaussian_leave_one_out
-from suffice.selection.rda import Judges, _Problem, undecided
+from suffice.leave_one_out import gaussian_leave_one_out
+from suffice.leave_one_out.rda import Judges, _Problem, undecided
 
 CONSTANT = 0.5 * np.log(2.0 * np.pi)  # per column, which the criterion leaves out
 

@@ -7,8 +7,8 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.special import log_softmax
 
 from suffice import GenerativeClassifier
-from suffice.selection import stacking
-from suffice.selection.stacking import Judge, Stack, centred, prior_shares, without_each
+from suffice.automatic import stack as stacking
+from suffice.automatic.stack import Judge, Stack, centred, prior_shares, without_each
 
 
 def problem(rng, n=80, k=3, m=4):

@@ -155,7 +155,7 @@ def _timed_fit(name: str, columns: Table, labels: Column) -> tuple[GenerativeEst
 def _leave_one_out(result: Result, training: Training) -> Array | None:
     """Return the posterior of every row (n, k) by the model of all others, or None where that takes too long."""
     from .._arrays import np
-    from ..selection import refits_needed
+    from ..leave_one_out import refits_needed
 
     columns = training.columns.select(result.columns)
     estimator, seconds = _timed_fit(result.name, columns, training.labels)

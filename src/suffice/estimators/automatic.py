@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any, Self
 
 from .._arrays import Array
+from ..automatic.by_rows import LEAST_ROWS
+from ..automatic.member_family import MemberFamily
+from ..automatic.pooled import PooledFitted
 from ..densities import Diagonal
 from ..errors import DataError, SettingError
 from ..estimate import FAMILIES, Block
 from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Kind, Schema
-from ..selection.by_rows import LEAST_ROWS
-from ..selection.member_family import MemberFamily
-from ..selection.pooled import PooledFitted
 from .base import GenerativeEstimator
 
 

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..export import to_onnx, to_sql
 from ..files.loading import read_back
 from ..files.saving import save_checked
 from ..fitted import Fitted
+from ..questions import to_onnx, to_sql
 from ..report import write_page
 from ._tables import Tables
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from .._arrays import np
 from ..fitted import Fitted
 from .program import Program
-from .stack import lower_stack
 from .terms import Lowering
 
 
@@ -16,7 +15,8 @@ def lower(fitted: Fitted) -> Program:
     """
     joint, job = fitted.joint, Lowering(fitted.schema)
     terms = job.product(joint.density, [block.positions for block in fitted.joint_value.blocks])
-    stack = None if fitted.pool is None else lower_stack(job, fitted)
+    pool, given = fitted.pool, None if fitted.priors is None else fitted.log_prior
+    stack = None if pool is None else pool.lower(job, fitted.blocks[-1].positions, given)
     return Program(
         estimator=fitted.who,
         classes=tuple(joint.classes),

@@ -9,13 +9,13 @@ from typing import Any, Protocol, Self
 
 from .._arrays import np
 from .._dialect import Dialect
+from ..automatic.member_family import MemberFamily
+from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
 from ..fitted import Fitted, Past
 from ..released import Release
 from ..schema import Schema
-from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
 from .model_file import check_whole, fingerprint, read_model

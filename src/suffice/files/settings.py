@@ -8,14 +8,14 @@ from dataclasses import fields, replace
 from typing import Any
 
 from .._arrays import np
+from ..automatic.member_family import MemberFamily
+from ..automatic.statistics import MemberRows, MemberStats
 from ..densities import STRUCTURES
 from ..errors import SettingError
 from ..estimate import FAMILIES, RDA, Dirichlet, Family, NormalInverseWishart
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..fitted import Fitted
-from ..selection.member_family import MemberFamily
-from ..selection.pieces import MemberRows, MemberStats
 from .model_file import describe_model
 
 PIECES = {"MemberRows": MemberRows, "MemberStats": MemberStats}

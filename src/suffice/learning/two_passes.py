@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
+from ..automatic.columns import FrozenColumns
+from ..automatic.statistics import MemberRows, TableRows, hashes_of, smallest_distinct
 from ..errors import SourceError
 from ..schema import Level, sort_levels
-from ..selection.columns import FrozenColumns
-from ..selection.pieces import MemberRows, TableRows, hashes_of, smallest_distinct
 from ..stats import ByClass
 from ..stats.rows import concat_rows, take_rows
 
@@ -119,4 +119,4 @@ def summarize_frozen(statistics: ByClass, columns: FrozenColumns) -> ByClass:
     rows = statistics.blocks[-1]
     assert isinstance(rows, MemberRows)
     assert isinstance(rows.rows, TableRows)
-    return replace(statistics, blocks=(*statistics.blocks[:-1], rows.condensed(columns)))
+    return replace(statistics, blocks=(*statistics.blocks[:-1], rows.frozen(columns)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..fitted import Fitted
-from ..selection.leave_one_out import log_densities
+from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
 from ..tasks import outliers
 from ..tasks.held_out import HeldOut, own_rank_pvalues, rank_pvalues

@@ -2,6 +2,7 @@
 
 from .families import check_family
 from .laws import Sample, assert_same_statistics, check_statistics
+from .members import check_member
 from .models import check_model
 
-__all__ = ["Sample", "assert_same_statistics", "check_family", "check_model", "check_statistics"]
+__all__ = ["Sample", "assert_same_statistics", "check_family", "check_member", "check_model", "check_statistics"]

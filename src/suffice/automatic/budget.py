@@ -1,0 +1,59 @@
+"""What the automatic classifier may spend: limits in bytes and rows, and what follows from them for given sizes.
+
+Members that can be spared are left out beyond a fixed number of bytes, the same on every machine, so that a model does
+not depend on where it was fitted; what cannot be spared is refused where this machine has no memory for it (`costs`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+MOST_PARENTS = 70  # columns of a one-dependence estimator
+PAIR_BYTES = 1 << 28  # of the counts of pairs for one number of bins: beyond, they are left out
+MOST_WEIGHTED = 100  # columns with a weight of their own
+COLUMN_BYTES = 1 << 28  # of the scores of single columns that get a weight of their own: beyond, fewer do
+MOST_SCORES = 1 << 27  # by row, class and column, that settings of splines are compared by
+FEWEST_ROWS = 300  # to compare them on
+
+
+class Sizes(NamedTuple):
+    """Rows that judge, numbers, classes, levels of each category, and columns of the Gaussian block."""
+
+    n: int
+    d: int
+    k: int
+    levels: Sequence[int]
+    width: int
+
+
+class Cost(NamedTuple):
+    """Bytes that are kept, and multiplications to choose the settings with.
+
+    `what` takes so many bytes, in words, and `fewer` things would take less; empty where it can be left out.
+    """
+
+    bytes: int
+    work: float
+    what: str = ""
+    fewer: str = ""
+
+
+def pair_bytes(k: int, size: int) -> int:
+    """Return the bytes of the counts of pairs of so many levels, of all columns together."""
+    return 8 * k * size * size
+
+
+def counts_pairs(k: int, size: int) -> bool:
+    """Return whether the counts of pairs of so many levels in `k` classes take little enough to be kept."""
+    return pair_bytes(k, size) <= PAIR_BYTES
+
+
+def most_weighted(n: int, k: int) -> int:
+    """Return how many columns may have a weight of their own for n judged rows of k classes."""
+    return min(max(COLUMN_BYTES // max(8 * n * k, 1), 1), MOST_WEIGHTED)
+
+
+def step_of_rows(n: int, k: int, d: int) -> int:
+    """Return s so that settings of `d` columns are compared on every s-th of n rows: on fewer where that is work."""
+    return max(1, min(n * k * d // MOST_SCORES, n // FEWEST_ROWS))

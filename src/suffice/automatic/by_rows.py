@@ -1,0 +1,99 @@
+"""The automatic classifier judged by the rows that are kept."""
+
+from __future__ import annotations
+
+from .._arrays import Array, np
+from ..errors import DataError
+from ..notes import Kind, Note
+from ..stats import ByClass, CategoricalStats, PatternStats
+from ..stats.counts import CodedColumns
+from .choose import choose
+from .columns import FrozenColumns
+from .costs import check_columns, check_costs
+from .joint import ShrunkGaussianFamily, choose_joint
+from .pool import Automatic
+from .sample import Sample
+from .statistics import MemberRows, MemberStats, TableRows
+
+LEAST_ROWS = 50  # of which fewer do not judge
+
+
+def rows_of_sample(statistics: ByClass) -> MemberRows:
+    """Return the rows that are kept, each with the weight it stands for."""
+    sample = statistics.sample
+    assert sample is not None
+    numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
+    for part in sample.rows:
+        if isinstance(part, CodedColumns):
+            coded = part
+        else:
+            numbers = part
+    weight = sample.represented(statistics.weight)
+    return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
+
+
+def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True) -> Automatic:
+    """Return the automatic classifier of these statistics, judged on the rows that are kept."""
+    rows, sample = rows_of_sample(statistics), statistics.sample
+    assert sample is not None
+    unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
+    pieces = pieces if unit == 1.0 else pieces.scale(unit)
+    held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
+    read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
+    judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
+    counts = [unit * own for own in level_counts(statistics, pieces.columns)]
+    return choose(judged, pieces, counts, unit * statistics.weight, parts)
+
+
+def joint_by_rows(statistics: ByClass, pieces: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+    """Return the joint model's family and statistics, judged on the rows that are kept, one copy of each left out."""
+    sample = statistics.sample
+    assert sample is not None
+    unit = sample.rows_per_weight
+    pieces = pieces if unit == 1.0 else pieces.scale(unit)
+    return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight())
+
+
+def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
+    """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
+    counts = []
+    for stats in statistics.blocks:
+        if isinstance(stats, CategoricalStats):
+            for known, levels, table in zip(columns.vocabulary, stats.levels, stats.counts, strict=True):
+                position = {level: i for i, level in enumerate(levels)}
+                own = np.zeros((len(table), len(known)))
+                here = [i for i, level in enumerate(known) if level in position]
+                own[:, here] = table[:, [position[known[i]] for i in here]]
+                counts.append(own)
+    return counts
+
+
+def few_to_judge(statistics: ByClass) -> Note | None:
+    """Return a note where most of the rows kept were forgotten, and of the others too few are kept to judge by."""
+    if statistics.sample is None:
+        return None
+    kept = round(float(statistics.sample.copies.sum()))
+    if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
+        return None
+    what = f"judged members by the {kept} rows that are still kept of the {statistics.rows} learned"
+    why = "the others kept were forgotten; a fit on the rows that are left judges by all of them"
+    return Note(what, why, kind=Kind.UNCERTAIN)
+
+
+def check_judges(statistics: ByClass) -> None:
+    """Raise DataError where too few rows are left to judge by."""
+    few = few_to_judge(statistics)
+    if few is not None:
+        raise DataError(
+            f"This model has {few.what}, and would say too small an error of itself: {few.why}. Next: fit again to "
+            "the rows that are left, for its loss and sets of classes; it predicts as before."
+        )
+
+
+def check_memory(block: MemberRows | MemberStats, statistics: ByClass) -> None:
+    """Raise DataError, before it is paid for, if the members or the choice between them do not fit into memory."""
+    n, k = 0 if statistics.sample is None else len(statistics.sample.codes), len(statistics.classes)
+    if isinstance(block, MemberStats):
+        check_columns(block.columns, k, n)
+    else:  # what the columns come to is known when these rows freeze them
+        check_costs(n, block.rows.numbers.shape[1], k, [len(known) for known in block.rows.coded.levels], width=0)

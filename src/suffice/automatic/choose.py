@@ -1,0 +1,148 @@
+"""The automatic classifier's choice: members by exact leave-one-out, a stack of them, and a floor under posteriors.
+
+Rows of a sample are scored without themselves under every setting of every member; each member keeps the setting that
+loses least after its own temperature; a log-linear stack pools the members, with weights for single columns; a little
+of the class prior is mixed in. Nothing is held back: the densities themselves use the statistics of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import chain, groupby
+
+from .._arrays import Array, log_softmax, np, single_blas_thread
+from ..notes import Note
+from .member import Candidate, Known, Member
+from .members import MEMBERS
+from .pool import PSEUDO, Automatic, JudgedMember, raise_floor
+from .sample import Sample
+from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
+from .stack import Judge, Stack, centred, prior_shares, without_each
+from .statistics import MemberStats
+
+MEMBER_PENALTY = 100.0
+TEMPERED_PENALTY = 30.0  # the least where a weight of 1 is that of the member after its temperature
+COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
+BIAS_PENALTY = 1.0
+LEAST_TEMPERATURE = 1e-6
+FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
+DOUBTFUL = 0.1
+BETTER = 1e-9  # nats by which a setting must lose less than one tried before
+
+
+def choose(
+    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, parts: bool = True
+) -> Automatic:
+    """Return the automatic classifier for statistics of all rows, judged on a sample of them.
+
+    `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
+    weights. Without `parts`, there are no members that are made of the rows of the sample.
+    """
+    kinds = [kind for kind in MEMBERS if parts or not kind.needs_rows]
+    with single_blas_thread():  # many small products, slower on several threads
+        found = _choose(sample, stats.known(categories, weight), kinds)
+    return replace(found, notes=(*found.notes, *stats.notes))
+
+
+def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
+    weight = known.weight
+    judge = Judge(
+        sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight, sample.single
+    )
+    members = list(chain.from_iterable(best_of(kind, known, sample, judge) for kind in kinds))
+    additive = [own.member for own in members if own.member.width]
+    columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)
+    scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
+    power = power_of_rows(sample, judge)
+    pool = partial(_pool, power=power)
+    if power == LEAST_POWER:
+        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
+    stack = pool(members, scores, judge, penalties)
+    floor = FLOOR / (float(weight.sum()) + FLOOR)
+    posterior = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
+    naive = stack.scores([own.left_out_scores for own in members] + scores, judge.offset)
+    lost = -posterior[np.arange(len(posterior)), judge.codes]
+    return Automatic(
+        frozen=known.columns,
+        class_weight=weight,
+        members=tuple(members),
+        columns=tuple((kind, j) for kind, j, _ in columns),
+        stack=stack,
+        floor=floor,
+        left_out_posterior=posterior,
+        offset=judge.offset,
+        loss=float(judge.weight @ lost) / float(judge.weight.sum()),
+        sample=sample[:],  # without what members have read of it
+        notes=(
+            *_uncertain(judge.loss(naive - judge.offset), lost, judge, floor),
+            *chain.from_iterable(kind.spared(known) for kind in kinds),
+        ),
+    )
+
+
+def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> Iterator[JudgedMember]:
+    """Yield the members of a kind, each with the setting that loses least after its temperature.
+
+    Candidates of the same first member's name are tried together, and what they hold is let go once that is done.
+    """
+    for _, group in groupby(kind.candidates(known, sample, judge), key=lambda own: own.members[0].name):
+        best: dict[str, tuple[float, float, Member, Candidate]] = {}
+        for candidate in group:
+            loss, temperature = candidate.judge.temperature(candidate.scores)
+            for member in candidate.members:
+                if member.name not in best or loss < best[member.name][0] - BETTER:
+                    best[member.name] = loss, temperature, member, candidate
+        scored: dict[int, tuple[float, float, Array]] = {}  # two names may have the same
+        for loss, temperature, member, candidate in best.values():
+            if id(candidate) not in scored:
+                scores = candidate.scores if candidate.final is None else candidate.final()
+                if candidate.final is not None:
+                    loss, temperature = judge.temperature(scores)
+                scored[id(candidate)] = loss, temperature, scores
+            yield JudgedMember(member, *scored[id(candidate)])
+
+
+def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[Note, ...]:
+    """Return a note where the mean of the losses (n,) may well be off by more than a tenth.
+
+    That is where its standard error is as large, or where leaving rows out of the pool's weights moves it as much. The
+    error is that of the rows and one more that is lost as far as the `floor` lets it: of n rows that are all right, the
+    next may be wrong for one in n.
+    """
+    share = judge.weight / judge.weight.sum()
+    mean = float(share @ lost)
+    error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (lost - mean) ** 2))
+    own = judge.offset[np.arange(len(lost)), judge.codes]
+    worst = -float(np.log(floor)) - float(share @ own)
+    error = float(np.hypot(error, worst / (float(judge.weight.sum()) + 1.0)))
+    notes = []
+    if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
+        notes.append(f"{naive:.4f} nats if members keep their weights")
+    if error > DOUBTFUL * mean:
+        notes.append(f"standard error {error:.4f} nats, one more row that is wrong counted")
+    what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
+    return (Note(what, ", ".join(notes)),) if notes else ()
+
+
+def _pool(
+    members: Sequence[JudgedMember], columns: Sequence[Array], judge: Judge, penalties: Sequence[float], power: float
+) -> Stack:
+    """Return the stack whose penalty on column weights has the most evidence, rows counted to a `power` of likelihood.
+
+    Member weights start from `prior_shares`, times their temperatures as far as these are not chance, and stay near
+    them, unless the rows say much else; near is meant in units of the tempered member, for one that is far too sure
+    would move freely otherwise. Where columns are many beside the rows no weight is negative: where a column says
+    nothing, what it says of a row left out is the opposite of that row's label, which a negative weight would read.
+    """
+    m, c = len(members), len(columns)
+    scores = centred(np.stack([*(member.left_out_scores for member in members), *columns]))
+    losses = np.stack([judge.losses(member.temperature * member.left_out_scores) for member in members])
+    heat = np.clip([member.temperature for member in members], LEAST_TEMPERATURE, 1.0)
+    start = prior_shares(losses, judge) * heat * [judge.beyond_chance(member.loss) for member in members]
+    start = np.concatenate([start, np.zeros(c)])
+    positive = np.array([True] * m + [power == LEAST_POWER] * c)
+    near = np.maximum(MEMBER_PENALTY, TEMPERED_PENALTY / heat**2)
+    each = power * np.array([[*near, *[own] * c] for own in (penalties if c else penalties[:1])])
+    return Stack.fit(scores, judge.tempered(power), each, start, positive, power * BIAS_PENALTY)

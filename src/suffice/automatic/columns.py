@@ -1,0 +1,397 @@
+"""How the automatic classifier reads columns, fixed once from a sample of rows, without their labels.
+
+Numbers go in as they are and as normal scores (Φ⁻¹ of the mid-rank, linear between at most 200 knots), cut into
+quantile bins and on quantile knots for splines; categories by level and one-hot. With all of this fixed, the
+statistics of every member merge. A `Reading` is a batch of rows read this way, once for all members.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
+from ..schema import Level
+from ..stats import PatternStats
+from ..stats._checks import codes as codes_below
+from ..stats._checks import floats, in_range, places, scatters
+from ..stats._checks import levels as levels_of
+from ..stats.counts import CodedColumns
+from .completion import complete_tied
+from .knots import Splines
+
+SCORE_KNOTS = 200
+MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
+MOST_DIRECTIONS = 200  # otherwise
+MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
+INTERVALS = (4, 8, 16)
+BINS = (3, 5, 8)
+LEAST_ROWS = 3.0  # of a level with an indicator of its own
+MISSING = -1  # the level number of a missing cell
+LARGE = 1e150  # of a scale: squares of numbers beyond overflow
+FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
+RAW, SCORES = "raw", "scores"
+END_KNOTS = 5  # between which the slope of normal scores beyond the last knot is measured
+
+Index = slice | Codes | NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class MixedRows:
+    """Rows as the members read them: numbers (n, d), NaN where missing, and level numbers of each category (n,).
+
+    A level number is −1 where the cell is missing, and the number of known levels where the level is not known.
+    """
+
+    numbers: Array
+    levels: tuple[Codes, ...]
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Index) -> MixedRows:
+        return MixedRows(self.numbers[index], tuple(column[index] for column in self.levels))
+
+
+@dataclass(frozen=True)
+class Reading(MixedRows):
+    """A batch of rows as frozen columns read it; what several members ask for is made once, when first asked for."""
+
+    columns: FrozenColumns
+    _blocks: dict[str, Array] = field(default_factory=dict, repr=False, compare=False)
+    _bins: dict[int, Codes] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getitem__(self, index: Index) -> Reading:
+        return Reading(self.numbers[index], tuple(column[index] for column in self.levels), self.columns)
+
+    def gaussian(self, version: str) -> Array:
+        """Return the cells (n, p) of a version of the Gaussian block; see `FrozenColumns.gaussian`."""
+        if version not in self._blocks:
+            self._blocks[version] = self.columns.gaussian(version, self)
+        return self._blocks[version]
+
+    def binned(self, bins: int) -> Codes:
+        """Return level numbers (n, columns) of all columns, numbers cut into bins; see `FrozenColumns.binned`."""
+        if bins not in self._bins:
+            self._bins[bins] = self.columns.binned(bins, self)
+        return self._bins[bins]
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Which cells say something (n, columns): those neither missing nor of an unknown level."""
+        pairs = zip(self.levels, self.columns.vocabulary, strict=True)
+        levels = [(own >= 0) & (own < len(words)) for own, words in pairs]
+        return np.column_stack([~np.isnan(self.numbers), *levels])
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One Gaussian for the rows of all classes, which says what their missing cells may hold: no label is used."""
+
+    center: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, cells: Array, weight: Array) -> Guess:
+        """Return the one that EM finds for rows (n, p) of these weights."""
+        done = complete_tied(PatternStats.summarize(cells, None, 1, weight))
+        covariance = done.scatter.values[0] / done.weight[0]
+        covariance[np.diag_indices(len(covariance))] += 1e-8
+        return cls(done.mean[0], covariance)
+
+    def fill(self, cells: Array, codes: Codes, k: int, weight: Array) -> tuple[Array, Array]:
+        """Return rows with missing cells as expected from the others, and by class (k, p, p) what that leaves open."""
+        out, rest = cells.copy(), np.zeros((k, *self.covariance.shape))
+        for seen, index in pattern_groups(~np.isnan(cells)):
+            hidden = np.setdiff1d(np.arange(cells.shape[1]), seen)
+            if not len(hidden):
+                continue
+            across = self.covariance[np.ix_(seen, hidden)]
+            slope = np.linalg.solve(self.covariance[np.ix_(seen, seen)], across)
+            centered = cells[np.ix_(index, seen)] - self.center[seen]
+            out[np.ix_(index, hidden)] = self.center[hidden] + centered @ slope
+            left = self.covariance[np.ix_(hidden, hidden)] - across.T @ slope
+            held = np.bincount(codes[index], weights=weight[index], minlength=k)
+            for c in np.flatnonzero(held):
+                rest[c][np.ix_(hidden, hidden)] += held[c] * left
+        return out, rest
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenColumns:
+    """What the columns look like: everything but the rows' classes.
+
+    `scores[j]` are the knots and their normal scores of number j, `splines` knots by number of intervals, `cuts` the
+    bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
+    `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
+    principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
+    filled before statistics are made.
+    """
+
+    scores: tuple[tuple[Array, Array], ...]
+    splines: dict[int, Splines]
+    cuts: dict[int, tuple[Array, ...]]
+    vocabulary: tuple[tuple[Level, ...], ...]
+    indicators: tuple[tuple[int, ...], ...]
+    center: dict[str, Array]
+    scale: dict[str, Array]
+    used: dict[str, Codes]
+    basis: dict[str, Array]
+    guess: dict[str, Guess]
+
+    @classmethod
+    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array) -> Self:
+        """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels."""
+        d = numbers.shape[1]
+        scores = []
+        splines: dict[int, list[Array]] = {m: [] for m in INTERVALS}
+        cuts: dict[int, list[Array]] = {b: [] for b in BINS}
+        for j in range(d):
+            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
+            x, w = numbers[seen, j], weight[seen]
+            scores.append(_normal_scores(x, w))
+            for m in INTERVALS:
+                splines[m].append(np.unique(_quantiles(x, w, np.linspace(0, 1, m + 1))))
+            for b in BINS:
+                cuts[b].append(np.unique(_quantiles(x, w, np.linspace(0, 1, b + 1)[1:-1])))
+        shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
+        found = cls(
+            tuple(scores),
+            {m: Splines(tuple(own)) for m, own in splines.items()},
+            {b: tuple(own) for b, own in cuts.items()},
+            tuple(tuple(known) for known in coded.levels),
+            tuple(_indicated(share, weight, column) for share, column in zip(shares, coded.codes, strict=True)),
+            {},
+            {},
+            {},
+            {},
+            {},
+        )
+        rows = MixedRows(numbers, tuple(coded.codes))
+        patterns = len(np.unique(np.isnan(numbers), axis=0))
+        for kind in (RAW, SCORES) if d else (RAW,):
+            block = found._block(kind, rows)
+            mean, variance = _moments(block, weight)
+            found.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
+            found.center[kind], found.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
+            if len(found.used[kind]) > MOST_COLUMNS:
+                found.basis[kind] = _leading(found.cells(kind, rows))
+            elif patterns > MOST_PATTERNS:
+                found.guess[kind] = Guess.of(found.cells(kind, rows), weight)
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, FrozenColumns):
+            return NotImplemented
+        (mine, plain), (theirs, text) = self.arrays(), other.arrays()
+        alike = plain == text and mine.keys() == theirs.keys()
+        return alike and all(np.array_equal(values, theirs[name]) for name, values in mine.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the fields as named arrays and plain values."""
+        fields: dict[str, Any] = {}
+        for j, (knots, z) in enumerate(self.scores):
+            fields |= {f"knots{j}": knots, f"scores{j}": z}
+            fields |= {f"hats{m}_{j}": own.knots[j] for m, own in self.splines.items()}
+            fields |= {f"cuts{b}_{j}": own[j] for b, own in self.cuts.items()}
+        for kind in self.used:
+            fields |= {f"center_{kind}": self.center[kind], f"scale_{kind}": self.scale[kind]}
+            fields[f"used_{kind}"] = self.used[kind].astype(np.int64)
+        fields |= {f"basis_{kind}": basis for kind, basis in self.basis.items()}
+        for kind, guess in self.guess.items():
+            fields |= {f"guess_{kind}": guess.center, f"spread_{kind}": guess.covariance}
+        plain = {
+            "numbers": len(self.scores),
+            "vocabulary": [list(known) for known in self.vocabulary],
+            "indicators": [list(own) for own in self.indicators],
+            "kinds": list(self.used),
+            "bases": list(self.basis),
+            "guesses": list(self.guess),
+        }
+        return fields, plain
+
+    @classmethod
+    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> FrozenColumns:
+        """Return the columns written by `arrays`; ValueError if the parts do not fit together."""
+        d, kinds = int(plain["numbers"]), [str(kind) for kind in plain["kinds"]]
+        indicators = tuple(tuple(int(i) for i in own) for own in plain["indicators"])
+        found = cls(
+            tuple((fields[f"knots{j}"], fields[f"scores{j}"]) for j in range(d)),
+            {m: Splines(tuple(fields[f"hats{m}_{j}"] for j in range(d))) for m in INTERVALS},
+            {b: tuple(fields[f"cuts{b}_{j}"] for j in range(d)) for b in BINS},
+            tuple(map(levels_of, plain["vocabulary"])),
+            indicators,
+            {kind: fields[f"center_{kind}"] for kind in kinds},
+            {kind: fields[f"scale_{kind}"] for kind in kinds},
+            {kind: fields[f"used_{kind}"] for kind in kinds},
+            {str(kind): fields[f"basis_{kind}"] for kind in plain["bases"]},
+            {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
+        )
+        found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise ValueError unless the parts, read from a file, fit together."""
+        p = len(self.scores) + sum(len(own) for own in self.indicators)
+        for knots, z in self.scores:
+            _ascending(knots, 1)
+            _ascending(floats(z, len(knots)), 1, flat=True)  # released counts may leave nothing between two knots
+        for knots in (own for splines in self.splines.values() for own in splines.knots):
+            _ascending(knots, 1)
+        for bounds in (own for cuts in self.cuts.values() for own in cuts):
+            _ascending(bounds, 0)
+        for kind, used in self.used.items():
+            in_range(floats(self.center[kind], p), np.ones(p))
+            scale = floats(self.scale[kind], p)
+            if not 0 < scale.min(initial=1.0) <= scale.max(initial=1.0) < LARGE:
+                raise ValueError("scales of frozen columns")
+            if (np.diff(codes_below(used, p, None)) <= 0).any() or kind not in (RAW, SCORES):
+                raise ValueError("frozen columns")
+        for kind, basis in self.basis.items():
+            in_range(floats(basis, len(self.used[kind]), None), np.ones(len(basis)))
+        for kind, guess in self.guess.items():
+            size = len(self.used[kind])
+            scatters(guess.covariance, floats(guess.center, size), np.ones(size), size, size)
+        for own, known in zip(self.indicators, self.vocabulary, strict=True):
+            places([i - MISSING for i in own], len(known) - MISSING)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The versions of the Gaussian block that have columns."""
+        return [kind for kind, used in self.used.items() if len(used)]
+
+    def read(self, numbers: Array, coded: CodedColumns) -> Reading:
+        """Return rows as these columns read them, categories in the frozen vocabulary."""
+        levels = []
+        for own, column, known in zip(coded.levels, coded.codes, self.vocabulary, strict=True):
+            position = {level: i for i, level in enumerate(known)}
+            table = np.array([*(position.get(level, len(known)) for level in own), -1], dtype=np.int64)
+            levels.append(table[column])
+        return Reading(np.asarray(numbers, dtype=np.float64), tuple(levels), self)
+
+    def gaussian(self, kind: str, rows: MixedRows) -> Array:
+        """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing.
+
+        Of very many columns it has the coordinates in the leading directions, with missing cells at their means.
+        """
+        cells = self.cells(kind, rows)
+        return np.asarray(np.nan_to_num(cells) @ self.basis[kind]) if kind in self.basis else cells
+
+    def cells(self, kind: str, rows: MixedRows) -> Array:
+        """Return the columns of the Gaussian block (n, columns) in units of total variance 1."""
+        used = self.used[kind]
+        return np.asarray(((self._block(kind, rows) - self.center[kind]) / self.scale[kind])[:, used])
+
+    def width(self, kind: str) -> int:
+        """Return the number of columns of the Gaussian block."""
+        return int(self.basis[kind].shape[1]) if kind in self.basis else len(self.used[kind])
+
+    def _block(self, kind: str, rows: MixedRows) -> Array:
+        parts = [rows.numbers if kind == RAW else self.normal_scores(rows.numbers)]
+        for levels, indicated in zip(rows.levels, self.indicators, strict=True):
+            hot = (levels[:, None] == np.asarray(indicated, dtype=np.int64)).astype(np.float64)
+            if MISSING not in indicated:
+                hot[levels < 0] = np.nan
+            parts.append(hot)
+        return np.concatenate(parts, axis=1)
+
+    def normal_scores(self, numbers: Array) -> Array:
+        """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
+        out = np.empty(numbers.shape)
+        for j, (knots, z) in enumerate(self.scores):
+            x = numbers[:, j]
+            own = np.interp(x, knots, z)
+            if len(knots) > 1:
+                low, high = end_slopes(knots, z)
+                own = np.where(x < knots[0], np.maximum(z[0] + low * (x - knots[0]), z[0] - 1.0), own)
+                own = np.where(x > knots[-1], np.minimum(z[-1] + high * (x - knots[-1]), z[-1] + 1.0), own)
+            out[:, j] = np.where(np.isnan(x), np.nan, own)
+        return out
+
+    @property
+    def owners(self) -> Codes:
+        """The column behind each column of the Gaussian block: numbers first, then those of the indicators."""
+        numbers = len(self.scores)
+        of_levels = [np.full(len(own), numbers + j, dtype=np.int64) for j, own in enumerate(self.indicators)]
+        return np.concatenate([np.arange(numbers), *of_levels])
+
+    def bin_starts(self, bins: int) -> tuple[int, ...]:
+        """Return where the levels of each column begin when numbers are cut into bins, and how many there are."""
+        sizes = [len(cuts) + 1 for cuts in self.cuts[bins]] + [max(len(known), 1) for known in self.vocabulary]
+        return tuple(int(start) for start in np.concatenate([[0], np.cumsum(sizes)]))
+
+    def binned(self, bins: int, rows: MixedRows) -> Codes:
+        """Return level numbers (n, columns) counted through all columns, −1 where missing or unknown."""
+        starts = self.bin_starts(bins)
+        out = np.empty((len(rows), len(starts) - 1), dtype=np.int64)
+        for j, cuts in enumerate(self.cuts[bins]):
+            x = rows.numbers[:, j]
+            out[:, j] = np.where(np.isnan(x), -1, np.searchsorted(cuts, x, side="right") + starts[j])
+        d = len(self.cuts[bins])
+        for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
+            out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
+        return out
+
+
+def end_slopes(knots: Array, z: Array) -> tuple[float, float]:
+    """Return the slopes with which normal scores go on below the first knot and above the last, 0 if there is one."""
+    k = min(END_KNOTS, len(knots) - 1)
+    if not k:
+        return 0.0, 0.0
+    return float((z[k] - z[0]) / (knots[k] - knots[0])), float((z[-1] - z[-1 - k]) / (knots[-1] - knots[-1 - k]))
+
+
+def _ascending(values: Array, least: int, flat: bool = False) -> None:
+    """Raise ValueError unless there are so many numbers at least, each above the one before, or not below it."""
+    in_range(floats(values, None), np.ones(len(values)))
+    steps = np.diff(values)
+    if len(values) < least or (steps < 0).any() or (not flat and (steps == 0).any()):
+        raise ValueError("knots of frozen columns")
+
+
+def _leading(cells: Array) -> Array:
+    """Return the leading principal directions (columns, r) of rows: all that they span, if these are not too many."""
+    _, sizes, directions = np.linalg.svd(np.nan_to_num(cells), full_matrices=False)
+    rank = int((sizes > 1e-8 * sizes.max(initial=1e-300)).sum())
+    return np.ascontiguousarray(directions[: max(1, min(rank, MOST_DIRECTIONS))].T)
+
+
+def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
+    values, group = np.unique(x, return_inverse=True)
+    if not len(values):
+        return np.zeros(1), np.zeros(1)
+    held = np.bincount(group, weights=weight)
+    z = ndtri((np.cumsum(held) - 0.5 * held) / held.sum())
+    if len(values) > SCORE_KNOTS:
+        kept = np.unique(np.linspace(0, len(values) - 1, SCORE_KNOTS).astype(np.int64))
+        values, z = values[kept], z[kept]
+    return values, np.asarray(z)
+
+
+def _quantiles(x: Array, weight: Array, shares: Array) -> Array:
+    if not len(x):
+        return np.zeros(1)
+    return np.asarray(np.quantile(x, shares, weights=weight, method="inverted_cdf"))
+
+
+def _level_weight(codes: Codes, size: int, weight: Array) -> Array:
+    seen = codes >= 0
+    return np.bincount(codes[seen], weights=weight[seen], minlength=size).astype(np.float64)
+
+
+def _indicated(held: Array, weight: Array, codes: Codes) -> tuple[int, ...]:
+    """Return the levels with an indicator: those that are not rare, but for the commonest; missing is one of them."""
+    order = np.argsort(-held, kind="stable")[1:]
+    missing = [MISSING] if weight[codes < 0].sum() >= LEAST_ROWS else []
+    return (*missing, *sorted(int(i) for i in order if held[i] >= LEAST_ROWS))
+
+
+def _moments(block: Array, weight: Array) -> tuple[Array, Array]:
+    """Return the mean and variance (p,) of the observed cells of each column."""
+    seen: NDArray[np.bool_] = ~np.isnan(block)
+    total = np.maximum(weight @ seen, 1e-300)
+    mean = (weight @ np.where(seen, block, 0.0)) / total
+    return mean, (weight @ np.where(seen, block - mean, 0.0) ** 2) / total

@@ -1,0 +1,111 @@
+"""Gaussian members judged in folds: where closed forms would judge a row by what its own label had a part in.
+
+Missing cells are completed with the help of the labels, and many columns are seen in directions that the rows span; no
+rank-one formula takes a row out of either. So the rows are dealt into five folds, and each is scored by statistics of
+all other rows (the sums of all less those of the fold), completed anew. Which fold a row is in depends on the ranks of
+its cells and on its class, not on its place or on the columns' units and order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from .._arrays import Array, Codes, np
+from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
+from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats.rows import Keys, mixed
+from .columns import MixedRows
+from .completion import complete_each, fill_blindly
+from .sample import Sample
+
+FOLDS = 5
+SAME = 1e-9  # relative difference of weights that rounding makes
+SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
+
+
+def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row: rows of a class in turn, in an order that their ranks decide."""
+    order = np.lexsort((_content(rows), codes))
+    place = np.empty(len(codes), dtype=np.int64)
+    place[order] = np.arange(len(codes)) % folds
+    return place
+
+
+def _content(rows: MixedRows) -> Keys:
+    """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
+    total = np.zeros(len(rows), dtype=np.uint64)
+    for column in (*rows.numbers.T, *rows.levels):
+        total += mixed(np.unique(column, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+    return total
+
+
+@dataclass(frozen=True)
+class FoldedGaussians:
+    """For each fold the member that all other rows give, and the fold's rows as that member reads them."""
+
+    place: Codes
+    members: tuple[WishartClasses, ...]
+    cells: tuple[Array, ...]
+
+    @classmethod
+    def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
+        """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
+        place, k = deal(sample.rows, sample.codes), stats.k
+        members, parts, others = [], [], []
+        for v in range(int(place.max(initial=0)) + 1):
+            own = place == v
+            out = PatternStats.summarize(cells[own], sample.codes[own], k, sample.held[own], FullScatter)
+            others.append(_without(stats, out))
+        for v, rest in enumerate(complete_each(others)):
+            own = place == v
+            turn = _directions(cells[~own]) if np.isfinite(cells).all() else None
+            if turn is not None:
+                scatter = FullScatter(turn.T @ rest.scatter.values @ turn)
+                rest = GaussianStats(rest.weight, rest.mean @ turn, scatter, FullScatter)
+            members.append(WishartClasses(rest))
+            parts.append(cells[own] if turn is None else cells[own] @ turn)
+        return cls(place, tuple(members), tuple(parts))
+
+    def path(self) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, F): F (n, k) log densities, with missing cells at what all classes together expect of them."""
+        k = len(self.members[0].stats.weight)
+        pairs = zip(self.members, self.cells, strict=True)
+        paths = [m.new_rows_path(fill_blindly(own, m.stats), STRENGTHS, SPHERES) for m, own in pairs]
+        for each in zip(*paths, strict=True):
+            scores = np.empty((len(self.place), k))
+            for v, (_, _, found) in enumerate(each):
+                scores[self.place == v] = found
+            yield each[0][0], each[0][1], scores
+
+    def scores(self, strength: float, sphere: float) -> Array:
+        """Return log densities (n, k) at one setting, missing cells integrated out."""
+        scores = np.empty((len(self.place), len(self.members[0].stats.weight)))
+        for v, (member, own) in enumerate(zip(self.members, self.cells, strict=True)):
+            codes = np.zeros(len(own), dtype=np.int64)  # nothing is removed, so whose rows they are does not matter
+            new = LeftOut(own, codes, np.zeros(len(own)), np.ones(len(own)))
+            scores[self.place == v] = member.marginals(new, strength, sphere)
+        return scores
+
+
+def _without(stats: PatternStats, out: PatternStats) -> PatternStats:
+    """Return the statistics without those of some of the rows; patterns that these alone show need no subtraction."""
+    left, less = dict(stats.incomplete), dict(out.incomplete)
+    for pattern, (present, own) in out.incomplete.items():
+        known, whole = stats.incomplete[pattern]
+        if np.array_equal(known, present) and (whole.weight <= own.weight * (1.0 + SAME)).all():
+            del left[pattern], less[pattern]
+    return PatternStats(stats.complete, left).subtract(PatternStats(out.complete, less))
+
+
+def _directions(rows: Array) -> Array | None:
+    """Return orthonormal directions (p, r) in which rows (m, p) differ, or None if these are all there are.
+
+    They are those of the rows about their own mean. The mean itself is no direction: where cells are counted from the
+    mean of more rows, it is what the others of these sum up to, and would be seen by the row that is left out.
+    """
+    if len(rows) > 2 * rows.shape[1]:
+        return None
+    _, sizes, directions = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
+    rank = int((sizes > SPANNED * sizes.max(initial=1e-300)).sum())
+    return None if rank == rows.shape[1] else np.ascontiguousarray(directions[: max(rank, 1)].T)

@@ -1,0 +1,153 @@
+"""A choice that stays as it is: the automatic classifier of a model that holds no rows to choose by.
+
+Members, their settings, the weights of the stack and the joint model's amounts were found where the rows are. Here they
+are plain values, which bind to whatever statistics the model has by now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .._arrays import Array, np
+from ..schema import Level
+from ..stats import PatternStats
+from .choose import FLOOR
+from .columns import RAW
+from .joint import ShrunkGaussianFamily, joint_statistics
+from .member import Known, Member
+from .members import member_called
+from .members.gaussian import GaussianPart
+from .pool import Automatic, JudgedMember
+from .stack import Stack
+from .statistics import MemberStats
+
+
+class ChosenMember(NamedTuple):
+    """A member's name and setting, and the loss and temperature it had where it was chosen."""
+
+    name: str
+    setting: dict[str, float]
+    loss: float
+    temperature: float
+
+    @classmethod
+    def of_plain(cls, plain: Mapping[str, Any]) -> ChosenMember:
+        """Return what was read from a file; ValueError unless it is a member, and its setting in its ranges."""
+        name, setting = str(plain["name"]), plain["setting"]
+        kinds = _kind_of(name)[0].settings
+        if not kinds or set(setting) != set(kinds):
+            raise ValueError("the choice of members")
+        found = {what: kinds[what](value) for what, value in setting.items()}
+        if not _kind_of(name)[0].allows(found):
+            raise ValueError("the choice of members")
+        return cls(name, found, float(plain["loss"]), float(plain["temperature"]))
+
+    def bound(self, known: Known) -> JudgedMember:
+        """Return the member made of these statistics; no rows judge it."""
+        member, kind, detail = _kind_of(self.name)
+        none = np.zeros((0, known.k))
+        return JudgedMember(member.bind(kind, detail, self.setting, known), self.loss, self.temperature, none)
+
+
+def _kind_of(name: str) -> tuple[type[Member], str, str]:
+    """Return the class of a member of this name, its kind, and what follows that in the name."""
+    kind, _, detail = name.partition(", ")
+    return member_called(kind), kind, detail
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen: `members`, single `columns`, and the stack.
+
+    `weight` (members + columns,) are the stack's, `bias` by class label; `joint` (strength, sphere) those of the joint
+    model of the numbers, None without one. `loss` is the mean leave-one-out log-loss where it was chosen, and `unit`
+    how many rows a weight of 1 counts as.
+    """
+
+    members: tuple[ChosenMember, ...]
+    columns: tuple[tuple[str, int], ...]
+    weight: tuple[float, ...]
+    bias: dict[Level, float]
+    joint: tuple[float, float] | None
+    loss: float
+    unit: float = 1.0
+
+    @classmethod
+    def of(
+        cls, automatic: Automatic, classes: Sequence[Level], joint: ShrunkGaussianFamily | None, unit: float
+    ) -> Choice:
+        """Return the choice behind an automatic classifier; its members must be of the kinds that sums serve."""
+        members = tuple(
+            ChosenMember(own.name, dict(own.setting), float(own.loss), float(own.temperature))
+            for own in automatic.members
+        )
+        bias = {label: float(b) for label, b in zip(classes, automatic.stack.bias, strict=True)}
+        amounts = None if joint is None else (float(joint.strength), float(joint.sphere))
+        weight = tuple(float(w) for w in automatic.stack.weight)
+        return cls(members, automatic.columns, weight, bias, amounts, float(automatic.loss), unit)
+
+    def automatic(
+        self, stats: MemberStats, categories: Sequence[Array], weight: Array, classes: Sequence[Level]
+    ) -> Automatic:
+        """Return the automatic classifier of these statistics under this choice; a class it never met has no bias."""
+        stats, weight = stats.scale(self.unit), weight * self.unit
+        categories = [counts * self.unit for counts in categories]
+        known = stats.known(categories, weight)
+        none = np.zeros((0, len(classes)))
+        members = tuple(own.bound(known) for own in self.members)
+        self._check_columns([own.member for own in members])
+        bias = np.array([self.bias.get(label, 0.0) for label in classes])
+        stack = Stack(np.array(self.weight), bias, 0.0, none)
+        floor = FLOOR / (float(weight.sum()) + FLOOR)
+        return Automatic(
+            stats.columns, weight, members, self.columns, stack, floor, none, none, self.loss, None, stats.notes
+        )
+
+    def _check_columns(self, members: Sequence[Member]) -> None:
+        """Raise ValueError for columns with weights of their own that are none; they come in the members' order."""
+        sizes = {member.column_kind: member.width for member in members if member.width}
+        order, kinds = list(sizes), [kind for kind, _ in self.columns]
+        if kinds != sorted(kinds, key=order.index) or not all(0 <= j < sizes[kind] for kind, j in self.columns):
+            raise ValueError("columns with a weight of their own")
+
+    def joint_model(self, stats: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+        """Return the family of the joint model of the numbers, and its statistics; None without one."""
+        if self.joint is None or RAW not in stats.gaussian:
+            return None
+        used = stats.columns.used[RAW]
+        return ShrunkGaussianFamily(*self.joint), joint_statistics(
+            stats.columns, stats.part(GaussianPart).completed(RAW), used
+        )
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "members": tuple(own._asdict() for own in self.members),
+            "columns": self.columns,
+            "weight": self.weight,
+            "bias": dict(self.bias),
+            "joint": self.joint,
+            "loss": self.loss,
+            "unit": self.unit,
+        }
+
+    @classmethod
+    def of_plain(cls, plain: Any) -> Choice:
+        """Return what `plain` wrote; ValueError if it cannot be that."""
+        members = tuple(map(ChosenMember.of_plain, plain["members"]))
+        columns = tuple((str(kind), int(j)) for kind, j in plain["columns"])
+        weight = tuple(float(w) for w in plain["weight"])
+        bias = {label: float(b) for label, b in plain["bias"].items()}
+        joint = None if plain["joint"] is None else (float(plain["joint"][0]), float(plain["joint"][1]))
+        found = [*weight, *bias.values(), float(plain["loss"]), *(x for own in members for x in own[2:])]
+        right = len(weight) == len(members) + len(columns) and len(set(columns)) == len(columns)
+        if not right or not np.isfinite(found).all() or any(own.temperature < 0.0 for own in members):
+            raise ValueError("the choice of members")
+        if joint is not None and not (joint[0] > 0.0 and 0.0 <= joint[1] <= 1.0):
+            raise ValueError("the joint model of the numbers")
+        unit = float(plain["unit"])
+        if not 0.0 < unit < np.inf:
+            raise ValueError("the unit of weights")
+        return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit)

@@ -1,0 +1,188 @@
+"""One joint density for the automatic classifier, shrunk as much as the leave-one-out log density asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .._arrays import Array, Codes, np, single_blas_thread
+from ..densities import Full, Gaussian, Spherical
+from ..estimate import FAMILIES, Family, Settings
+from ..estimate.bayes import complete_under
+from ..leave_one_out.wishart import LeftOut, WishartClasses
+from ..notes import Kind, Note
+from ..stats import FullScatter, GaussianStats, PatternStats
+from ..table import Table
+from .columns import FLAT, RAW, FrozenColumns
+from .completion import STEPS, complete_tied
+from .members.gaussian import GaussianPart
+from .statistics import MemberRows, MemberStats
+
+MOST_ROWS = 1000  # that judge
+FOLDS, JUDGING = 4, 2  # of them, where cells are missing, and how many of these judge, as each is completed anew
+MOST_HOLED, LEAST_ROWS = 300, 80  # that do then, as each takes factors of its own
+MOST_WORK = 10_000_000  # their number × d³
+
+
+@dataclass(frozen=True, slots=True)
+class ShrunkGaussianFamily(Family):
+    """Joint Gaussians with Σ_k = (a B + S_k) / (a + n_k): `strength` a, and the share `sphere` of B; see `wishart`."""
+
+    strength: float
+    sphere: float
+    name: ClassVar[str] = "gaussian"
+    support: ClassVar[str] = "reals"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> Array:
+        """Return the block's rows (n, d)."""
+        return FAMILIES["gaussian"].encode(table, positions)  # type: ignore[no-any-return]
+
+    def recode(self, rows: Array, stats: Any) -> Array:
+        """Return the rows as they are."""
+        return rows
+
+    def zero(self, k: int, columns: int) -> PatternStats:
+        """Return the statistics of no rows."""
+        return PatternStats.zero(k, columns)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
+        """Return the statistics of a batch."""
+        return PatternStats.summarize(rows, codes, k, weight, FullScatter)
+
+    def estimate(self, stats: PatternStats, settings: Settings) -> tuple[Gaussian, list[Note]]:
+        """Return the density; the units of the columns are those in which each has total variance 1."""
+        done = complete_tied(stats)
+        if stats.incomplete and np.isfinite(self.strength):
+            used, scale, member = _standardised(done)
+            done = _complete_by_class(stats, done, member, (self.strength, self.sphere), used, scale)
+        used, scale, member = _standardised(done)
+        if not len(used):
+            return Gaussian(done.mean, Spherical(np.ones(1), 0), ()), []
+        covariance = member.posterior_mean(self.strength, self.sphere) * scale[:, None] * scale
+        return Gaussian(done.mean, Full.factor(covariance), tuple(used.tolist())), []
+
+
+def _standardised(stats: GaussianStats) -> tuple[Codes, Array, WishartClasses]:
+    """Return the columns that vary, their standard deviations over all rows, and the classes in these units."""
+    share = stats.weight / stats.weight.sum()
+    center = share @ stats.mean
+    apart = stats.mean - center
+    total = np.einsum("kdd->d", stats.scatter.values) / stats.weight.sum() + share @ apart**2
+    used = np.flatnonzero((total > (FLAT * center) ** 2) & (total > 1e-300))
+    scale = np.sqrt(total[used])
+    scatter = FullScatter(stats.scatter.values[:, used][:, :, used] / scale[:, None] / scale)
+    return used, scale, WishartClasses(GaussianStats(stats.weight, apart[:, used] / scale, scatter, FullScatter))
+
+
+def _complete_by_class(
+    stats: PatternStats,
+    first: GaussianStats,
+    member: WishartClasses,
+    setting: tuple[float, float],
+    used: Codes,
+    scale: Array,
+) -> GaussianStats:
+    """Return statistics completed by EM in which every class has its own covariance, (a B + S_k) / (a + n_k).
+
+    `first` are those that one covariance for all classes completes, `member` the same in units of `scale` (p,) of the
+    columns `used`, from which B comes; `setting` is (a, γ). An E step under one covariance for all would make the
+    correlations of every class alike by as much as cells are missing.
+    """
+    base = np.zeros((stats.d, stats.d))
+    base[np.ix_(used, used)] = member.posterior_mean(np.inf, setting[1])[0] * scale[:, None] * scale
+    return complete_under(stats, first, base, setting[0], most_steps=STEPS)
+
+
+def choose_joint(
+    members: MemberStats, rows: MemberRows, removed: Array
+) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+    """Return the setting of largest left-out log density of the numbers, and their statistics in their own units.
+
+    The `rows` are judged under their own class, by the cells they have, each left out with the weight `removed` (n,)
+    of one copy of it in the statistics. Where cells are missing, they
+    are judged by folds instead, for a row that has completed statistics is not taken out of them again; and classes
+    are completed for themselves with the setting found. None where no number varies, or where columns are so many that
+    the members see principal directions only.
+    """
+    columns = members.columns
+    d = len(columns.scores)
+    used = columns.used.get(RAW, np.zeros(0, dtype=np.int64))
+    own = np.flatnonzero(used < d)
+    numbers = used[own]
+    if not len(numbers) or RAW in columns.basis:
+        return None
+    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
+    cells = ((rows.rows.numbers - center) / scale)[:, numbers]
+    stats, first = members.gaussian[RAW], members.part(GaussianPart).completed(RAW)
+    whole = WishartClasses(first)
+    with single_blas_thread():
+        best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))
+    done = first
+    if stats.incomplete and np.isfinite(best[0]):
+        done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
+    member = WishartClasses(done, whole.tau).restricted(own)
+    return ShrunkGaussianFamily(*best), joint_statistics(columns, member.stats, numbers)
+
+
+def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Codes) -> PatternStats:
+    """Return the statistics of these number columns in their own units from those in units of total variance 1."""
+    d, k = len(columns.scores), len(stats.weight)
+    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
+    means, scatter = np.tile(center, (k, 1)), np.zeros((k, d, d))
+    means[:, numbers] += stats.mean * scale[numbers]
+    within = stats.scatter.values * scale[numbers][:, None] * scale[numbers]
+    scatter[np.ix_(np.arange(k), numbers, numbers)] = within
+    return PatternStats(GaussianStats(stats.weight, means, FullScatter(scatter), FullScatter), {})
+
+
+def _choose(
+    member: WishartClasses, cells: Array, codes: Codes, weight: Array, removed: Array, holed: bool
+) -> tuple[float, float]:
+    """Return the (strength, sphere) under which rows are most likely, each without itself; NaN where cells miss."""
+    some = np.flatnonzero(weight > 0)
+    some = some[:: max(1, -(-len(some) // MOST_ROWS))]
+    cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
+    total: dict[tuple[float, float], float] = {}
+    if not holed:
+        left, every = LeftOut(cells, codes, removed, weight), np.arange(len(codes))
+        for sphere, strength, scores in member.path(left, balanced=False, rough=True):
+            total[sphere, strength] = float(weight @ scores[every, codes])
+    else:
+        fold, k = np.arange(len(codes)) % FOLDS, len(member.stats.weight)
+        for f in range(JUDGING):
+            own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
+            stats = PatternStats.summarize(cells[others], codes[others], k, weight[others])
+            if len(own) and stats.column_weight().any(axis=0).all():
+                _add_up(WishartClasses(complete_tied(stats), member.tau), cells[own], codes[own], weight[own], total)
+    if not total:
+        return np.inf, 1.0
+    sphere, strength = max(total, key=lambda key: (total[key], key))
+    return strength, sphere
+
+
+def _add_up(
+    member: WishartClasses, cells: Array, codes: Codes, weight: Array, total: dict[tuple[float, float], float]
+) -> None:
+    """Add to `total` the log density of new rows by (sphere, strength), of some where they need many factors."""
+    counts = (~np.isnan(cells)).sum(axis=1)
+    most = int(np.clip(MOST_WORK // cells.shape[1] ** 3, LEAST_ROWS, MOST_HOLED)) // FOLDS
+    every = np.flatnonzero(counts > 0)
+    every = every[:: max(1, -(-len(every) // most))]
+    for number in np.unique(counts[every]):
+        alike = every[counts[every] == number]
+        columns = np.argsort(np.isnan(cells[alike]), axis=1, kind="stable")[:, :number]
+        new = LeftOut(
+            np.take_along_axis(cells[alike], columns, axis=1), codes[alike], np.zeros(len(alike)), weight[alike]
+        )
+        for sphere, strength, scores in member.own_left_out(new, columns):
+            total[sphere, strength] = total.get((sphere, strength), 0.0) + float(new.weight @ scores)
+
+
+def joint_note(family: ShrunkGaussianFamily) -> Note:
+    """Return what is to be said of the joint model."""
+    towards = (
+        "is the shared one" if np.isinf(family.strength) else f"leans on the shared one by {family.strength:g} rows"
+    )
+    what = f"joint model: each class's covariance {towards}, which is drawn to a sphere by {family.sphere:g}"
+    return Note(what, "largest leave-one-out log density", kind=Kind.CHOSEN)

@@ -1,0 +1,218 @@
+"""What a member of the automatic classifier is: a density by class with leave-one-out, bound to statistics.
+
+A member is one file of `members/` and one line of `members.MEMBERS`; nothing else asks which it is. It names the
+statistics it needs (`statistic`), the settings to choose between (`candidates`), and what it says of new rows
+(`scores`), of learned rows without themselves (`left_out`), to a program (`lower`) and of single columns (`explain`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self, TypeVar
+
+from .._arrays import Array, Codes, np
+from ..export.program import Term
+from ..notes import Note
+from ..tasks.explain import Explanation
+from .budget import Cost, Sizes
+from .columns import FrozenColumns, Reading
+from .inputs import Inputs
+from .part import Part
+from .sample import Sample
+from .stack import Judge, centred
+
+Setting = Mapping[str, float]
+P = TypeVar("P", bound=Part)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What members are made of: statistics of all rows in frozen columns, counts of categories, and class weights (k,).
+
+    `categories` (k, levels) are counts in the vocabulary of the frozen columns.
+    """
+
+    columns: FrozenColumns
+    learned: Mapping[str, Part]
+    categories: tuple[Array, ...]
+    weight: Array
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return len(self.weight)
+
+    def part(self, kind: type[P]) -> P:
+        """Return the statistics of one kind."""
+        found = self.learned[kind.name]
+        assert isinstance(found, kind)
+        return found
+
+
+class Candidate(NamedTuple):
+    """A setting to choose: `scores` (n, k) are left-out log densities of the rows of its `judge`.
+
+    `members` are those it makes: several where it competes under several names, of which each keeps its best.
+    `final` returns the scores of all rows of the sample once it is chosen; None where `scores` are these.
+    """
+
+    members: tuple[Member, ...]
+    scores: Array
+    judge: Judge
+    final: Callable[[], Array] | None = None
+
+
+class Member(ABC):
+    """A density by class at one setting. Scores are in nats, up to a number for each row."""
+
+    kinds: ClassVar[tuple[str, ...]]  # what members of this class are called, in `members_` and in files
+    statistic: ClassVar[type[Part] | None] = None
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {}  # those a file may hold; none: it binds to rows only
+    needs_rows: ClassVar[bool] = False  # it is made of the rows of the sample, and has no place in a released model
+    left_out_error: ClassVar[float] = 0.0  # nats from the score a refit without the row gives under its class; ∞: any
+    left_out_fills: ClassVar[bool] = True  # that holds of rows with missing cells, too
+    column_kind: ClassVar[str] = ""  # what its single columns are called in files
+
+    name: str
+
+    # --- choosing one ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    @abstractmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield the settings to choose between, each judged on rows left out; none where there is nothing to model."""
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> Self:
+        """Return the member of other statistics, by its kind, what follows that in its name, and its setting."""
+        raise ValueError(f"{kind}: a member that needs rows")
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether a setting of these names, read from a file, is in its ranges."""
+        return 0.0 < setting["strength"] < np.inf
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        """Return what its statistics and its choice cost, by a name for each part."""
+        return {}
+
+    @classmethod
+    def spared(cls, known: Known) -> tuple[Note, ...]:
+        """Return notes on what was left out because it would have taken too much."""
+        return ()
+
+    @property
+    @abstractmethod
+    def setting(self) -> dict[str, float]:
+        """What was chosen, by name."""
+
+    # --- answering ---------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+
+    @abstractmethod
+    def left_out(self, sample: Sample) -> Array:
+        """Return the same of learned rows, each without the weight `sample.removed` of it."""
+
+    @abstractmethod
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield its terms with their weights: its `weight` in the pool, and those of its single columns beside it."""
+
+    @abstractmethod
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return what each column adds, centred over classes (n, d, k), numbers first, and its variance."""
+
+    # --- single columns, where the density adds them up ---------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """How many columns may have a weight of their own beside that of the member."""
+        return 0
+
+    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield the scores (n, k) of each column, or of those `wanted`."""
+        return iter(())
+
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield the same of learned rows, each left out."""
+        return iter(())
+
+    def without(self, rows: Sample) -> Self:
+        """Return the member of statistics without all of some rows."""
+        return self
+
+    def place_of(self, column: int, reading: Reading) -> int:
+        """Return the number among all columns, numbers first, of one of its own."""
+        return column
+
+
+class Additive(Member):
+    """A member that adds up columns, so that each may have a weight of its own and contributes what it scores."""
+
+    @abstractmethod
+    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield the scores (n, k) of each column, or of those `wanted`."""
+
+    @abstractmethod
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield the same of learned rows, each left out."""
+
+    @abstractmethod
+    def lower_column(self, inputs: Inputs, column: int) -> Term:
+        """Return the term of one column."""
+
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return total(self.columns(reading))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of learned rows, each left out; one column at a time is there."""
+        return total(self.left_out_columns(sample))
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield the columns' terms: centring is linear, so those with a weight of their own get the sum of both."""
+        for j in range(self.width):
+            both = weight + by_column.get(j, 0.0)
+            if both:
+                yield self.lower_column(inputs, j), both
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return the columns' scores: exact."""
+        parts = [centred(part) for part in self.columns(reading)]
+        score = np.zeros((*reading.known.shape, parts[0].shape[1]))
+        for j, part in enumerate(parts):
+            score[:, self.place_of(j, reading)] = part
+        return score, np.zeros_like(score)
+
+
+def total(parts: Iterator[Array]) -> Array:
+    """Return the sum of arrays of which one at a time is there."""
+    added = next(parts).copy()
+    for part in parts:
+        added += part
+    return added
+
+
+def totals(columns: Iterator[list[Array]], count: int, judge: Judge) -> list[Array]:
+    """Return, for each of so many settings, the sum (n, k) of what columns yield, of which one at a time is there."""
+    sums = [np.zeros(judge.offset.shape) for _ in range(count)]
+    for column in columns:
+        for added, part in zip(sums, column, strict=True):
+            added += part
+    return sums
+
+
+def gathered(found: Explanation, owner: Codes, reading: Reading) -> tuple[Array, Array]:
+    """Return an explanation by column behind: those of one `owner` together, a category's indicators for instance."""
+    score = np.zeros((*reading.known.shape, len(found.score)))
+    spread = np.zeros_like(score)
+    for c, place in enumerate(owner):
+        score[:, place] += found.score[:, :, c].T
+        if found.variance is not None:
+            spread[:, place] += found.variance[:, :, c].T
+    return score, spread

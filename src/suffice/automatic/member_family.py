@@ -1,0 +1,51 @@
+"""The block of columns that the members of the automatic classifier share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from .._arrays import Array, Codes, np
+from ..estimate import FAMILIES, Family, Settings
+from ..notes import Note
+from ..stats.counts import CodedColumns
+from ..table import Table
+from .statistics import MemberRows, TableRows
+
+
+@dataclass(frozen=True)
+class MemberFamily(Family):
+    """All columns, as the members of the automatic classifier need them; the numbers come first."""
+
+    numbers: int
+    name: ClassVar[str] = "members"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> TableRows:
+        """Return the rows of the block."""
+        numeric, labels = list(positions[: self.numbers]), list(positions[self.numbers :])
+        numbers = np.zeros((table.rows, 0))
+        if numeric:
+            numbers = np.asarray(FAMILIES["gaussian"].encode(table, numeric), dtype=np.float64)
+        coded = CodedColumns((), ())
+        if labels:
+            coded = FAMILIES["categorical"].encode(table, labels)
+        return TableRows(numbers, coded)
+
+    def recode(self, rows: TableRows, stats: Any) -> TableRows:
+        """Return the rows as they are: columns are frozen when a model is chosen."""
+        return rows
+
+    def zero(self, k: int, columns: int) -> MemberRows:
+        """Return the statistics of no rows."""
+        none = CodedColumns(((),) * (columns - self.numbers), (np.zeros(0, dtype=np.int64),) * (columns - self.numbers))
+        empty = np.zeros(0)
+        return MemberRows(TableRows(np.zeros((0, self.numbers)), none), np.zeros(0, dtype=np.int64), empty, empty, k)
+
+    def summarize(self, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
+        """Return the rows of a batch, held as they are until a model settles them."""
+        return MemberRows.summarize(rows, codes, k, weight)
+
+    def estimate(self, stats: Any, settings: Settings) -> tuple[Any, list[Note]]:
+        """Members are chosen together, by `automatic.choose`, and not one block at a time."""
+        raise NotImplementedError

@@ -1,0 +1,287 @@
+"""Averaged one-dependence estimators: every column in turn is the parent of all others.
+
+f(x | k) = mean over parents u of P(x_u | k) Π_v P(x_v | k, x_u), with P(v | k) = (n_kv + t π_v) / (n_k + t) and
+P(v | k, u) = (n_kuv + t P(v | k)) / (n_ku + t), from counts of pairs of levels; numbers are cut into quantile bins.
+A missing cell contributes nothing: it is no parent, no child, and in no count. Webb, Boughton & Wang (2005),
+doi:10.1007/s10994-005-4258-6. All rows are scored by one product with a table of logs; leaving a row out lowers every
+cell it uses by its weight, so the same product with a second table gives the exact leave-one-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import ClassVar
+
+from ..._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
+from ...export.program import Pairs, Term
+from ...notes import Note
+from ...tasks.explain import explain_block
+from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes
+from ..columns import BINS, FrozenColumns, Reading
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, Setting, gathered
+from ..part import Counts, Part
+from ..sample import Sample
+from ..stack import Judge
+
+STRENGTHS = (1.0, 4.0, 16.0)
+CHUNK_CELLS = 1 << 21
+MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
+
+Floats = NDArray[np.floating]
+
+
+def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:
+    """Return the weight (k, L, L) of the rows of each class that have both levels; `levels` (n, p), −1 missing."""
+    total = np.zeros((k, size, size))
+    for c in range(k):
+        members = np.flatnonzero(codes == c)
+        for part in row_chunks(len(members), max(CHUNK_CELLS // max(size, 1), 1)):
+            own = members[part]
+            hot = one_hot(levels[own], size, np.float64)
+            total[c] += (hot if weight is None else hot * weight[own][:, None]).T @ hot
+    return total
+
+
+def one_hot(levels: Codes, size: int, kind: type) -> NDArray[np.floating]:
+    """Return indicators (n, L) of the levels (n, p) of each row; a missing level, −1, has none."""
+    hot: NDArray[np.floating] = np.zeros((len(levels), size + 1), dtype=kind)
+    hot[np.arange(len(levels))[:, None], levels] = 1
+    return hot[:, :size]
+
+
+@dataclass(frozen=True)
+class OneDependence:
+    """Counts of pairs (k, L, L); where each column's levels start, and L; the strength t."""
+
+    pairs: Array
+    starts: tuple[int, ...]
+    strength: float = 4.0
+
+    @cached_property
+    def tables(self) -> tuple[tuple[Array, Floats], ...]:
+        """The tables by class for all rows to come, made once.
+
+        These are in double precision, so that new rows score the same wherever the model is exported to; leaving rows
+        out, which only compares settings, makes do with single precision.
+        """
+        k = len(self.pairs)
+        return tuple(self._tables(c, self.strength, np.zeros(k), 0.0, np.float64) for c in range(k))
+
+    def scores(self, levels: Codes) -> Array:
+        """Return log f(x | k), (n, k), for new rows given as level numbers (n, p), −1 where missing."""
+        out = np.empty((len(levels), len(self.pairs)))
+        for c, tables in enumerate(self.tables):
+            out[:, c] = self._score(levels, tables)
+        return out
+
+    def left_out(self, levels: Codes, codes: Codes, removed: Array, strength: float) -> Array:
+        """Return log f(x | k), (n, k), of rows of class `codes`, each without its weight `removed` (n,)."""
+        k = len(self.pairs)
+        out = np.empty((len(levels), k))
+        amounts, group = np.unique(removed, return_inverse=True)
+        if len(amounts) > MOST_WEIGHTS:
+            for part in row_chunks(len(levels), max(1, CHUNK_CELLS // max(levels.shape[1] ** 2, 1))):
+                for c in range(k):
+                    lost = np.where(codes[part] == c, removed[part], 0.0)
+                    out[part, c] = self._cell_by_cell(levels[part], c, strength, lost, removed[part])
+            return out
+        for number, amount in enumerate(amounts):
+            for c in range(k):
+                for own in (True, False):
+                    rows = np.flatnonzero((group == number) & ((codes == c) == own))
+                    if len(rows):
+                        lost = np.zeros(k)
+                        lost[c] = amount if own else 0.0
+                        out[rows, c] = self._score(levels[rows], self._tables(c, strength, lost, float(amount)))
+        return out
+
+    def _cell_by_cell(self, levels: Codes, c: int, t: float, lost: Array, everywhere: Array) -> Array:
+        """Return log f(x | c), (n,), the counts of class c lowered by `lost` (n,), of all by `everywhere` (n,)."""
+        bounds = np.asarray(self.starts)
+        sizes, seen, own = np.diff(bounds), levels >= 0, np.maximum(levels, 0)
+        one = np.einsum("kll->kl", self.pairs)
+        lost, everywhere = lost[:, None], everywhere[:, None]
+        total = np.maximum(one.sum(axis=0)[own] - everywhere, 0.0)
+        whole = np.maximum(np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
+        class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost, 0.0)
+        alone = (np.maximum(one[c][own] - lost, 0.0) + t * (total + 0.5) / whole) / (class_whole + t)
+        pairs = np.maximum(self.pairs[c][own[:, :, None], own[:, None, :]] - lost[:, None], 0.0)
+        given = np.maximum(np.add.reduceat(self.pairs[c], bounds[:-1], axis=1)[own] - lost[:, None], 0.0)
+        table = np.log((pairs + t * alone[:, None, :]) / (given + t))  # (n, parents, columns)
+        table[:, np.arange(len(sizes)), np.arange(len(sizes))] = 0.0
+        score = np.where(seen[:, None, :], table, 0.0).sum(axis=2) + np.log(alone)
+        score = np.where(seen, score, -np.inf)
+        highest = np.where(seen.any(axis=1), score.max(axis=1), 0.0)
+        with np.errstate(divide="ignore"):
+            mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
+        return np.where(seen.any(axis=1), mean, 0.0)
+
+    def _tables(
+        self, c: int, t: float, lost: Array, everywhere: float, kind: type = np.float32
+    ) -> tuple[Array, Floats]:
+        """Return log P(v | k), (L,), and log P(v | k, u), (L, L), with the counts of the row's cells lowered."""
+        bounds = np.asarray(self.starts)
+        sizes = np.diff(bounds)
+        one = np.einsum("kll->kl", self.pairs)
+        total = np.maximum(one.sum(axis=0) - everywhere, 0.0)
+        pairs = np.maximum(self.pairs[c] - lost[c], 0.0)
+        single = np.maximum(one[c] - lost[c], 0.0)
+        whole = np.maximum(np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
+        share = (total + 0.5) / np.repeat(whole, sizes)
+        class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost[c], 0.0)
+        alone = (single + t * share) / np.repeat(class_whole + t, sizes)
+        given = np.maximum(np.add.reduceat(self.pairs[c], bounds[:-1], axis=1) - lost[c], 0.0)
+        table = np.log((pairs + t * alone) / np.repeat(given + t, sizes, axis=1)).astype(kind)
+        for start, stop in pairwise(self.starts):
+            table[start:stop, start:stop] = 0.0
+        return np.log(alone), table
+
+    def _score(self, levels: Codes, tables: tuple[Array, Floats]) -> Array:
+        alone, table = tables
+        size = self.starts[-1]
+        padded = np.append(alone, 0.0)
+
+        def work(part: slice) -> Array:
+            own = levels[part]
+            by_parent = one_hot(own, size, table.dtype.type) @ table.T
+            seen = own >= 0
+            score = np.take_along_axis(by_parent, np.maximum(own, 0), axis=1) + padded[own]
+            score = np.where(seen, score, -np.inf)
+            parents = seen.sum(axis=1)
+            highest = np.where(parents > 0, score.max(axis=1), 0.0)
+            with np.errstate(divide="ignore"):
+                mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1)) - np.log(np.maximum(parents, 1))
+            return np.where(parents > 0, mean, 0.0)
+
+        chunks = row_chunks(len(levels), max(CHUNK_CELLS // max(size, 1), 1))
+        cost = 2.0 * len(levels) * size * size
+        parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+
+@dataclass(frozen=True)
+class PairCounts(Counts):
+    """Counts (k, L, L) of pairs of levels by number of bins, where they take little enough."""
+
+    name: ClassVar[str] = "pairs"
+
+    @classmethod
+    def shapes(cls, columns: FrozenColumns, k: int) -> dict[int, tuple[int, ...]]:
+        """Return the shapes by number of bins for which pairs are counted."""
+        sizes = {bins: columns.bin_starts(bins)[-1] for bins in possible_bins(columns)}
+        return {bins: (k, size, size) for bins, size in sizes.items() if counts_pairs(k, size)}
+
+    @classmethod
+    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+        """Return the counts of rows."""
+        return count_pairs(reading.binned(entry), reading.columns.bin_starts(entry)[-1], codes, k, weight)
+
+    @classmethod
+    def may_lack(cls) -> bool:
+        """True: more classes take more, and pairs count single rows, which no release may tell."""
+        return True
+
+    @classmethod
+    def lacking(cls, columns: FrozenColumns, k: int) -> bool:
+        """Whether pairs could be counted in these columns."""
+        return bool(cls.shapes(columns, k))
+
+
+def possible_bins(columns: FrozenColumns) -> tuple[int, ...]:
+    """Return the numbers of bins for which pairs would be counted if that took no memory: one without numbers."""
+    count = len(columns.scores) + len(columns.vocabulary)
+    if not 2 <= count <= MOST_PARENTS:
+        return ()
+    return BINS if columns.scores else BINS[:1]
+
+
+@dataclass(frozen=True)
+class DependenceMember(Member):
+    """Averaged one-dependence estimators on numbers cut into so many `bins`, and categories."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("one-dependence",)
+    statistic: ClassVar[type[Part]] = PairCounts
+    left_out_error: ClassVar[float] = 1e-5  # tables of logs in single precision
+
+    bins: int
+    model: OneDependence
+    name: str = "one-dependence"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every number of bins whose pairs are counted, and every strength."""
+        for bins, pairs in known.part(PairCounts).counts.items():
+            model = OneDependence(pairs, known.columns.bin_starts(bins))
+            for t in STRENGTHS:
+                scores = model.left_out(sample.rows.binned(bins), sample.codes, sample.removed, t)
+                yield Candidate((cls(bins, replace(model, strength=t)),), scores, judge)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> DependenceMember:
+        """Return the member at this setting."""
+        bins = int(setting["bins"])
+        model = OneDependence(known.part(PairCounts).counts[bins], known.columns.bin_starts(bins), setting["strength"])
+        return cls(bins, model)
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        """Return what the counts take for each number of bins; where that is too much they are left out."""
+        n, d, k, levels, _ = sizes
+        columns, costs = d + len(levels), {}
+        for bins in (BINS if d else BINS[:1]) if 2 <= columns <= MOST_PARENTS else ():
+            size = d * bins + sum(levels)
+            costs[f"one-dependence, {bins} bins"] = Cost(pair_bytes(k, size), 6.0 * n * k * size * columns)
+        return costs
+
+    @classmethod
+    def spared(cls, known: Known) -> tuple[Note, ...]:
+        """Return a note on the counts of pairs that were left out because they would have taken too much."""
+        counted = known.part(PairCounts).counts
+        left_out = [bins for bins in possible_bins(known.columns) if bins not in counted]
+        if not left_out:
+            return ()
+        size = known.columns.bin_starts(left_out[0])[-1]
+        what = f"one-dependence in {', '.join(map(str, left_out))} bins is left out"
+        why = f"counts of pairs of {size:,} levels in {known.k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
+        return (Note(what, why),)
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The number of bins and the strength t."""
+        return {"bins": self.bins, "strength": self.model.strength}
+
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.model.scores(reading.binned(self.bins))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of learned rows, each left out."""
+        return self.model.left_out(sample.rows.binned(self.bins), sample.codes, sample.removed, self.model.strength)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield the tables."""
+        if weight:
+            alone, given = zip(*self.model.tables, strict=True)
+            tables, model = (np.stack(alone), np.stack(given)), self.model
+            yield Pairs(*inputs.bins(self.bins), model.starts[:-1], *tables, model.pairs, model.strength), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values: a missing column is no parent and no child."""
+        levels = reading.binned(self.bins)
+        found = explain_block(_ByColumn(self.model), tuple(levels.T), orders, errors)
+        return gathered(found, np.arange(levels.shape[1]), reading)
+
+
+@dataclass(frozen=True, slots=True)
+class _ByColumn:
+    """The estimators asked with one array of level numbers per column."""
+
+    model: OneDependence
+
+    def log_density(self, rows: Sequence[Codes]) -> Array:
+        """Return log densities (n, k)."""
+        return self.model.scores(np.stack(rows, axis=1))

@@ -1,0 +1,229 @@
+"""Gaussian classes under a normal-inverse-Wishart prior, on the columns as they are and as normal scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, ClassVar
+
+from ..._arrays import Array, Codes, np, row_chunks
+from ...densities import MultivariateT
+from ...export.program import Term
+from ...leave_one_out.wishart import LeftOut, WishartClasses
+from ...stats import FullScatter, GaussianStats, PatternStats
+from ...tasks.explain import Explanation, explain_block
+from ..budget import Cost, Sizes
+from ..columns import FrozenColumns, Reading
+from ..completion import complete_tied, fill_blindly
+from ..folds import FoldedGaussians
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, Setting, gathered
+from ..part import Part
+from ..sample import Sample
+from ..stack import Judge
+
+CHUNK_ROWS = 1 << 16
+ENOUGH = 100  # complete rows to choose settings on
+GRID = 72  # settings (a, γ)
+OWN, SHARED = "gaussian", "tied gaussian"
+
+
+@dataclass(frozen=True)
+class GaussianPart(Part):
+    """Statistics of the Gaussian block by its version: the columns as they are, and as normal scores."""
+
+    name: ClassVar[str] = "gaussian"
+    versions: dict[str, PatternStats]
+
+    def completed(self, version: str) -> GaussianStats:
+        """Return statistics of complete rows, missing cells expected from the others; made once."""
+        if version not in self._completed:
+            self._completed[version] = complete_tied(self.versions[version])
+        return self._completed[version]
+
+    @cached_property
+    def _completed(self) -> dict[str, GaussianStats]:
+        return {}
+
+    @classmethod
+    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
+        """Return the statistics of rows (n,) of `k` classes."""
+        return cls({version: _summarize(version, reading, codes, k, weight) for version in reading.columns.kinds})
+
+    @classmethod
+    def none(cls) -> GaussianPart:
+        """Return no statistics."""
+        return cls({})
+
+    def merge(self, other: GaussianPart) -> GaussianPart:
+        """Return the statistics of the rows of both."""
+        return GaussianPart({version: own.merge(other.versions[version]) for version, own in self.versions.items()})
+
+    def subtract(self, other: GaussianPart) -> GaussianPart:
+        """Return the statistics of the rows left without others."""
+        return GaussianPart({version: own.subtract(other.versions[version]) for version, own in self.versions.items()})
+
+    def scale(self, factor: float) -> GaussianPart:
+        """Return the statistics of the same rows with their weights multiplied by a factor."""
+        return GaussianPart({version: own.scale(factor) for version, own in self.versions.items()})
+
+    def place(self, index: Sequence[int], k: int, columns: FrozenColumns) -> GaussianPart:
+        """Return the same statistics with class i moved to number index[i] of k."""
+        return GaussianPart({version: own.place(index, k) for version, own in self.versions.items()})
+
+    def regroup(self, index: Codes, k: int) -> GaussianPart:
+        """Return the statistics with class i made part of class index[i] of k, or left out where that is −1."""
+        return GaussianPart({version: own.regroup(index, k) for version, own in self.versions.items()})
+
+    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+        """Return the fields of every version, its name before theirs."""
+        fields, plain = dict[str, Array](), dict[str, Any]()
+        for version, stats in self.versions.items():
+            own, plain[version] = stats.arrays()
+            fields |= {f"{version}_{name}": values for name, values in own.items()}
+        return fields, plain
+
+    @classmethod
+    def from_arrays(cls, fields: Mapping[str, Array], plain: Any, columns: FrozenColumns, k: int) -> GaussianPart:
+        """Return what `arrays` wrote; ValueError if the parts do not fit together."""
+
+        def under(prefix: str) -> dict[str, Array]:
+            return {name.removeprefix(prefix): own for name, own in fields.items() if name.startswith(prefix)}
+
+        versions = {version: PatternStats.from_arrays(under(f"{version}_"), own) for version, own in plain.items()}
+        right = set(versions) == set(columns.kinds) and all(own.k == k for own in versions.values())
+        if not right or any(own.d != columns.width(version) for version, own in versions.items()):
+            raise ValueError("statistics of the members")
+        return cls(versions)
+
+
+def _summarize(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
+    columns = reading.columns
+    if version not in columns.guess:
+        return PatternStats.summarize(reading.gaussian(version), codes, k, weight, FullScatter)
+    total = PatternStats.zero(k, columns.width(version))
+    heavy = np.ones(len(codes)) if weight is None else weight
+    for part in row_chunks(len(codes), CHUNK_ROWS):
+        own = codes[part]
+        cells, rest = columns.guess[version].fill(columns.gaussian(version, reading[part]), own, k, heavy[part])
+        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
+        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
+        total = total.merge(PatternStats(open_too, {}))
+    return total
+
+
+@dataclass(frozen=True)
+class GaussianMember(Member):
+    """One setting of one version of the Gaussian block: `strength` a and `sphere` γ, see `leave_one_out.wishart`."""
+
+    kinds: ClassVar[tuple[str, ...]] = (OWN, SHARED)
+    statistic: ClassVar[type[Part]] = GaussianPart
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float, "sphere": float}
+
+    left_out_error: ClassVar[float] = 0.03  # τ, the variance of the sphere, stays when a row leaves
+    left_out_fills: ClassVar[bool] = False  # cells were completed with the row
+
+    name: str
+    version: str
+    columns_read: FrozenColumns
+    prior: WishartClasses
+    strength: float
+    sphere: float
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every (a, γ) of every version; those of one shared covariance, a = ∞, are a member of their own too.
+
+        Settings are compared on complete rows, or on all with missing cells filled; then these are integrated out.
+        """
+        stats = known.part(GaussianPart)
+        for version in known.columns.kinds:
+            cells = sample.rows.gaussian(version)
+            prior = WishartClasses(stats.completed(version))
+            folds, inner = None, judge
+            if stats.versions[version].incomplete or version in known.columns.basis:
+                folds = FoldedGaussians.of(stats.versions[version], cells, sample)
+                path = folds.path()
+            else:
+                left, some = _comparable(cells, prior, sample)
+                path, inner = prior.path(left, rough=True), judge[some]
+            for sphere, strength, scores in path:
+                kinds = (OWN, SHARED) if np.isinf(strength) else (OWN,)
+                own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
+                final = partial(own[0].left_out, sample) if folds is None else partial(folds.scores, strength, sphere)
+                yield Candidate(tuple(own), scores, inner, final)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
+        """Return the member of this version (`detail`) at this setting."""
+        prior = WishartClasses(known.part(GaussianPart).completed(detail))
+        name = f"{kind}, {detail}"
+        return cls(name, detail, known.columns, prior, setting["strength"], setting["sphere"])
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether a > 0, ∞ included, and 0 ≤ γ ≤ 1."""
+        return setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        """Return what scatters of all classes take."""
+        n, d, k, _, p = sizes
+        versions = 2 if d else 1
+        what = f"A covariance of {p:,} columns for each of {k:,} classes"
+        work = GRID * versions * k * (2.0 * p**3 + 0.5 * n * p * p)
+        return {"gaussians": Cost(8 * versions * k * p * p, work, what, "columns")}
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The amounts a and γ."""
+        return {"strength": self.strength, "sphere": self.sphere}
+
+    @cached_property
+    def density(self) -> MultivariateT:
+        """The predictive density of new rows."""
+        return self.prior.density(self.strength, self.sphere)
+
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.density.log_density(reading.gaussian(self.version))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return class-balanced log densities, missing cells integrated out."""
+        left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
+        return self.prior.marginals(left, self.strength, self.sphere)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield its one term."""
+        if weight:
+            yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the marginal densities; those of directions are shared out among their columns."""
+        columns = self.columns_read
+        found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
+        if self.version in columns.basis:
+            found = _through(columns.basis[self.version], columns.cells(self.version, reading), found)
+        return gathered(found, columns.owners[columns.used[self.version]], reading)
+
+
+def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[LeftOut, Codes]:
+    """Return rows to compare settings on, complete or made so, and their numbers in the sample."""
+    whole = np.flatnonzero(~np.isnan(cells).any(axis=1))
+    some = whole if len(whole) >= max(ENOUGH, len(cells) // 2) else np.arange(len(cells))
+    filled = fill_blindly(cells, prior.stats)[some]
+    return LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some]), some
+
+
+def _through(basis: Array, cells: Array, found: Explanation) -> Explanation:
+    """Share out what each direction adds (k, n, r) among the columns that make it up, by the sizes of their parts."""
+    cells = np.nan_to_num(cells)
+    score, variance = np.empty((len(found.score), *cells.shape)), np.zeros((len(found.score), *cells.shape))
+    for i, row in enumerate(cells):
+        share = np.abs(row[:, None] * basis)
+        share /= np.maximum(share.sum(axis=0), 1e-300)
+        score[:, i] = found.score[:, i] @ share.T
+        if found.variance is not None:
+            variance[:, i] = found.variance[:, i] @ (share**2).T
+    return Explanation(score, None, variance)

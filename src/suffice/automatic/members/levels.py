@@ -1,0 +1,146 @@
+"""Naive Bayes on categories with a Dirichlet prior centred on the levels' shares in all classes.
+
+p(l | k) = (n_kl + t π_l) / (n_k + t) with π_l = (n_l + ½) / (N + L / 2), L counting one spare level for what was never
+seen; n counts the observed cells of the column. Missing cells contribute nothing. Leaving a row out lowers the counts
+of its own cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from ..._arrays import Array, Codes, np
+from ...export.program import Table, Term
+from ..budget import Cost, Sizes
+from ..columns import Reading
+from ..inputs import Inputs
+from ..member import Additive, Candidate, Known, Setting, totals
+from ..sample import Sample
+from ..stack import Judge
+
+STRENGTHS = (0.5, 2.0, 8.0, 32.0)
+
+
+@dataclass(frozen=True, slots=True)
+class LevelShares:
+    """Counts (k, levels) of each column, and the strength t."""
+
+    counts: tuple[Array, ...]
+    strength: float = 2.0
+
+    def table(self, j: int) -> Array:
+        """Return log p(level | k) of column j, (k, levels + 1), the last for a level never seen."""
+        counts = self.counts[j]
+        known = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
+        share = (known.sum(axis=0) + 0.5) / (known.sum() + 0.5 * known.shape[1])
+        table = (known + self.strength * share) / (known.sum(axis=1, keepdims=True) + self.strength)
+        return np.asarray(np.log(table))
+
+    def columns(self, codes: Sequence[Codes], wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield log p(level | k), (n, k), of each column for new rows, or of those `wanted`.
+
+        Level numbers (n,) are −1 where a cell is missing, and L − 1 where its level was never seen.
+        """
+        for j in range(len(codes)) if wanted is None else wanted:
+            yield np.where(codes[j][:, None] < 0, 0.0, self.table(j).T[codes[j]])
+
+    def scores(self, codes: Sequence[Codes]) -> Array:
+        """Return Σ_j log p(level_j | k), (n, k)."""
+        total = np.zeros((len(codes[0]), len(self.counts[0])))
+        for part in self.columns(codes):
+            total += part
+        return total
+
+    def left_out(
+        self, codes: Sequence[Codes], labels: Codes, removed: Array, strengths: Sequence[float]
+    ) -> Iterator[list[Array]]:
+        """Yield, by column, log p(level | k) (n, k) at each strength, without the weight `removed` of each row."""
+        own = np.zeros((len(labels), len(self.counts[0])))
+        own[np.arange(len(labels)), labels] = removed
+        for counts, column in zip(self.counts, codes, strict=True):
+            seen = column >= 0
+            known = np.concatenate([counts, np.zeros((len(counts), 1))], axis=1)
+            less = removed * seen
+            levels = np.maximum(known.T[column] - own * seen[:, None], 0.0)
+            whole = np.maximum(known.sum(axis=1) - own * seen[:, None], 0.0)
+            share = np.maximum(known.sum(axis=0)[column] - less, 0.0) + 0.5
+            share = (share / (np.maximum(known.sum() - less, 0.0) + 0.5 * known.shape[1]))[:, None]
+            yield [np.where(seen[:, None], np.log((levels + t * share) / (whole + t)), 0.0) for t in strengths]
+
+
+@dataclass(frozen=True)
+class LevelMember(Additive):
+    """Shares of the levels of all categories, whose counts the model has without any member."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("categories",)
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
+    column_kind: ClassVar[str] = "cat"
+
+    model: LevelShares
+    name: str = "categories"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every strength; none without categories."""
+        if not known.categories:
+            return
+        model = LevelShares(known.categories)
+        columns = model.left_out(sample.rows.levels, sample.codes, sample.removed, STRENGTHS)
+        for t, scores in zip(STRENGTHS, totals(columns, len(STRENGTHS), judge), strict=True):
+            yield Candidate((cls(replace(model, strength=t)),), scores, judge)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> LevelMember:
+        """Return the member at this setting."""
+        if not known.categories:
+            raise ValueError("categories of a model without any")
+        return cls(LevelShares(known.categories, setting["strength"]))
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        """Return what the counts take."""
+        n, _, k, levels, _ = sizes
+        what = f"Counts of {sum(levels):,} categories for each of {k:,} classes"
+        return {"categories": Cost(8 * k * sum(levels), 40.0 * n * k * len(levels), what, "columns of names or ids")}
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The strength t."""
+        return {"strength": self.model.strength}
+
+    @property
+    def width(self) -> int:
+        """The number of categories."""
+        return len(self.model.counts)
+
+    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield log p(level | k), (n, k), of each category, or of those `wanted`."""
+        return self.model.columns(reading.levels, wanted)
+
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield the same of learned rows, each left out."""
+        strength = (self.model.strength,)
+        for (part,) in self.model.left_out(sample.rows.levels, sample.codes, sample.removed, strength):
+            yield part
+
+    def without(self, rows: Sample) -> LevelMember:
+        """Return the member whose counts have lost all of some rows."""
+        pairs = zip(self.model.counts, rows.rows.levels, strict=True)
+        return replace(self, model=replace(self.model, counts=tuple(_less(own, column, rows) for own, column in pairs)))
+
+    def lower_column(self, inputs: Inputs, column: int) -> Term:
+        """Return the log shares."""
+        return Table(inputs.codes[column], self.model.table(column))
+
+    def place_of(self, column: int, reading: Reading) -> int:
+        """Return the number of a category among all columns: after the numbers."""
+        return int(reading.numbers.shape[1]) + column
+
+
+def _less(counts: Array, column: Codes, out: Sample) -> Array:
+    """Return the counts (k, levels) of a column without some rows."""
+    left, seen = counts.copy(), (column >= 0) & (column < counts.shape[1])
+    np.subtract.at(left, (out.codes[seen], column[seen]), out.held[seen])
+    return np.maximum(left, 0.0)

@@ -1,0 +1,186 @@
+"""Naive Bayes on numbers by density ratios: each column's density is piecewise linear between quantile knots.
+
+A cell x lies between two knots and counts for both, w_b(x) and 1 − w_b(x) (linear B-splines). With n_kb the counts of
+class k, n_k their sum, π_b = (n_b + ½) / (n + B / 2) those of all classes, and t the strength of smoothing,
+
+    F_k(x) = Σ_b w_b(x) log[(n_kb + t π_b) / ((n_k + t) π_b)],
+
+a log density ratio that is 0 where the class is like the others. Missing cells contribute nothing. Leaving a row out
+takes w_b(x) from n_kb of its class and from n_b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from typing import ClassVar
+
+from ..._arrays import Array, Codes, np
+from ...export.program import Hats, Term
+from ..budget import Cost, Sizes, step_of_rows
+from ..columns import INTERVALS, FrozenColumns, Reading
+from ..inputs import Inputs
+from ..knots import Splines
+from ..member import Additive, Candidate, Known, Setting, totals
+from ..part import Counts, Part
+from ..sample import Sample
+from ..stack import Judge
+
+STRENGTHS = (1.0, 4.0, 16.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SplineRatios:
+    """Density ratios of numbers: knots, counts (k, B) and the strength t."""
+
+    splines: Splines
+    counts: Array
+    strength: float = 1.0
+
+    def table(self, j: int) -> Array:
+        """Return F at the knots of column j, (k, knots)."""
+        start, stop = self.splines.starts[j : j + 2]
+        own = self.counts[:, start:stop]
+        base = (own.sum(axis=0) + 0.5) / (own.sum() + 0.5 * own.shape[1])
+        table = np.log((own + self.strength * base) / (own.sum(axis=1, keepdims=True) + self.strength))
+        return np.asarray(table - np.log(base))
+
+    def columns(self, rows: Array, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield F (n, k) of each column for new rows, or of those `wanted`."""
+        for j in range(rows.shape[1]) if wanted is None else wanted:
+            table = self.table(j)
+            left, share, seen = self.splines.weights(np.asarray(rows[:, j], dtype=np.float64), j)
+            right = np.minimum(left + 1, table.shape[1] - 1)
+            yield ((1.0 - share) * seen)[:, None] * table.T[left] + (share * seen)[:, None] * table.T[right]
+
+    def scores(self, rows: Array) -> Array:
+        """Return F (n, k) for new rows: log densities by class, relative to that of all classes."""
+        return _total(self.columns(rows), len(rows), len(self.counts))
+
+    def left_out(self, rows: Array, codes: Codes, removed: Array, strengths: Sequence[float]) -> Iterator[list[Array]]:
+        """Yield, by column, F (n, k) at each strength, made without the weight `removed` (n,) of each row."""
+        every, own = np.arange(len(rows)), np.zeros((len(rows), len(self.counts)))
+        own[every, codes] = removed
+        for j, (start, stop) in enumerate(self._bounds()):
+            counts = self.counts[:, start:stop]
+            left, share, seen = self.splines.weights(np.asarray(rows[:, j], dtype=np.float64), j)
+            right = np.minimum(left + 1, stop - start - 1)
+            total, size = counts.sum(axis=0), stop - start
+            class_total = counts.sum(axis=1) - own * seen[:, None]
+            grand = total.sum() - removed * seen + 0.5 * size
+            scores = [np.zeros_like(own) for _ in strengths]
+            for knot, part in ((left, (1.0 - share) * seen), (right, share * seen)):
+                base = ((np.maximum(total[knot] - removed * part, 0.0) + 0.5) / grand)[:, None]
+                level = np.maximum(counts.T[knot] - own * part[:, None], 0.0)
+                for score, t in zip(scores, strengths, strict=True):
+                    score += part[:, None] * (np.log((level / base + t) / (np.maximum(class_total, 0.0) + t)))
+            yield scores
+
+    def _bounds(self) -> list[tuple[int, int]]:
+        starts = self.splines.starts
+        return list(pairwise(starts))
+
+
+def _total(parts: Iterator[Array], n: int, k: int) -> Array:
+    total = np.zeros((n, k))
+    for part in parts:
+        total += part
+    return total
+
+
+@dataclass(frozen=True)
+class SplineCounts(Counts):
+    """Sums of splines (k, B) by number of intervals."""
+
+    name: ClassVar[str] = "hats"
+
+    @classmethod
+    def shapes(cls, columns: FrozenColumns, k: int) -> dict[int, tuple[int, ...]]:
+        """Return the shapes by number of intervals; none without numbers."""
+        return {m: (k, columns.splines[m].starts[-1]) for m in INTERVALS} if columns.scores else {}
+
+    @classmethod
+    def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
+        """Return the sums over rows."""
+        return reading.columns.splines[entry].count(reading.numbers, codes, k, weight)
+
+
+@dataclass(frozen=True)
+class SplineMember(Additive):
+    """Piecewise linear densities of all numbers, in so many `intervals`."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("hats",)
+    statistic: ClassVar[type[Part]] = SplineCounts
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"intervals": int, "strength": float}
+    column_kind: ClassVar[str] = "hat"
+
+    intervals: int
+    model: SplineRatios
+    name: str = "hats"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every number of intervals and strength; on fewer rows where there are very many columns."""
+        d = sample.rows.numbers.shape[1]
+        if not d:
+            return
+        few = slice(None, None, step_of_rows(len(sample), judge.offset.shape[1], d))
+        some, inner = sample[few], judge[few]
+        for m, counts in known.part(SplineCounts).counts.items():
+            model = SplineRatios(known.columns.splines[m], counts)
+            columns = model.left_out(some.rows.numbers, some.codes, some.removed, STRENGTHS)
+            for t, scores in zip(STRENGTHS, totals(columns, len(STRENGTHS), inner), strict=True):
+                member = cls(m, replace(model, strength=t))
+                final = partial(member.left_out, sample) if len(some) < len(sample) else None
+                yield Candidate((member,), scores, inner, final)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> SplineMember:
+        """Return the member at this setting."""
+        m = int(setting["intervals"])
+        return cls(m, SplineRatios(known.columns.splines[m], known.part(SplineCounts).counts[m], setting["strength"]))
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether columns are frozen in so many intervals, and 0 < t < ∞."""
+        return setting["intervals"] in INTERVALS and super().allows(setting)
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        """Return what the counts take."""
+        n, d, k, _, _ = sizes
+        what = f"Densities of {d:,} columns for each of {k:,} classes"
+        kept = 8 * k * d * sum(m + 1 for m in INTERVALS)
+        return {"hats": Cost(kept, 60.0 * n * k * d * len(INTERVALS), what, "columns")}
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The number of intervals and the strength t."""
+        return {"intervals": self.intervals, "strength": self.model.strength}
+
+    @property
+    def width(self) -> int:
+        """The number of numbers."""
+        return len(self.model.splines.knots)
+
+    def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
+        """Yield F (n, k) of each number, or of those `wanted`."""
+        return self.model.columns(reading.numbers, wanted)
+
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield the same of learned rows, each left out."""
+        strength = (self.model.strength,)
+        for (part,) in self.model.left_out(sample.rows.numbers, sample.codes, sample.removed, strength):
+            yield part
+
+    def without(self, rows: Sample) -> SplineMember:
+        """Return the member whose counts have lost all of some rows."""
+        counts, splines = self.model.counts, self.model.splines
+        lost = splines.count(rows.rows.numbers, rows.codes, len(counts), rows.held)
+        return replace(self, model=replace(self.model, counts=np.maximum(counts - lost, 0.0)))
+
+    def lower_column(self, inputs: Inputs, column: int) -> Term:
+        """Return the values at the knots."""
+        return Hats(inputs.numbers[column], self.model.splines.knots[column], self.model.table(column))

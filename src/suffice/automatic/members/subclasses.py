@@ -1,0 +1,184 @@
+"""Each class as several Gaussians: parts found by k-means, then the normal-inverse-Wishart machinery on the parts.
+
+k-means moves when a row leaves, and parts found with the row know it, so that leave-one-out on frozen parts flatters.
+Left-out log densities are therefore those of five folds, each scored by parts found on the others.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ..._arrays import Array, Codes, kmeans2, np
+from ...densities import MultivariateT
+from ...densities.mixture import sum_within
+from ...export.program import Mixture, Term
+from ...leave_one_out.wishart import WishartClasses
+from ...stats import FullScatter, GaussianStats
+from ...tasks.explain import explain_block
+from ..columns import SCORES, FrozenColumns, Reading
+from ..completion import fill_blindly
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, gathered
+from ..part import Part
+from ..sample import Sample
+from ..stack import Judge
+from .gaussian import GaussianPart
+
+PARTS = (2, 4, 8)
+STRENGTHS = (3.0, 10.0, 30.0, 100.0, 300.0, np.inf)
+SPHERES = (0.001, 0.03, 0.3, 1.0)
+FOLDS = 5
+LEAST = 20  # rows of a part
+LEAST_ROWS = 800
+ROUNDS = 25
+MOST_NUMBERS = 200  # of columns whose classes are split into parts
+
+
+@dataclass(frozen=True, slots=True)
+class SubclassDensity:
+    """log Σ_r share_r f_r(x) over the parts r of each class: `owner` (parts,) class numbers, `log_share` (parts,)."""
+
+    parts: MultivariateT
+    owner: Codes
+    log_share: Array
+    k: int
+
+    def log_density(self, rows: Array) -> Array:
+        """Return log densities (n, k) in nats; missing cells are integrated out."""
+        return sum_within(self.parts.log_density(rows) + self.log_share, self.owner)
+
+
+@dataclass(frozen=True)
+class Split:
+    """Statistics of the parts of every class, and which class each belongs to."""
+
+    member: WishartClasses
+    owner: Codes
+    log_share: Array
+    k: int
+
+    @classmethod
+    def of(cls, rows: Array, codes: Codes, weight: Array, k: int, parts: int) -> Split:
+        """Divide the rows (n, p) of each class into at most so many parts of at least 20 rows."""
+        number = np.zeros(len(rows), dtype=np.int64)
+        owner: list[int] = []
+        for c in range(k):
+            members = np.flatnonzero(codes == c)
+            wanted = min(parts, max(1, len(members) // LEAST))
+            own: Codes = np.zeros(len(members), dtype=np.int64)
+            if wanted > 1:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # an empty part is left out below
+                    own = kmeans2(rows[members], wanted, iter=ROUNDS, minit="++", seed=c)[1]
+                own = np.unique(own, return_inverse=True)[1]
+            number[members] = own + len(owner)
+            owner += [c] * (int(own.max(initial=0)) + 1)
+        stats = GaussianStats.summarize(rows, number, len(owner), weight, FullScatter)
+        held = np.maximum(stats.weight, 0.5)
+        classes = np.asarray(owner)
+        total = np.bincount(classes, weights=held, minlength=k)
+        return cls(WishartClasses(stats), classes, np.log(held / total[classes]), k)
+
+    def density(self, strength: float, sphere: float) -> SubclassDensity:
+        """Return the densities of the classes at one setting of the prior."""
+        return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
+
+
+def choose_split(
+    rows: Array, codes: Codes, weight: Array, k: int, loss: Callable[[Array], float]
+) -> tuple[int, float, float, Array]:
+    """Return the number of parts, a, γ and the left-out log densities (n, k) of least `loss`, by five folds."""
+    place = np.zeros(len(rows), dtype=np.int64)
+    for c in range(k):
+        members = np.flatnonzero(codes == c)
+        place[members] = (np.arange(len(members)) + c) % FOLDS
+    best: tuple[float, int, float, float, Array] | None = None
+    largest = int(np.bincount(codes, minlength=k).max()) // LEAST
+    for parts in PARTS:
+        if parts > max(largest, PARTS[0]):
+            continue
+        splits = []
+        for v in range(FOLDS):
+            kept = place != v
+            splits.append(Split.of(rows[kept], codes[kept], weight[kept], k, parts))
+        paths = [s.member.new_rows_path(rows[place == v], STRENGTHS, SPHERES) for v, s in enumerate(splits)]
+        for each in zip(*paths, strict=True):
+            scores = np.empty((len(rows), k))
+            for v, (split, (_, _, found)) in enumerate(zip(splits, each, strict=True)):
+                scores[place == v] = sum_within(found + split.log_share, split.owner)
+            lost = loss(scores)
+            if best is None or lost < best[0]:
+                best = lost, parts, each[0][1], each[0][0], scores
+    assert best is not None
+    return best[1:]
+
+
+@dataclass(frozen=True)
+class SubclassMember(Member):
+    """Gaussians of the parts of each class, in normal scores of the numbers; `used` are their columns of the block."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("gaussians of parts",)
+    statistic: ClassVar[type[Part]] = GaussianPart
+    needs_rows: ClassVar[bool] = True
+    left_out_error: ClassVar[float] = np.inf  # parts are found with the row
+
+    columns_read: FrozenColumns
+    used: Codes
+    density: SubclassDensity
+    parts: int
+    strength: float
+    sphere: float
+    name: str = "gaussians of parts, scores"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield the best setting by five folds; none for few rows or numbers.
+
+        Missing cells are filled by what the Gaussians of all rows expect.
+        """
+        columns = known.columns
+        numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
+        few = float(known.weight.sum()) < LEAST_ROWS or len(numbers) < 2
+        if few or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
+            return
+        cells = sample.rows.gaussian(SCORES)[:, numbers]
+        if np.isnan(cells).any():
+            whole = WishartClasses(known.part(GaussianPart).completed(SCORES))
+            cells = fill_blindly(cells, whole.restricted(numbers).stats)
+        parts, strength, sphere, scores = choose_split(
+            cells, sample.codes, sample.weight, known.k, lambda tried: judge.temperature(tried)[0]
+        )
+        density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
+        yield Candidate((cls(columns, numbers, density, parts, strength, sphere),), scores, judge)
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The number of parts, a and γ."""
+        return {"parts": self.parts, "strength": self.strength, "sphere": self.sphere}
+
+    def cells(self, reading: Reading) -> Array:
+        """Return the rows as the density reads them."""
+        return reading.gaussian(SCORES)[:, self.used]
+
+    def scores(self, reading: Reading) -> Array:
+        """Return log densities (n, k) of new rows."""
+        return self.density.log_density(self.cells(reading))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities of rows the parts were not made of, as only those that judged the choice are."""
+        return self.scores(sample.rows)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        """Yield the mixtures."""
+        if weight:
+            cells = inputs.cells(SCORES)
+            parts = inputs.normal(self.density.parts, [cells[int(j)] for j in self.used])
+            yield Mixture(parts, tuple(int(c) for c in self.density.owner), np.asarray(self.density.log_share)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the marginal densities."""
+        found = explain_block(self.density, self.cells(reading), orders, errors)
+        return gathered(found, self.columns_read.owners[self.columns_read.used[SCORES]][self.used], reading)

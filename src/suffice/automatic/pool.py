@@ -1,0 +1,173 @@
+"""The pooled posterior: members and single columns, weighted, and a little of the class prior mixed in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from .._arrays import Array, log_softmax, np, row_chunks
+from ..export import program
+from ..export.terms import Lowering
+from ..notes import Note
+from .columns import FrozenColumns, Reading
+from .inputs import Inputs
+from .member import Member
+from .sample import Sample
+from .stack import Stack, without_each
+
+PSEUDO = 0.5  # pseudo-count of each class
+CHUNK_CELLS = 1 << 22  # of a table: rows are answered so many at a time, as all that members read of them is held
+
+
+@dataclass(frozen=True)
+class JudgedMember:
+    """A member with what it loses: the mean log-loss of its posteriors, after scaling by its `temperature`.
+
+    Both are exact leave-one-out, by `left_out_scores` (n, k), its log densities of the sample, each row left out.
+    """
+
+    member: Member
+    loss: float
+    temperature: float
+    left_out_scores: Array
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.member.name
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """What was chosen."""
+        return self.member.setting
+
+
+@dataclass(frozen=True)
+class Automatic:
+    """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
+
+    `columns` are those with a weight of their own: what their member calls its columns, and which it is. `left_out_posterior`
+    (n, k) are the log posteriors of the sample, each row left out, of the stack's weights too, and `loss` their mean
+    log-loss; `offset` (n, k) the log class priors that they were made with.
+    """
+
+    frozen: FrozenColumns
+    class_weight: Array
+    members: tuple[JudgedMember, ...]
+    columns: tuple[tuple[str, int], ...]
+    stack: Stack
+    floor: float
+    left_out_posterior: Array = field(repr=False)
+    offset: Array = field(repr=False)
+    loss: float
+    sample: Sample | None = field(repr=False)
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def log_prior(self) -> Array:
+        """The class shares with half a row added to each, log (k,)."""
+        weight = self.class_weight
+        return np.asarray(np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))))
+
+    def log_posterior(self, rows: Reading, log_prior: Array | None = None) -> Array:
+        """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares.
+
+        A row without any known cell has the classes' shares themselves.
+        """
+        width = rows.numbers.shape[1] + len(rows.levels)
+        size = max(1, CHUNK_CELLS // max(width, 1))
+        parts = [self._log_posterior(rows[part], log_prior) for part in row_chunks(len(rows), size)]
+        return np.concatenate(parts) if parts else np.zeros((0, len(self.class_weight)))
+
+    def _log_posterior(self, rows: Reading, log_prior: Array | None) -> Array:
+        prior = self.log_prior if log_prior is None else log_prior
+        parts = [own.member.scores(rows) for own in self.members] + self.single_columns(rows)
+        offset = np.broadcast_to(prior, (len(rows), len(prior)))
+        found = raise_floor(log_softmax(self.stack.scores(parts, offset)), prior, self.floor)
+        with np.errstate(divide="ignore"):
+            shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
+        found[~rows.known.any(axis=1)] = shares
+        return found
+
+    def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
+        """Return log posteriors (n, k) of learned rows, each by what is known without it.
+
+        Of rows that the model was judged on these are `left_out_posterior`; the others had no part in the choice or the stack,
+        and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
+        """
+        known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.contents())}
+        place = np.array([known.get(key, -1) for key in sample.contents()], dtype=np.int64)
+        own, other = np.flatnonzero(place >= 0), np.flatnonzero(place < 0)
+        out = np.zeros((len(place), len(self.class_weight)))
+        out[own] = self.left_out_posterior[place[own]]
+        if log_prior is not None:
+            out[own] = exchange_priors(out[own], self.offset[place[own]], log_prior[own], self.floor)
+        if len(other):
+            out[other] = self._leave_out(sample[other], None if log_prior is None else log_prior[other])
+        return out
+
+    def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
+        offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
+        offset = offset if log_prior is None else log_prior
+        parts = [own.member.left_out(sample) for own in self.members]
+        for member, wanted in self._additive():
+            parts += [part for j, part in enumerate(member.left_out_columns(sample)) if j in wanted]
+        return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)
+
+    def single_columns(self, rows: Reading) -> list[Array]:
+        """Return the scores (n, k) of each column with a weight of its own."""
+        return list(chain.from_iterable(member.columns(rows, wanted) for member, wanted in self._additive()))
+
+    def single_places(self, rows: Reading) -> list[int]:
+        """Return the number among all columns, numbers first, of each column with a weight of its own."""
+        return [member.place_of(j, rows) for member, wanted in self._additive() for j in wanted]
+
+    def _additive(self) -> list[tuple[Member, list[int]]]:
+        """Return the members whose columns have weights of their own, in the order of `columns`, and which have."""
+        by_kind = {own.member.column_kind: own.member for own in self.members if own.member.width}
+        return [(member, [j for own, j in self.columns if own == kind]) for kind, member in by_kind.items()]
+
+    def lower(self, job: Lowering, positions: Sequence[int], log_prior: Array | None = None) -> program.Stack:
+        """Enter the members' terms into a program, each with its weight in the pool, and return the pool.
+
+        `positions` are those of the table's columns, numbers first; `log_prior` (k,) replaces the classes' shares.
+        """
+        inputs = Inputs(job, self.frozen, positions)
+        alone = self.stack.weight[len(self.members) :]
+        by_column: dict[str, dict[int, float]] = {}
+        for (kind, j), weight in zip(self.columns, alone, strict=True):
+            by_column.setdefault(kind, {})[j] = float(weight)
+        terms: list[tuple[int, float]] = []
+        for own, weight in zip(self.members, self.stack.weight, strict=False):
+            columns = by_column.get(own.member.column_kind, {})
+            terms += [(job.add(term), w) for term, w in own.member.lower(inputs, float(weight), columns)]
+        prior = self.log_prior if log_prior is None else log_prior
+        shares = self.class_weight / self.class_weight.sum() if log_prior is None else np.exp(log_prior)
+        return program.Stack(
+            terms=tuple(number for number, _ in terms),
+            weight=np.array([weight for _, weight in terms]),
+            offset=prior + self.stack.bias,
+            floor=float(self.floor),
+            prior=np.exp(prior),
+            shares=np.asarray(shares),
+            known_readings=tuple(inputs.numbers),
+            known_codes=tuple(inputs.codes),
+        )
+
+
+def raise_floor(log_posterior: Array, log_prior: Array, floor: float) -> Array:
+    """Return log((1 − e) P + e π)."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.logaddexp(log_posterior + np.log1p(-floor), np.log(floor) + log_prior))
+
+
+def exchange_priors(log_posterior: Array, made_with: Array, log_prior: Array, floor: float) -> Array:
+    """Return log posteriors (n, k) under other log class priors (n, k) than they were made with; both have the floor.
+
+    With P the posteriors without it, those under other priors are in proportion to P_k π'_k / π_k.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.minimum(np.exp(np.log(floor) + made_with - log_posterior), 1.0)  # of each that is the floor
+        bare = log_posterior + np.log1p(-share)
+    return raise_floor(log_softmax(bare - made_with + log_prior), log_prior, floor)

@@ -1,0 +1,316 @@
+"""What an automatic classifier has learned: statistics of its members and of a joint model, and how they are pooled."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from .._arrays import Array, Codes, np
+from .._derived import shared
+from ..densities import Product
+from ..disclosure.least import Given, Least
+from ..errors import DataError, MergeError
+from ..estimate import Block, Dirichlet
+from ..estimate.families import GaussianFamily
+from ..fitted import Fitted
+from ..notes import Note
+from ..stats import ByClass, Reservoir
+from ..stats.batch import Batch, Joined
+from ..stats.reservoir import rows_per_weight
+from .by_rows import (
+    check_judges,
+    check_memory,
+    choose_by_rows,
+    few_to_judge,
+    joint_by_rows,
+    level_counts,
+    rows_of_sample,
+)
+from .columns import FrozenColumns
+from .frozen import Choice
+from .joint import joint_note
+from .member_family import MemberFamily
+from .pool import Automatic, exchange_priors
+from .reasons import contributions
+from .release import check_width, diagonal_of, released_levels, released_members
+from .sample import Sample
+from .statistics import MemberRows, MemberStats
+
+SAMPLED = "learned the members from the rows kept, not from all"
+
+
+@dataclass(frozen=True, eq=False)
+class PooledFitted(Fitted):
+    """What was learned by members that are pooled; `choice` of them stands where there are no rows to choose by."""
+
+    choice: Choice | None = None
+
+    # --- statistics --------------------------------------------------------------------------------------------------
+
+    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
+        """Return the value of other statistics, the members' rows made statistics where they are many."""
+        check_memory(statistics.blocks[-1], statistics)
+        distinct = statistics.blocks[-1].distinct(self.settings.keep_rows)
+        statistics = replace(statistics, blocks=(*statistics.blocks[:-1], distinct))
+        return super().with_statistics(statistics, **changed)
+
+    def sample_of(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
+        """Return the rows of a batch that are kept, which the members hold as well."""
+        return super().sample_of(batch._replace(rows=batch.rows[:-1]), keep_rows)
+
+    freezes_columns = True
+
+    @property
+    def holds_no_rows(self) -> bool:
+        """Whether there are no rows to choose by, so that an earlier choice stands."""
+        return self.statistics.sample is None
+
+    @property
+    def _chosen_before(self) -> Choice:
+        if self.choice is None:
+            raise DataError(
+                "This GenerativeClassifier holds no rows to choose its members by, and no choice. Next: fit it again."
+            )
+        return self.choice
+
+    @shared
+    def member_statistics(self) -> MemberStats:
+        """The members' statistics; those of rows held as they are, in columns that these rows freeze."""
+        block = self.statistics.blocks[-1].distinct(self.settings.keep_rows)
+        check_memory(block, self.statistics)
+        if isinstance(block, MemberStats):
+            return block
+        unit = rows_per_weight(block.weight, block.copies)
+        columns = FrozenColumns.freeze(block.rows.numbers, block.rows.coded, block.weight * unit)
+        found: MemberStats = block.frozen(columns)
+        return found
+
+    @shared
+    def pool(self) -> Automatic:  # type: ignore[override]
+        """The members and their stack."""
+        statistics, pieces = self.statistics, self.member_statistics
+        if self.holds_no_rows:
+            counts = level_counts(statistics, pieces.columns)
+            return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
+        return choose_by_rows(statistics, pieces)
+
+    def saved_choices(self) -> dict[str, Any]:
+        """Return the choice that stands where there are no rows."""
+        return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
+
+    def with_choices(self, saved: Mapping[str, Any]) -> Self:
+        """Return the value with what `saved_choices` returned; ValueError if it cannot be that."""
+        if set(saved) != ({"choice"} if self.holds_no_rows else set()):
+            raise ValueError("the choice of members")
+        if not self.holds_no_rows:
+            return self
+        found = replace(self, choice=Choice.of_plain(saved["choice"]))
+        _ = found.pool  # whose members must bind to the statistics
+        return found
+
+    # --- the joint model beside the pool -----------------------------------------------------------------------------
+
+    @shared
+    def _joint_parts(self) -> tuple[tuple[Block, ...], tuple[Any, ...], tuple[Note, ...]]:
+        """The blocks of the joint model, their statistics, and what was chosen for them."""
+        statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Any](), list[Note]()
+        for block, stats in zip(self.blocks[:-1], statistics.blocks, strict=False):
+            found = self._joint_gaussian() if isinstance(block.family, GaussianFamily) else None
+            if found is not None:
+                notes.append(joint_note(found[0]))
+                block, stats = Block(found[0], block.positions), found[1]
+            blocks.append(block)
+            kinds.append(stats)
+        return tuple(blocks), tuple(kinds), tuple(notes)
+
+    def _joint_gaussian(self) -> tuple[Any, Any] | None:
+        if self.holds_no_rows:
+            return self._chosen_before.joint_model(self.member_statistics)
+        return joint_by_rows(self.statistics, self.member_statistics)
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        blocks, kinds, chosen = self._joint_parts
+        densities, notes = [], list[Note]()
+        number = 0
+        for block, stats in zip(blocks, kinds, strict=True):
+            if block.family != self.blocks[len(densities)].family:
+                notes.append(chosen[number])
+                number += 1
+            density, repairs = block.family.estimate(stats, self.told_of(block))
+            densities.append(density)
+            notes += repairs
+        return Product(tuple(densities)), tuple(notes)
+
+    @shared
+    def _joint_alone(self) -> Fitted:
+        blocks, kinds, _ = self._joint_parts
+        statistics = replace(self.statistics, blocks=kinds)
+        found = Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
+        vars(found)["estimated"] = self.estimated
+        return found
+
+    @property
+    def joint_value(self) -> Fitted:
+        """The joint model alone, asked as any other is."""
+        return self._joint_alone.under(self.priors)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was repaired or chosen, of the joint model and of the members."""
+        few = few_to_judge(self.statistics)
+        return (*super().notes, *self.pool.notes, *(() if few is None else (few,)))
+
+    # --- answers -----------------------------------------------------------------------------------------------------
+
+    def log_posterior(self, rows: Sequence[Any], priors: Any = None) -> Array:
+        """Return the pooled log posteriors (n, k) in nats."""
+        log_prior = None
+        if priors is not None or self.priors is not None:
+            log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
+        return self.pool.log_posterior(self._read(rows), log_prior)
+
+    def _read(self, rows: Sequence[Any]) -> Any:
+        return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)
+
+    def posterior_and_density(self, rows: Sequence[Any], priors: Any = None) -> tuple[Array, Array]:
+        """Return the pooled log posteriors (n, k), and log p(x) (n,) under the joint model."""
+        return self.log_posterior(rows, priors), self.joint_value.log_density(rows[:-1])
+
+    def check_leaving(self) -> None:
+        """Raise DataError where no row can be left out."""
+        if self.holds_no_rows:
+            raise DataError.released("leave rows out", "ask the model it was made from")
+
+    def left_out(self, rows: Sequence[Any], codes: Codes, weight: Array | None) -> Array:
+        """Return leave-one-out log posteriors (n, k) of encoded rows that were learned."""
+        removed = np.ones(len(codes)) if weight is None else weight
+        if (removed > self.statistics.weight[codes] * (1.0 + 1e-9)).any():
+            raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
+        sample, log_prior = self.statistics.sample, self._priors_without(codes, removed)
+        own = removed * (self._chosen_before.unit if sample is None else sample.rows_per_weight)
+        return self.pool.leave_out(Sample(self._read(rows), codes, own, own, own, own), log_prior)
+
+    @property
+    def left_out_rows(self) -> Array:  # type: ignore[override]
+        """The leave-one-out log posteriors (m, k) of the rows kept; DataError where they say too little."""
+        if self.holds_no_rows:
+            raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
+        check_judges(self.statistics)
+        pool, sample = self.pool, self.rows_kept
+        log_prior = self._priors_without(sample.codes, sample.row_weight())
+        if log_prior is None:
+            return pool.left_out_posterior
+        return exchange_priors(pool.left_out_posterior, pool.offset, log_prior, pool.floor)
+
+    @property
+    def loss(self) -> float:
+        """The mean leave-one-out log-loss on the rows kept, in nats; DataError where they say too little."""
+        check_judges(self.statistics)
+        sample = self.statistics.sample
+        if self.priors is None or sample is None:
+            return self.pool.loss
+        lost = -self.left_out_rows[np.arange(len(sample.codes)), sample.codes]
+        weight = sample.represented(self.statistics.weight)
+        return float(weight @ lost) / float(weight.sum())
+
+    def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
+        """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""
+        if self.priors is None:
+            return None
+        log_prior = np.tile(self.log_prior, (len(codes), 1))
+        if isinstance(self.priors, Dirichlet):
+            rest = np.tile(self.statistics.weight + self.priors.strength, (len(codes), 1))
+            rest[np.arange(len(codes)), codes] -= removed
+            with np.errstate(divide="ignore"):
+                log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
+        return log_prior
+
+    def contributions(self, rows: Sequence[Any], orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+        """Return how much each column speaks for each class (n, d, k) in nats, and standard errors."""
+        read, log_prior = self._read(rows), self.log_prior
+        goal = self.pool.log_posterior(read, None if self.priors is None else log_prior)
+        found, error = contributions(self.pool, read, goal, log_prior, orders, errors)
+        place = np.argsort(self.blocks[-1].positions)
+        return found[:, place], np.asarray(error)[:, place] if errors else None
+
+    # --- edits -------------------------------------------------------------------------------------------------------
+
+    def estimate_now(self) -> None:
+        """Make the joint model, and choose the members."""
+        super().estimate_now()
+        _ = self.pool
+
+    def join(self, batch: Batch) -> Joined | None:
+        """Refuse rows without a label."""
+        raise DataError(
+            "Rows without a label cannot join a GenerativeClassifier: its members are judged by rows of known class. "
+            "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
+        )
+
+    def merging(self, other: Self) -> tuple[Self, Self]:
+        """Return both values, the other's members as rows of its sample where both have frozen their columns apart."""
+        mine, theirs = (value.statistics.blocks[-1] for value in (self, other))
+        if isinstance(mine, MemberStats) and isinstance(theirs, MemberStats) and mine.columns != theirs.columns:
+            if self.holds_no_rows or other.holds_no_rows:
+                raise MergeError(
+                    "These two models read columns on different knots, and at least one holds no rows to read them "
+                    "again. Next: release the second like the first: second.release(like=first), or "
+                    "`suffice release SECOND --like FIRST -o FILE`."
+                )
+            blocks = (*other.statistics.blocks[:-1], rows_of_sample(other.statistics).as_sample())
+            return self, replace(other, statistics=replace(other.statistics, blocks=blocks))
+        choice = self.choice if self.holds_no_rows else None
+        if choice is None and other.holds_no_rows:
+            choice = other.choice
+        return replace(self, choice=choice), other
+
+    # --- letting go --------------------------------------------------------------------------------------------------
+
+    @property
+    def rows_beside(self) -> int:  # type: ignore[override]
+        """How many rows the members hold."""
+        block = self.statistics.blocks[-1]
+        return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
+
+    def kept_rows(self) -> list[Any]:
+        """Return the rows kept, one part for each block."""
+        return [*super().kept_rows(), rows_of_sample(self.statistics).rows]
+
+    def let_go(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
+        """Return the released value and what was given up; see `disclosure.members`."""
+        statistics, given = self.statistics, Given()
+        if self.holds_no_rows:
+            raise DataError(
+                "An automatic classifier is released from rows, and this one holds none. Next: release the model that "
+                "was fitted to them."
+            )
+        block = statistics.blocks[-1]
+        rows = block if isinstance(block, MemberRows) else rows_of_sample(statistics)
+        least = Least(limit.rows, float((rows.weight / rows.copies).max()))
+        check_width(rows)
+        if not isinstance(block, MemberRows):
+            given.up(SAMPLED)
+        weight, k = statistics.weight, len(statistics.classes)
+        levels = released_levels(rows.rows.coded, rows.codes, k, rows.weight, weight, least, given)
+        members = self.blocks[-1].family
+        assert isinstance(members, MemberFamily)
+        shift = members.numbers  # numbers come first in the block of the members, and levels after them
+        for what in list(given.columns):
+            given.columns[what] = {j + shift for j in given.columns[what]}
+        columns = None if like is None else like.statistics.blocks[-1].columns
+        stats, exact = released_members(rows, levels, weight, least, given, columns)
+        if like is None:
+            pool = choose_by_rows(statistics, exact, parts=False)
+            joint = joint_by_rows(statistics, exact) if shift else None
+            unit = self.rows_kept.rows_per_weight
+            choice = Choice.of(pool, statistics.classes, None if joint is None else joint[0], unit)
+        else:
+            assert like.choice is not None
+            choice = like.choice
+        blocks = tuple(
+            diagonal_of(stats, shift, weight) if isinstance(own.family, GaussianFamily) else levels
+            for own in self.blocks[:-1]
+        )
+        found = replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told)
+        return self.with_statistics(found, choice=choice), [(self.blocks[-1], given)]

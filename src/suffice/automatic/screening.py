@@ -1,0 +1,118 @@
+"""Single columns in the stack, judged in folds: which are telling, and how much, is not asked of the rows they judge.
+
+The columns that say most of some rows say more of these than of new ones (Hastie, Tibshirani & Friedman, The Elements
+of Statistical Learning, section 7.10.2). So the rows are dealt into five folds; for each, counts lose its rows, columns
+are chosen and weighted on the others, and the fold is scored by what comes of that. The penalty on column weights that
+loses least then holds for all rows together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from heapq import heappush, heapreplace
+
+from .._arrays import Array, Codes, np
+from .budget import most_weighted
+from .folds import deal
+from .member import Member
+from .pool import JudgedMember
+from .sample import Sample
+from .stack import Judge, Stack
+
+LEAST_ROWS = 10  # for each column: of fewer, columns are judged in folds
+LEAST_POWER = 0.5
+Pool = Callable[[Sequence[JudgedMember], Sequence[Array], Judge, Sequence[float]], Stack]
+Column = tuple[str, int, Array]  # what its member calls columns, which it is, and scores (n, k)
+
+
+def power_of_rows(sample: Sample, judge: Judge) -> float:
+    """Return to which power of their likelihood rows count in the stack: max(½, n / (n + 10 d)).
+
+    The left-out score of a row is made with the labels of the others, and theirs with its own, so that what two rows
+    say together is said twice: under all of the likelihood, columns of noise get weights that new rows do not bear out.
+    That matters the more, the more columns there are for the rows. At ½ there are fewer than ten rows for each, and
+    choosing and weighting columns is judged in folds.
+    """
+    count = sample.rows.numbers.shape[1] + len(sample.rows.levels)
+    rows = float(judge.weight.sum())
+    return max(LEAST_POWER, float(rows / (rows + LEAST_ROWS * count)))
+
+
+def judge_in_folds(
+    additive: Sequence[Member],
+    members: Sequence[JudgedMember],
+    sample: Sample,
+    judge: Judge,
+    penalties: Sequence[float],
+    pool: Pool,
+) -> tuple[tuple[float, ...], Array]:
+    """Return the penalty that loses least, and scores (n, k) of each row by a stack of others, offsets included.
+
+    `additive` are the members of single columns, if there are any; `pool` fits a stack to members, columns, a judge and
+    penalties to choose from.
+    """
+    place = deal(sample.rows, sample.codes)
+    scores = np.empty((len(penalties), *judge.offset.shape))
+    for v in range(int(place.max(initial=0)) + 1):
+        own, rest = np.flatnonzero(place == v), np.flatnonzero(place != v)
+        scores[:, own] = judge.offset[own]
+        if not len(rest):
+            continue
+        inner = judge[rest]
+        old, new = _columns_without(additive, sample[own], sample[rest], inner)
+        theirs = [_judged_by(inner, member, rest) for member in members]
+        mine = [member.left_out_scores[own] for member in members] + new
+        for i, penalty in enumerate(penalties):
+            scores[i, own] = pool(theirs, old, inner, (penalty,)).scores(mine, judge.offset[own])
+    losses = [judge.loss(part - judge.offset) for part in scores]
+    best = int(np.argmin(losses))
+    return (penalties[best],), scores[best]
+
+
+def _judged_by(judge: Judge, member: JudgedMember, rows: Codes) -> JudgedMember:
+    """Return a member with its loss and temperature on some of the rows."""
+    scores = member.left_out_scores[rows]
+    loss, temperature = judge.temperature(scores)
+    return replace(member, left_out_scores=scores, loss=loss, temperature=temperature)
+
+
+def _columns_without(
+    additive: Sequence[Member], out: Sample, rest: Sample, judge: Judge
+) -> tuple[list[Array], list[Array]]:
+    """Return scores of the columns that tell most of the rows `rest`, each left out, and the same of rows `out`.
+
+    Both are by counts that have none of the rows `out`.
+    """
+    fewer = [member.without(out) for member in additive]
+    chosen = most_telling([column for member in fewer for column in telling(member, rest, judge)], judge)
+    new = list[Array]()
+    for member in fewer:
+        new += member.columns(out.rows, [j for own, j, _ in chosen if own == member.column_kind])
+    return [part for *_, part in chosen], new
+
+
+def most_telling(columns: list[Column], judge: Judge) -> list[Column]:
+    """Return the columns whose scores by themselves lose least, in their order, if there are very many."""
+    most = most_weighted(*judge.offset.shape)
+    if len(columns) <= most:
+        return columns
+    losses = [judge.loss(part) for *_, part in columns]
+    return [columns[int(i)] for i in np.sort(np.argsort(losses, kind="stable")[:most])]
+
+
+def telling(member: Member, sample: Sample, judge: Judge) -> Iterator[Column]:
+    """Yield a member's columns, or of very many those that lose least, without holding the scores of all at once."""
+    most = most_weighted(*judge.offset.shape)
+    columns = enumerate(member.left_out_columns(sample))
+    if member.width <= most:
+        yield from ((member.column_kind, j, part) for j, part in columns)
+        return
+    best: list[tuple[float, int, Array]] = []  # a heap: first what loses most
+    for j, part in columns:
+        entry = -judge.loss(part), -j, part
+        if len(best) < most:
+            heappush(best, entry)
+        elif entry[:2] > best[0][:2]:
+            heapreplace(best, entry)
+    yield from sorted((member.column_kind, -j, part) for _, j, part in best)

@@ -1,0 +1,58 @@
+"""Write a fitted model as an ONNX file and try it."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib.util import find_spec
+from typing import Any
+
+from .._files import whole_file
+from ..errors import ExportError, SettingError
+from ..export.lower import lower
+from ..export.program import Program
+from ..fitted import Fitted
+from ..table import read_table
+from .trial_rows import answers, trial_rows
+
+DTYPES = ("float64", "float32")
+
+
+def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, check: Any) -> Any:
+    """Return the `onnx.ModelProto` of a fitted estimator, checked, and write it to `path` if that is given."""
+    if dtype not in DTYPES:
+        raise SettingError.choice("dtype", dtype, DTYPES)
+    program = lower(fitted)
+    try:
+        from ..export.onnx.file import build
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("onnx", "google"):
+            raise
+        raise ImportError(
+            "Export to ONNX needs onnx, which is not installed. Next: pip install 'suffice[onnx]'"
+        ) from error
+    made = build(program, dtype)
+    data = made.SerializeToString(deterministic=True)
+    if check is not False and (check is not None or find_spec("onnxruntime") is not None):
+        _check(fitted, program, data, dtype, trial_rows(fitted) if check is None or check is True else check)
+    if path is not None:
+        try:
+            with whole_file(path) as file:
+                file.write(data)
+        except OSError as error:
+            raise ExportError(
+                f"{str(path)!r} cannot be written: {error.strerror or error}. Next: choose another place or name."
+            ) from error
+    return made
+
+
+def _check(fitted: Fitted, program: Program, data: bytes, dtype: str, rows: Any) -> None:
+    """Raise ExportError where the file does not answer like the model."""
+    from ..export.onnx.check import check, feeds
+
+    table = read_table(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an array has no column names
+        feed = feeds(program, table, fitted.align(table), dtype)
+        expected = answers(fitted, rows)
+    check(data, feed, dtype, expected)

@@ -1,0 +1,61 @@
+"""Write a fitted model as SQL and try it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from ..errors import ExportError, SettingError
+from ..export.lower import lower
+from ..export.program import Program
+from ..fitted import Fitted
+from ..table import read_table
+from .trial_rows import answers, trial_rows
+
+MISSING = ("exact", "null")
+
+
+def write_sql(
+    fitted: Fitted, dialect: str, table: str | Sequence[str], keep: Sequence[str], missing: str, check: Any
+) -> str:
+    """Return the query of a fitted estimator in a dialect, tried in DuckDB where that is installed."""
+    if missing not in MISSING:
+        raise SettingError.choice("missing", missing, MISSING)
+    program = lower(fitted)
+    try:
+        from ..export.sql.query import write_query
+    except ImportError as error:
+        if (error.name or "").split(".")[0] not in ("", "sqlglot"):
+            raise
+        raise ImportError("SQL needs sqlglot, which is not installed. Next: pip install 'suffice[sql]'") from error
+    source = [table] if isinstance(table, str) else list(table)
+    if not 1 <= len(source) <= 3 or isinstance(keep, str):
+        raise SettingError(
+            f"table={table!r}, keep={keep!r}: a table is one name, or (schema, name) or (catalog, schema, name), and "
+            "keep is a list of column names. Next: correct it."
+        )
+    query = write_query(program, dialect, source, list(keep), missing == "exact")
+    if check is not False and (check is not None or find_spec("duckdb") is not None):
+        _check(fitted, program, trial_rows(fitted) if check is None or check is True else check, missing == "exact")
+    return query
+
+
+def _check(fitted: Fitted, program: Program, rows: Any, exact: bool) -> None:
+    """Raise ExportError where the query does not answer as the model does."""
+    try:
+        from ..export.sql.parity import check
+    except ImportError as error:
+        if error.name != "duckdb":
+            raise
+        raise ExportError(
+            "Checking the query needs DuckDB, which is not installed. Next: pip install 'suffice[sql]', or leave the "
+            "check out (check=False)."
+        ) from error
+    table = read_table(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an array has no column names
+        order = fitted.align(table)
+        labels, posterior, density = answers(fitted, rows)
+    check(program, table, order, (labels.tolist(), posterior, density), exact)

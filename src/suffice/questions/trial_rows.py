@@ -1,0 +1,91 @@
+"""Rows that an export is tried on: drawn from the model, with cells taken out and levels never met put in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._arrays import Array, np
+from ..fitted import Fitted
+from ..schema import Kind, Level
+from ..table import Table, make_table, read_table
+from ..table.writing import NewColumn
+from . import decide
+from .sample import draw_rows
+
+ROWS = 200
+HOLES = 0.25  # share of the cells taken out of three rows in four
+FAR = 3.0  # numbers of some rows are so much larger
+
+
+def trial_rows(fitted: Fitted) -> Any:
+    """Return a table of rows to try an export of a fitted model on, of the kind that the model was fitted on.
+
+    A quarter of the rows is as drawn; the others miss cells where the model takes missing cells, have levels never met,
+    or numbers far out; the first row has no cell at all.
+    """
+    schema = fitted.schema
+    container = "numpy" if schema.container == "sparse" else schema.container
+    rng = np.random.RandomState(0)
+    drawn = read_table(draw_rows(fitted.joint_value, ROWS, None, None, rng, container)[0])
+    taken = _takes_missing(fitted)
+    wide = _takes_any_number(fitted)
+    columns = [_column(drawn, p, rng, taken[p], wide[p]) for p in range(len(schema))]
+    named = [column._replace(name=own.name) for column, own in zip(columns, schema.columns, strict=True)]
+    return make_table(container, schema.named, named)
+
+
+def answers(fitted: Fitted, rows: Any) -> tuple[Any, Array, Array]:
+    """Return labels (n,), posteriors (n, k) and log densities (n,) as Python gives them."""
+    asked = fitted.joint_value
+    density = asked.log_density(asked.rows(rows))
+    return decide.predict(fitted, rows, None, None, None), decide.posterior(fitted, rows, None), density
+
+
+def _takes_missing(fitted: Fitted) -> list[bool]:
+    found = [fitted.settings.missing != "error"] * len(fitted.schema)
+    for block in fitted.blocks:
+        for p in block.positions if not block.family.takes_missing else ():
+            found[p] = False
+    return found
+
+
+def _takes_any_number(fitted: Fitted) -> list[bool]:
+    """Return which columns hold any real number: no counts, shares, truth values or levels."""
+    found = [column.kind is Kind.NUMERIC for column in fitted.schema.columns]
+    for block in fitted.blocks:
+        for p in block.positions if block.family.support not in ("reals", None) else ():
+            found[p] = False
+    return found
+
+
+def _column(table: Table, position: int, rng: Any, holes: bool, wide: bool) -> NewColumn:
+    """Return a column of drawn rows with cells taken out and strange values put in."""
+    kind = table.schema.columns[position].kind
+    missing = (rng.random_sample(table.rows) < HOLES) & (np.arange(table.rows) % 4 > 0) & holes
+    missing[0] = holes
+    if kind is Kind.NUMERIC:
+        cells = np.asarray(table.numeric([position])[:, 0], dtype=np.float64)
+        if wide:
+            cells = np.where(np.arange(table.rows) % 16 == 7, FAR * cells, cells)
+        cells = np.where(missing, np.nan, cells)
+        return NewColumn(position, kind, cells if holes or wide else cells.astype(np.int64))
+    levels, codes = table.categories(position)
+    known: list[Level] = [*levels]
+    if kind is not Kind.BOOLEAN and known:
+        known.append(_strange(known))
+        codes = np.where(np.arange(table.rows) % 16 == 11, len(known) - 1, codes)
+    values = np.empty(table.rows, dtype=object)
+    values[:] = [None if gone or code < 0 else known[code] for gone, code in zip(missing, codes, strict=True)]
+    if kind is Kind.BOOLEAN and not any(value is None for value in values):
+        return NewColumn(position, kind, values.astype(bool))
+    return NewColumn(position, kind, values, tuple(known) if kind is Kind.CATEGORICAL else None)
+
+
+def _strange(levels: list[Level]) -> Level:
+    """Return a value like these levels that is none of them."""
+    if any(isinstance(level, str) for level in levels):
+        word = "never met"
+        while word in levels:
+            word += "?"
+        return word
+    return int(max(float(level) for level in levels)) + 1

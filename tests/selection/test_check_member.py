@@ -1,0 +1,136 @@
+"""Every member keeps the laws of members, and the check of them names what a wrong member breaks."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from suffice.automatic.member import Member
+from suffice.automatic.members import MEMBERS
+from suffice.automatic.members.gaussian import GaussianMember
+from suffice.automatic.members.levels import LevelMember
+from suffice.automatic.members.splines import SplineCounts, SplineMember
+from suffice.testing import check_member
+
+
+def table(n: int = 120, holes: float = 0.1, unknown: float = 0.1) -> tuple[pd.DataFrame, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % 3
+    X = rng.normal(size=(n, 3)) + rng.normal(size=(3, 3))[y]
+    X[rng.random(X.shape) < holes] = np.nan
+    words = np.array(["blue", "green", "red"], dtype=object)[(y + rng.integers(0, 2, n)) % 3]
+    words[rng.random(n) < unknown] = None
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": np.exp(X[:, 2]), "word": words}), y
+
+
+@pytest.mark.parametrize("unknown", [0.0, 0.1])
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+@pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
+def test_members_keep_their_laws(member: type[Member], holes: float, unknown: float) -> None:
+    check_member(member, *table(900 if member.needs_rows else 120, holes, unknown))
+
+
+@dataclass(frozen=True)
+class Halved(SplineCounts):
+    """Counts that are averaged when they are merged."""
+
+    def merge(self, other: SplineCounts) -> SplineCounts:
+        added = super().merge(other)
+        return type(self)({m: own / 2.0 for m, own in added.counts.items()})
+
+
+class MergedWrong(SplineMember):
+    statistic = Halved
+
+
+class Unscaled(SplineCounts):
+    def scale(self, factor: float) -> SplineCounts:
+        return self
+
+
+class WeightsKept(SplineMember):
+    statistic = Unscaled
+
+
+class ReadTwice(SplineCounts):
+    @classmethod
+    def from_arrays(cls, fields, plain, columns, k):
+        return super().from_arrays({name: 2.0 * values for name, values in fields.items()}, plain, columns, k)
+
+
+class SavedOnce(SplineMember):
+    statistic = ReadTwice
+
+
+class InSample(SplineMember):
+    """Learned rows are scored as if they were new."""
+
+    def left_out_columns(self, sample):
+        return self.columns(sample.rows)
+
+
+class CopyLeft(SplineMember):
+    """Half of a row's weight stays behind."""
+
+    def left_out_columns(self, sample):
+        return super().left_out_columns(replace(sample, removed=0.5 * sample.removed))
+
+
+class TakesOne(LevelMember):
+    """Rows lose a weight of 1, whatever they weigh."""
+
+    def left_out_columns(self, sample):
+        return super().left_out_columns(replace(sample, removed=np.ones(len(sample))))
+
+
+class TellsMissing(SplineMember):
+    """A missing cell speaks for the first class."""
+
+    def columns(self, reading, wanted=None):
+        chosen = range(self.width) if wanted is None else wanted
+        for j, part in zip(chosen, super().columns(reading, chosen), strict=True):
+            yield part + np.eye(part.shape[1])[0] * np.isnan(reading.numbers[:, [j]])
+
+
+class GaussiansInSample(GaussianMember):
+    def left_out(self, sample):
+        return self.scores(sample.rows)
+
+
+class SaysHalf(GaussianMember):
+    def explain(self, reading, orders, errors):
+        score, variance = super().explain(reading, orders, errors)
+        return 0.5 * score, variance
+
+
+class Nameless(LevelMember):
+    kinds = ("levels",)
+
+
+class Silent(LevelMember):
+    @classmethod
+    def candidates(cls, known, sample, judge):
+        return iter(())
+
+
+WRONG: dict[str, tuple[str, type[Member]]] = {
+    "merges": (r"^merges: ", MergedWrong),
+    "weights": (r"^weights: ", WeightsKept),
+    "saves": (r"^saves: ", SavedOnce),
+    "scores of its own rows": (r"^refits: .* without row", InSample),
+    "Gaussians of their own rows": (r"^refits: .* without row", GaussiansInSample),
+    "a part of a row": (r"^refits: .* without row", CopyLeft),
+    "one copy for all": (r"^nothing_removed: ", TakesOne),
+    "missing cells": (r"^nothing_known: ", TellsMissing),
+    "reasons": (r"^reasons: ", SaysHalf),
+    "another name": (r"^scores: ", Nameless),
+    "no candidates": (r"no candidates", Silent),
+}
+
+
+@pytest.mark.parametrize("broken", WRONG)
+def test_a_wrong_member_is_told_what_it_breaks(broken: str) -> None:
+    message, member = WRONG[broken]
+    with pytest.raises(AssertionError, match=message):
+        check_member(member, *table(unknown=0.0))

@@ -1,0 +1,38 @@
+"""Statistics of the members: what they say of how they came about, after edits and in a file."""
+
+import numpy as np
+import pytest
+
+from suffice.automatic.columns import FrozenColumns
+from suffice.automatic.statistics import MemberRows, MemberStats, TableRows
+from suffice.errors import MergeError
+from suffice.stats.counts import CodedColumns
+
+
+def rows(rng: np.random.Generator, n: int) -> MemberRows:
+    coded = CodedColumns((("u", "v"),), (rng.integers(0, 2, n),))
+    return MemberRows.summarize(TableRows(rng.normal(size=(n, 2)), coded), rng.integers(0, 2, n), 2, None)
+
+
+def frozen(own: MemberRows) -> MemberStats:
+    return own.condensed(FrozenColumns.freeze(own.rows.numbers, own.rows.coded, own.weight))
+
+
+def test_what_was_learned_from_a_sample_is_said_wherever_it_goes(rng) -> None:
+    one, two = rows(rng, 60), rows(rng, 40)
+    whole = frozen(one)
+    with pytest.raises(MergeError, match="frozen apart"):
+        whole.merge(frozen(two))
+    assert whole.merge(two).notes == ()
+    merged = whole.merge(two.as_sample())
+    assert "rows of weight 40 from a sample" in str(merged.notes[0])
+    np.testing.assert_array_equal(merged.seen, whole.merge(two).seen)
+    again = MemberStats.from_arrays(*merged.arrays())
+    for stats in (again, merged.place([1, 0], 3), merged.regroup(np.array([0, 0]), 1), merged.merge(one)):
+        assert stats.notes == merged.notes
+    assert "weight 20 from a sample" in str(merged.scale(0.5).notes[0])
+    assert merged.subtract(one).notes == merged.notes
+    fields, plain = merged.arrays()
+    with pytest.raises(ValueError, match="sample"):
+        MemberStats.from_arrays(fields, plain | {"sampled": -1.0})
+    assert "sampled" not in whole.arrays()[1]
