@@ -36,4 +36,4 @@ class shared(derived[T]):  # noqa: N801 - a decorator
 
     def _made(self, value: Any) -> T:
         origin = vars(value).get(ORIGIN)
-        return self.make(value) if origin is None else getattr(origin, self.name)  # type: ignore[no-any-return]
+        return self.make(value) if origin is None else getattr(origin, self.name)

@@ -89,7 +89,9 @@ class Fitted:
     def with_past(self, **changed: Any) -> Self:
         """Return the value with something else told of it; what is derived stays."""
         other = replace(self, past=replace(self.past, **changed))
-        kept = {name: value for name, value in vars(self).items() if isinstance(getattr(type(self), name, None), shared)}
+        kept = {
+            name: value for name, value in vars(self).items() if isinstance(getattr(type(self), name, None), shared)
+        }
         vars(other).update(kept)
         return other
 
@@ -170,7 +172,7 @@ class Fitted:
 
     @derived
     def log_prior(self) -> Array:
-        """log π (k,)."""
+        """Log class priors (k,)."""
         return self.log_prior_of(self.priors)
 
     def log_prior_of(self, priors: Any) -> Array:
@@ -313,7 +315,10 @@ class Fitted:
 
     # --- answers that a model of another kind gives in another way ----------------------------------------------------
 
-    pool = None  # the members whose pool gives posteriors; None where the joint model does
+    @property
+    def pool(self) -> Any:
+        """The members whose pool gives posteriors (`automatic.pool.Automatic`); None where the joint model does."""
+        return None
 
     @property
     def joint_value(self) -> Fitted:
@@ -405,7 +410,7 @@ class Fitted:
         """Make what a fit makes at once."""
         _ = self.joint
 
-    # --- how a model of another kind learns from a table in parts ------------------------------------------------------
+    # --- how a model of another kind learns from a table in parts ----------------------------------------------------
 
     is_climbing = False  # whether more passes are needed even where every row has a label and every cell is there
     freezes_columns = False  # whether a first pass has to find the rows that columns are read by

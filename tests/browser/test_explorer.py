@@ -271,7 +271,9 @@ def test_hostile_names_are_text(visit, rng):
         assert label in page.locator("#posterior").text_content()
         assert level in page.locator("#reasons").text_content()
         np.testing.assert_allclose(
-            ask(page, page_cells(lower(model._fitted), X.head(1)))[0]["posterior"], model.predict_proba(X.head(1))[0], atol=1e-9
+            ask(page, page_cells(lower(model._fitted), X.head(1)))[0]["posterior"],
+            model.predict_proba(X.head(1))[0],
+            atol=1e-9,
         )
 
 

@@ -124,7 +124,9 @@ def test_weights_do_not_make_one_row_several(iris, tmp_path) -> None:
     )
     assert batches.statistics_.heaviest == 50.0
     old = GaussianDiscriminant("diagonal", keep_rows=0).fit(X, y)
-    old._learned = replace(old._learned, statistics=replace(old.statistics_, heaviest=None))  # as files of older versions are read
+    old._learned = replace(
+        old._learned, statistics=replace(old.statistics_, heaviest=None)
+    )  # as files of older versions are read
     with pytest.raises(DataError, match="heaviest row"):
         old.release(least=2)
 

@@ -118,7 +118,12 @@ class CsvFiles:
             if status == 0:
                 fitted = load(model)
                 assert fitted.classes_.tolist(), "a model without classes"
-                found = fitted.classes_.tolist(), fitted.statistics_.rows, repr(fitted._fitted.schema), repr(fitted._fitted.past.dialect)
+                found = (
+                    fitted.classes_.tolist(),
+                    fitted.statistics_.rows,
+                    repr(fitted._fitted.schema),
+                    repr(fitted._fitted.past.dialect),
+                )
                 status = main(["show", str(model)])
         model.unlink(missing_ok=True)
         return (status, "", err.getvalue()), found

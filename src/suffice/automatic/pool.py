@@ -47,9 +47,9 @@ class JudgedMember:
 class Automatic:
     """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
 
-    `columns` are those with a weight of their own: what their member calls its columns, and which it is. `left_out_posterior`
-    (n, k) are the log posteriors of the sample, each row left out, of the stack's weights too, and `loss` their mean
-    log-loss; `offset` (n, k) the log class priors that they were made with.
+    `columns` are those with a weight of their own: what their member calls its columns, and which it is.
+    `left_out_posterior` (n, k) are the log posteriors of the sample, each row left out, of the stack's weights too, and
+    `loss` their mean log-loss; `offset` (n, k) the log class priors that they were made with.
     """
 
     frozen: FrozenColumns
@@ -93,8 +93,8 @@ class Automatic:
     def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each by what is known without it.
 
-        Of rows that the model was judged on these are `left_out_posterior`; the others had no part in the choice or the stack,
-        and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
+        Of rows that the model was judged on these are `left_out_posterior`; the others had no part in the choice or the
+        stack, and leave every member. `log_prior` (n, k) replaces the classes' shares without each row.
         """
         known = {} if self.sample is None else {key: i for i, key in enumerate(self.sample.contents())}
         place = np.array([known.get(key, -1) for key in sample.contents()], dtype=np.int64)

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from .._derived import shared
-from ..densities import Product
+from ..densities import Density, Product
 from ..disclosure.least import Given, Least
 from ..errors import DataError, MergeError
 from ..estimate import Block, Dirichlet
@@ -50,8 +50,9 @@ class PooledFitted(Fitted):
 
     def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
         """Return the value of other statistics, the members' rows made statistics where they are many."""
-        check_memory(statistics.blocks[-1], statistics)
-        distinct = statistics.blocks[-1].distinct(self.settings.keep_rows)
+        members = _members(statistics)
+        check_memory(members, statistics)
+        distinct = members.distinct(self.settings.keep_rows)
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], distinct))
         return super().with_statistics(statistics, **changed)
 
@@ -77,7 +78,7 @@ class PooledFitted(Fitted):
     @shared
     def member_statistics(self) -> MemberStats:
         """The members' statistics; those of rows held as they are, in columns that these rows freeze."""
-        block = self.statistics.blocks[-1].distinct(self.settings.keep_rows)
+        block = _members(self.statistics).distinct(self.settings.keep_rows)
         check_memory(block, self.statistics)
         if isinstance(block, MemberStats):
             return block
@@ -87,7 +88,7 @@ class PooledFitted(Fitted):
         return found
 
     @shared
-    def pool(self) -> Automatic:  # type: ignore[override]
+    def pool(self) -> Automatic:
         """The members and their stack."""
         statistics, pieces = self.statistics, self.member_statistics
         if self.holds_no_rows:
@@ -131,7 +132,7 @@ class PooledFitted(Fitted):
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         blocks, kinds, chosen = self._joint_parts
-        densities, notes = [], list[Note]()
+        densities, notes = list[Density](), list[Note]()
         number = 0
         for block, stats in zip(blocks, kinds, strict=True):
             if block.family != self.blocks[len(densities)].family:
@@ -192,7 +193,7 @@ class PooledFitted(Fitted):
         return self.pool.leave_out(Sample(self._read(rows), codes, own, own, own, own), log_prior)
 
     @property
-    def left_out_rows(self) -> Array:  # type: ignore[override]
+    def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept; DataError where they say too little."""
         if self.holds_no_rows:
             raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
@@ -298,7 +299,7 @@ class PooledFitted(Fitted):
         shift = members.numbers  # numbers come first in the block of the members, and levels after them
         for what in list(given.columns):
             given.columns[what] = {j + shift for j in given.columns[what]}
-        columns = None if like is None else like.statistics.blocks[-1].columns
+        columns = None if like is None else like.member_statistics.columns
         stats, exact = released_members(rows, levels, weight, least, given, columns)
         if like is None:
             pool = choose_by_rows(statistics, exact, parts=False)
@@ -314,3 +315,10 @@ class PooledFitted(Fitted):
         )
         found = replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told)
         return self.with_statistics(found, choice=choice), [(self.blocks[-1], given)]
+
+
+def _members(statistics: ByClass) -> MemberRows | MemberStats:
+    """Return what the members keep."""
+    found = statistics.blocks[-1]
+    assert isinstance(found, MemberRows | MemberStats)
+    return found

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .._arrays import Array, Codes, ndtri, np
+from ..disclosure.blocks import Kept
+from ..disclosure.counts import release_categories
+from ..disclosure.gaussian import gaussian_facts, release_joint
+from ..disclosure.least import Given, Least
 from ..errors import DataError
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns
-from ..disclosure.blocks import Kept
 from .columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
 from .completion import complete_tied
-from ..disclosure.counts import release_categories
-from ..disclosure.gaussian import gaussian_facts, release_joint
 from .knots import Splines
-from ..disclosure.least import Given, Least
 from .members.gaussian import GaussianPart
 from .members.splines import SplineCounts
 from .statistics import MemberRows, MemberStats

@@ -25,7 +25,8 @@ def load_model(path: Path) -> GenerativeEstimator:
     from ..drop_in import load
 
     check_readable(path)
-    return load(path)
+    estimator: GenerativeEstimator = load(path)
+    return estimator
 
 
 def open_model(path: Path) -> tuple[GenerativeEstimator, Schema]:

@@ -12,12 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within
-from .discrete import fill_missing
-
-Part = tuple[Array, Array]  # order and log coefficient, (rows, k) each
-from .._arrays import Array, sparse
+from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within, sparse
 from .density import Density, Limit
+from .discrete import fill_missing
 
 
 class Linear(NamedTuple):

@@ -28,7 +28,7 @@ class DiscriminantFitted(DropInFitted):
     covariance_estimator: Any = None
 
     def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
-        """Return the statistics of rows, their scatters made of the covariances of the user's object where there is one."""
+        """Return the statistics of rows, their scatters those of the user's object where there is one."""
         statistics = super().summarize(batch, keep_rows)
         if self.covariance_estimator is None:
             return statistics
@@ -42,7 +42,8 @@ class DiscriminantFitted(DropInFitted):
                 name = type(self.covariance_estimator).__name__
                 raise SettingError(f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance.")
             scatter[c] = weight * self.covariance_estimator.covariance_
-        gaussian = GaussianStats(statistics.weight, statistics.blocks[0].complete.mean, FullScatter(scatter))
+        stats = cast(PatternStats, statistics.blocks[0])
+        gaussian = GaussianStats(statistics.weight, stats.complete.mean, FullScatter(scatter))
         return replace(statistics, blocks=(PatternStats(gaussian, {}),))
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
@@ -112,7 +113,7 @@ class QuadraticFitted(DiscriminantFitted):
         if not self.reg_param:
             return None
         covariances = gaussian.covariance.dense()
-        return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])  # type: ignore[no-any-return]
+        return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])
 
 
 class _Discriminant(DropIn, GaussianDiscriminant):
@@ -214,6 +215,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
         else:
             classes = fitted.statistics.classes
             one = fitted.statistics.regroup(dict.fromkeys(classes, classes[0]))
+            assert isinstance(fitted, LinearFitted)
             whole = replace(fitted, statistics=one, priors=None, n_components=None)
             total: Any = whole.joint.density.blocks[0]
             white = covariance.whiten(np.eye(len(used)))

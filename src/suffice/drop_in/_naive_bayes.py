@@ -31,7 +31,7 @@ class GaussianFitted(DropInFitted):
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         product, notes = super()._estimate()
-        gaussian, stats = cast(Gaussian, product.blocks[0]), cast(GaussianStats, self.statistics.blocks[0])
+        gaussian, stats = cast(Gaussian, product.blocks[0]), self.statistics.block(0, GaussianStats)
         whole = stats.regroup(np.zeros(len(self.statistics.classes), dtype=np.int64), 1)
         overall = whole.scatter.values / np.where(whole.weight > 0, whole.weight, 1.0)
         epsilon = self.var_smoothing * float(overall.max())
@@ -218,7 +218,8 @@ class ComplementFitted(DropInFitted):
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         _, notes = super()._estimate()
-        alpha, counts = self.settings.smoothing, cast(SumStats, self.statistics.blocks[0]).total
+        alpha: Any = self.settings.smoothing
+        counts = self.statistics.block(0, SumStats).total
         others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
         weights = -_log(others / others.sum(axis=1, keepdims=True))
         weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
@@ -231,7 +232,7 @@ class ComplementFitted(DropInFitted):
 
     @property
     def log_class_prior(self) -> Array:
-        """log π (k,)."""
+        """Log class priors (k,)."""
         return super().log_prior_of(self.priors)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
@@ -41,7 +41,13 @@ class Edits(Answers):
         return self._learn(lambda _: memory.fit(self._begin(table.schema), table, y, sample_weight))
 
     def partial_fit(
-        self, X: object, y: object, classes: object = None, sample_weight: object = None, *, decay: float | None = None
+        self,
+        X: object,
+        y: object,
+        classes: Sequence[object] | None = None,
+        sample_weight: object = None,
+        *,
+        decay: float | None = None,
     ) -> Self:
         """Add rows to those already learned; after any batches the model equals one fit on all rows.
 
@@ -181,7 +187,9 @@ class Edits(Answers):
         """
         own = self._fitted
         found = release.release(own, least, None if like is None else like._fitted)
-        passed = {name: value for name, value in release.settings_to_pass_on(own, found).items() if name in self.get_params()}
+        passed = {
+            name: value for name, value in release.settings_to_pass_on(own, found).items() if name in self.get_params()
+        }
         other = type(self)(**{**self.get_params(deep=False), **passed})
         other._learned = found
         return other

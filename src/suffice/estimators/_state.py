@@ -33,13 +33,13 @@ class _Turn:
 
 
 class _Columns:
-    """The number of columns learned from; an attribute that tools may set, as those of scikit-learn's own models are."""
+    """The number of columns learned from; tools may set the attribute, as that of scikit-learn's own models."""
 
     def __get__(self, estimator: State | None, owner: type) -> Any:
         return self if estimator is None else len(estimator._known("n_features_in_").schema)
 
 
-class State(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class State(ClassifierMixin, BaseEstimator):
     """Holds a `Fitted`. A question reads it once; an edit makes another and puts it in its place by one assignment.
 
     So an error or an interrupt changes nothing, and a question sees one state from end to end. Edits of one estimator
@@ -103,7 +103,7 @@ class State(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn(self, edit: Callable[[Fitted | None], Fitted]) -> Self:
         """Put what an edit makes of the value in its place."""
-        turn: _Turn = vars(self).setdefault("_turn", _Turn())
+        turn: _Turn = self.__dict__.setdefault("_turn", _Turn())
         with turn.lock:
             self._learned = edit(self._learned)
         return self
@@ -120,7 +120,7 @@ class State(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _still(self) -> Self:
         """Return a copy that later edits do not reach."""
         copied = object.__new__(type(self))
-        vars(copied).update({name: value for name, value in vars(self).items() if name != "_turn"})
+        copied.__dict__ = {name: value for name, value in vars(self).items() if name != "_turn"}
         return copied
 
     def __getstate__(self) -> dict[str, Any]:

@@ -102,7 +102,7 @@ class GenerativeClassifier(GenerativeEstimator):
         blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
         return (*blocks, Block(MemberFamily(len(numeric)), (*numeric, *labels)))
 
-    # --- what is said here of verbs that all have ----------------------------------------------------------------------
+    # --- what is said here of verbs that all have --------------------------------------------------------------------
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.

@@ -39,7 +39,9 @@ class GenerativeEstimator(Tables):
         """
         self._save(path)
 
-    def to_html(self, path: str | os.PathLike[str], X: object = None, y: object = None, *, name: str = "the table") -> None:
+    def to_html(
+        self, path: str | os.PathLike[str], X: object = None, y: object = None, *, name: str = "the table"
+    ) -> None:
         """Write one self-contained page about the model: how good it is, its classes, columns, pictures and repairs.
 
         The page answers questions: cells typed into its form are scored in the browser, from the model's parameters,
@@ -129,7 +131,9 @@ class GenerativeEstimator(Tables):
         """
         return to_sql.write_sql(self._fitted, dialect, table, keep, missing, check)
 
-    def to_onnx(self, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", check: object = None) -> Any:
+    def to_onnx(
+        self, path: str | os.PathLike[str] | None = None, *, dtype: str = "float64", check: object = None
+    ) -> Any:
         """Return the model as an `onnx.ModelProto`, and write it to `path` if given.
 
         Inputs have the names of the columns, each a tensor (n, 1): numbers and truth values are floats, and so are

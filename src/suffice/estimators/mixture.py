@@ -8,12 +8,14 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
+from ..em.starts import BIC
 from ..errors import MergeError, SchemaError, SettingError
 from ..estimate import Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
-from ..learning.mixture import BIC, Components, MixtureFitted
+from ..learning.mixture import Components, MixtureFitted
 from ..schema import Schema
+from ..stats import MixtureStats
 from .base import GenerativeEstimator
 
 SHARED = (False, "class", True)
@@ -192,8 +194,8 @@ class MixtureDiscriminant(GenerativeEstimator):
             )
 
     def _settings(self, schema: Schema | None = None) -> Settings:
-        given = {"divisor": self.divisor, "missing": self.missing}
-        return replace(super()._settings(schema), shrinkage=Shrinkage(self.shrinkage), **given)
+        rule = Shrinkage(self.shrinkage)
+        return replace(super()._settings(schema), divisor=self.divisor, shrinkage=rule, missing=self.missing)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         labels = [column.name for column in schema.columns if column.kind.is_label]
@@ -264,7 +266,7 @@ class MixtureDiscriminant(GenerativeEstimator):
     @property
     def n_iter_(self) -> int:
         """The most EM steps that any class took."""
-        return int(self._known("n_iter_").statistics.blocks[0].steps.max())
+        return int(self._known("n_iter_").statistics.block(0, MixtureStats).steps.max())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -195,8 +195,9 @@ class NaiveBayes(GenerativeEstimator):
         if isinstance(density, Gaussian) or not isinstance(block.family, GaussianFamily):
             return density if isinstance(density, Gaussian) else None
         fitted = self._fitted
-        stats = fitted.statistics.blocks[fitted.blocks.index(block)]
-        return plug_in(density, stats.column_weight(), fitted.told.prior)
+        stats, prior = fitted.statistics.blocks[fitted.blocks.index(block)], fitted.told.prior
+        assert prior is not None
+        return plug_in(density, stats.column_weight(), prior)
 
     @property
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:

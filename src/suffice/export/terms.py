@@ -9,6 +9,7 @@ from ..densities import (
     Bernoulli,
     Categorical,
     Covariance,
+    Density,
     Diagonal,
     Full,
     Gaussian,
@@ -105,7 +106,7 @@ class Lowering:
             found += [self.add(term) for term in self._terms(block, own)]
         return tuple(found)
 
-    def _terms(self, density: object, positions: Sequence[int]) -> Iterator[Term]:
+    def _terms(self, density: Density, positions: Sequence[int]) -> Iterator[Term]:
         if isinstance(density, Categorical):
             yield from self._tables(density, positions)
             return
@@ -113,8 +114,9 @@ class Lowering:
             yield self._counts(density, positions)
             return
         known = density.components if isinstance(density, MixtureDensity) else density
-        if not isinstance(known, Gaussian | MultivariateT | Laplace | StudentT):
+        if not isinstance(known, LocationDensity):
             raise ExportError.density(density.kind, [self.schema.names[p] for p in positions])
+        self._constant(density, known, positions)
         readings = tuple(self.number(positions[j]) for j in known.used)
         if not readings:  # no column varies: no density, nothing to add
             return

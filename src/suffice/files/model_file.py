@@ -22,7 +22,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn, Protocol, Self
+from typing import Any, NoReturn
 
 from .._arrays import Array, np
 from .._files import whole_file
@@ -37,6 +37,7 @@ from ..stats import (
     MixtureStats,
     PatternStats,
     Reservoir,
+    Statistic,
     SumStats,
     ValueStats,
 )
@@ -51,24 +52,7 @@ MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are number
 FilePath = str | os.PathLike[str]
 
 
-class Stored(Protocol):
-    """A statistic that model files hold: its arrays by name, and JSON values beside them."""
-
-    def column_weight(self) -> Array:
-        """Return the weight (k, d) of the observed cells of each column."""
-        ...
-
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
-        """Return what tells this statistic from others of its type."""
-        ...
-
-    @classmethod
-    def from_arrays(cls, fields: dict[str, Array], plain: dict[str, Any]) -> Self:
-        """Return the statistic that has them; ValueError or KeyError for what none would write."""
-        ...
-
-
-STATISTICS: dict[str, type[Stored]] = {
+STATISTICS: dict[str, type[Statistic]] = {
     t.__name__: t
     for t in (
         GaussianStats,
@@ -184,7 +168,7 @@ def _write(
 
 
 def read_model(
-    path: FilePath, more: Mapping[str, type[Stored]] = MappingProxyType({})
+    path: FilePath, more: Mapping[str, type[Statistic]] = MappingProxyType({})
 ) -> tuple[dict[str, Any], Schema, ByClass]:
     """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it.
 
@@ -313,7 +297,7 @@ def _schema(saved: dict[str, Any]) -> Schema:
 
 
 def _statistics(
-    document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, type[Stored]]
+    document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, type[Statistic]]
 ) -> ByClass:
     classes, rows = tuple(document["classes"]), document["rows"]
     weight = arrays["weight"]

@@ -16,9 +16,10 @@ from ..estimate import FAMILIES, RDA, Dirichlet, Family, NormalInverseWishart
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..fitted import Fitted
+from ..stats import Statistic
 from .model_file import describe_model
 
-PIECES = {"MemberRows": MemberRows, "MemberStats": MemberStats}
+PIECES: dict[str, type[Statistic]] = {"MemberRows": MemberRows, "MemberStats": MemberStats}
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 
 

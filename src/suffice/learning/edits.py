@@ -149,8 +149,9 @@ def _check_possible(fitted: Fitted, statistics: ByClass) -> None:
             raise error.placed(label, number) from None
 
 
-def _check_decay(factor: object) -> float:
-    number = isinstance(factor, int | float | np.integer | np.floating) and not isinstance(factor, bool)
+def _check_decay(factor: float) -> float:
+    told: object = factor
+    number = isinstance(told, int | float | np.integer | np.floating) and not isinstance(told, bool)
     if not number or not 0.0 < float(factor) <= 1.0:
         raise SettingError(f"decay={factor!r} must be a number above 0 and at most 1. Next: 0.99, say; 1 is no decay.")
     return float(factor)
@@ -158,10 +159,10 @@ def _check_decay(factor: object) -> float:
 
 def _plain_label(label: object) -> Level:
     """Return a label as a plain value; DataError for what cannot be one."""
-    plain = label.item() if isinstance(label, np.generic) else label
-    if type(plain) not in (str, int, bool):
+    plain: object = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(plain, str | int) or type(plain) not in (str, int, bool):
         raise DataError(f"{label!r} cannot be the label of a class. Next: give text, an integer or a truth value.")
-    return plain  # type: ignore[no-any-return]
+    return plain
 
 
 def _check_same_columns(mine: Schema, theirs: Schema) -> None:

@@ -13,7 +13,6 @@ from ..em.mixture_passes import fit_by_passes, join_by_passes
 from ..em.starts import BIC, Search, fit_mixtures, join_rows
 from ..errors import MergeError, SettingError, quoted
 from ..estimate import Block, Settings, class_log_prior
-from ..estimate.mixture import MixtureFamily
 from ..fitted import NOTHING, Fitted
 from ..schema import Level
 from ..stats import ByClass, MixtureStats
@@ -66,10 +65,13 @@ class MixtureFitted(Fitted):
         return replace(self.settings, classes=tuple(classes), columns=self.schema.names)
 
     @property
-    def _family(self) -> MixtureFamily:
-        family = self.blocks[0].family
-        assert isinstance(family, MixtureFamily)
-        return family
+    def _family(self) -> Any:
+        """The `estimate.mixture.MixtureFamily` of the one block."""
+        return self.blocks[0].family
+
+    @property
+    def _stats(self) -> MixtureStats:
+        return self.statistics.block(0, MixtureStats)
 
     def summarize_block(self, block: Block, rows: Any, batch: Batch) -> MixtureStats:
         """Return the statistics of the components, found by EM."""
@@ -83,7 +85,7 @@ class MixtureFitted(Fitted):
 
     def join(self, batch: Batch) -> Joined | None:
         """Return the statistics of all rows, those without a label in every component by their posterior."""
-        stats, classes = self.statistics.blocks[0], self.statistics.classes
+        stats, classes = self._stats, self.statistics.classes
         if stats.is_single:
             return None
         search, told = self.components.search(classes), self._told_of(classes)
@@ -94,7 +96,7 @@ class MixtureFitted(Fitted):
 
     def counted_steps(self, joined: Joined) -> Joined:
         """Return what joined, with its steps in the statistics."""
-        stats = joined.statistics.blocks[0]
+        stats = joined.statistics.block(0, MixtureStats)
         counted = replace(stats, steps=np.full(stats.k, joined.steps))
         return joined._replace(statistics=replace(joined.statistics, blocks=(counted,)))
 
@@ -102,7 +104,7 @@ class MixtureFitted(Fitted):
         """Return the value with as many components as were found, from one start with a fixed seed, nearly climbed."""
         wanted: Any = 1
         if not self.components.are_single:
-            number = np.bincount(self.statistics.blocks[0].owner, minlength=len(self.statistics.classes))
+            number = np.bincount(self._stats.owner, minlength=len(self.statistics.classes))
             wanted = dict(zip(self.statistics.classes, number.tolist(), strict=True))
         own = self.components
         steps, tolerance = min(own.steps, HELD_OUT_STEPS), max(own.tolerance, HELD_OUT_TOLERANCE)
@@ -123,7 +125,7 @@ class MixtureFitted(Fitted):
                 "method='predict_log_proba'), or n_components=1."
             )
         block = Block(self._family.inner, self.blocks[0].positions)
-        return (block,), (self.statistics.blocks[0].inner,)
+        return (block,), (self._stats.inner,)
 
     # --- tables in parts ---------------------------------------------------------------------------------------------
 
@@ -141,7 +143,7 @@ class MixtureFitted(Fitted):
     def climb(self, learned: Learned, passes: Passes) -> tuple[ByClass, Joined | None]:
         """Return the statistics of all rows after the passes that EM makes."""
         statistics = self.statistics
-        classes, single = statistics.classes, statistics.blocks[0]
+        classes, single = statistics.classes, self._stats
         told, search, run = self._told_of(classes), self.components.search(classes), passes.mixtures(classes)
         stats = single
         if learned.samples is not None:

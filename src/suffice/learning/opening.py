@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 ENGINES = ("auto", "local", "dask", "spark", "duckdb")
 
 
-def open_table(source: object, schema: Schema | None = None, dialect: Dialect | None = None, **known: object) -> Source:
+def open_table(source: object, schema: Schema | None = None, dialect: Dialect | None = None, **known: Any) -> Source:
     """Return a source in parts, its CSV files read for the columns of a schema, and by what is known of them."""
     with explained():
         from ..engines import Reading, open_source
@@ -65,5 +65,6 @@ def engine_for(engine: Any, source: Any) -> Callable[..., Any]:
 
 
 def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Raise SettingError for a value that is none of those allowed."""
     if value not in allowed:
         raise SettingError.choice(name, value, allowed)

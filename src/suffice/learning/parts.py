@@ -58,9 +58,7 @@ def fit_table(
     check_observed(learned.statistics, begun.blocks, schema)
     fitted = _climb(begun.with_statistics(passes.complete(learned.statistics)), learned, passes, target)
     _ = fitted.joint  # what cannot be estimated is said here
-    return fitted.with_past(
-        unlabelled=learned.unlabelled, dialect=None if opened.csv is None else opened.csv.dialect
-    )
+    return fitted.with_past(unlabelled=learned.unlabelled, dialect=None if opened.csv is None else opened.csv.dialect)
 
 
 def _climb(fitted: F, learned: Learned, passes: Passes, target: str) -> F:

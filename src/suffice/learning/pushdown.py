@@ -36,7 +36,7 @@ class Sampling:
         if batch is None:
             return Learned(None, table.num_rows, absent)
         weight = np.zeros(len(batch.classes))
-        sample = self.summary.estimator._sample(batch)
+        sample = self.summary.fitted.sample_of(batch)
         return Learned(ByClass(batch.classes, weight, (), 0, sample), table.num_rows, absent)
 
 

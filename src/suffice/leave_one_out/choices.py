@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from .._arrays import np
 from ..densities import Full
@@ -12,9 +12,11 @@ from ..errors import SettingError
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
-from ..stats import ByClass, PooledScatter
+from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, PooledScatter
 from .rda import Judges, choice_note, choose_rda
 from .strength import Judged, choose_strength, strength_note, unjudged_note
+
+Moments = GaussianStats | PatternStats | CompletedStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,7 @@ def _prior(
     if sample is None:
         return None
     judged = [
-        Judged(np.asarray(rows, dtype=np.float64), stats, block.family)
+        Judged(np.asarray(rows, dtype=np.float64), cast(Moments, stats), block.family)
         for rows, block, stats in zip(sample.rows, blocks, statistics.blocks, strict=True)
         if isinstance(block.family, GaussianFamily)
     ]

@@ -74,7 +74,7 @@ def _adapted(fitted: Fitted, source: Source, names: Sequence[str], progress: Any
     return adapt_priors(fitted, np.concatenate(parts))
 
 
-def _as_text(output: object, name: str, used: Sequence[str]) -> bool:
+def _as_text(output: str | os.PathLike[str], name: str, used: Sequence[str]) -> bool:
     """Return whether a column is kept cell by cell as it was written: in a CSV, and wherever the model has no use."""
     return name not in used or format_of(Path(output)) == "CSV"
 

@@ -50,7 +50,6 @@ def _refuse_unlearned(block: Block, stats: Any, names: Sequence[Name], holes: ND
         )
 
 
-
 def values_of(cells: Any, kind: Kind, levels: Sequence[Level] | None) -> Any:
     """Return the values of cells: truth values in a column of those, levels for codes (None for −1), or numbers."""
     if levels is None:

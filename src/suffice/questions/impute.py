@@ -50,7 +50,8 @@ def _known_classes(fitted: Fitted, y: object, rows: int) -> Codes | None:
     return recode(labels, codes, classes)
 
 
-def _holes(fitted: Fitted, found: Sequence[Cells], number: int, table: Table, order: Sequence[int], model: JointModel
+def _holes(
+    fitted: Fitted, found: Sequence[Cells], number: int, table: Table, order: Sequence[int], model: JointModel
 ) -> Holes:
     """Return one set of filled cells by column of the table, as values instead of codes."""
     holes: dict[int, tuple[Codes, Any]] = {}

@@ -83,7 +83,9 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     """Return the released model and what was given up."""
     whole = fitted.let_go(limit, like)
     if whole is not None:
-        return _passed_on(whole[0]), [note for block, given in whole[1] for note in _given_up(fitted, given, block, limit)]
+        return _passed_on(whole[0]), [
+            note for block, given in whole[1] for note in _given_up(fitted, given, block, limit)
+        ]
     statistics, notes, blocks, found = fitted.statistics, list[Note](), list[Block](), list[Any]()
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()

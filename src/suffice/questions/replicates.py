@@ -56,7 +56,9 @@ def _learn(fitted: Fitted, model: JointModel, codes: Codes, rng: Any) -> JointMo
     batch = Batch(model.classes, codes, list(_draw(model, codes, rng)), None)
     (block,) = fitted.blocks
     stats = fitted.summarize_block(block, batch.rows[0], batch)
-    return JointModel(model.classes, model.log_prior, Product((block.family.estimate(stats, fitted.told_of(block))[0],)))
+    return JointModel(
+        model.classes, model.log_prior, Product((block.family.estimate(stats, fitted.told_of(block))[0],))
+    )
 
 
 def _draw(model: JointModel, codes: Codes, rng: Any) -> tuple[Any, ...]:
@@ -76,10 +78,11 @@ def exact_law(fitted: Fitted) -> Law | None:
     changed = () if released is None else [note for note in released.notes if note.kind is not Kind.POOLED]
     if len(model.density.blocks) != 1 or changed:
         return None
-    density, stats = model.density.blocks[0], fitted.statistics.blocks[0]
+    density = model.density.blocks[0]
     if isinstance(density, MultivariateT):
         silent = _says_nothing(fitted.told.prior) and len(model.classes) == 1
         return PredictiveLaw(density.df, _flags(density)) if density.used and silent else None
+    stats: object = fitted.statistics.blocks[0]
     if isinstance(stats, PatternStats):
         stats = None if stats.incomplete else stats.complete
     if not isinstance(density, Gaussian) or not isinstance(stats, GaussianStats) or not density.used:

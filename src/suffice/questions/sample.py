@@ -21,7 +21,13 @@ from .cells import check_fillable, read_count, values_of
 SCALARS = (str, bool, int, float, np.generic)
 
 
-def draw_rows(fitted: Fitted, n: int, label: Any, given: Mapping[Name, Any] | None, random_state: Any, container: str | None = None
+def draw_rows(
+    fitted: Fitted,
+    n: int,
+    label: Any,
+    given: Mapping[Name, Any] | None,
+    random_state: Any,
+    container: str | None = None,
 ) -> tuple[Any, Any]:
     """Return rows in a table of this kind, by default the one the model was fitted on, and labels."""
     number, model = read_count(n, "n"), fitted.joint
@@ -109,7 +115,7 @@ def _columns(fitted: Fitted, blocks: Sequence[Any], model: JointModel) -> list[N
             values = values_of(rows[j] if coded else rows[:, j], column.kind, levels)
             if whole and values.dtype.kind == "f":
                 values = values.astype(np.int64)
-            columns[position] = NewColumn(column.name, column.kind, values, levels)
+            columns[position] = NewColumn(column.name, column.kind, values, None if levels is None else tuple(levels))
     return [column for column in columns if column is not None]
 
 

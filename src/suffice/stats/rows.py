@@ -25,8 +25,8 @@ SPREAD = 1.618033988749895  # times a whole number, it sets bits in all of the m
 _GOLDEN = 0x9E3779B97F4A7C15
 
 
-def take_rows(part: Any, index: Codes | slice) -> Any:
-    """Return some rows of a block as it was encoded; `index` is an array of row numbers or a slice."""
+def take_rows(part: Any, index: Codes | slice | NDArray[np.bool_]) -> Any:
+    """Return some rows of a block as it was encoded; `index` are their numbers, a slice, or flags (n,)."""
     if isinstance(part, tuple):  # CodedColumns
         return CodedColumns(part.levels, tuple(codes[index] for codes in part.codes))  # type: ignore[attr-defined]
     return take(part, index) if is_device_array(part) else part[index]

@@ -94,7 +94,9 @@ def _marginals(case: ModelCase, rng: Random) -> None:
     if holed is None:
         return
     total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
-    for block, density, part in zip(case.model._fitted.blocks, densities, case.model._fitted.rows(case.X), strict=False):
+    for block, density, part in zip(
+        case.model._fitted.blocks, densities, case.model._fitted.rows(case.X), strict=False
+    ):
         kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
         marginal = density.marginal(kept) if kept else None
         if kept and marginal is None:
