@@ -1,8 +1,7 @@
 """Schemas: columns are matched by name in any order, and what does not match is named."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from suffice.errors import SchemaError
 from suffice.schema import Column, Kind, Schema, sort_levels

@@ -9,14 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimate import RDA as RDA
-    from .estimate import Dirichlet as Dirichlet
-    from .estimate import NormalInverseWishart as NormalInverseWishart
-    from .estimators import GaussianDiscriminant as GaussianDiscriminant
-    from .estimators import GenerativeClassifier as GenerativeClassifier
-    from .estimators import MixtureDiscriminant as MixtureDiscriminant
-    from .estimators import NaiveBayes as NaiveBayes
-    from .estimators import load as load
+    from .estimate import RDA as RDA, Dirichlet as Dirichlet, NormalInverseWishart as NormalInverseWishart
+    from .estimators import (
+        GaussianDiscriminant as GaussianDiscriminant,
+        GenerativeClassifier as GenerativeClassifier,
+        MixtureDiscriminant as MixtureDiscriminant,
+        NaiveBayes as NaiveBayes,
+        load as load,
+    )
 
 __version__ = "0.1.0"
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from csv_ways import ways_agree
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from suffice import NaiveBayes, load
 from suffice.cli.files import read_file

@@ -8,8 +8,7 @@ from __future__ import annotations
 import csv
 import os
 
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 TRIES = int(os.environ.get("SUFFICE_TABLES", "0"))
 LONGEST = 2000

@@ -5,13 +5,11 @@ Tolerance: both end at the fixed point of the same step to rounding, which slow 
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, load
-from suffice.em import cell_passes as sweep
-from suffice.em import cells as em
+from suffice.em import cell_passes as sweep, cells as em
 from suffice.em.step import Moments
 from suffice.errors import MergeError
 from suffice.stats import (

@@ -10,8 +10,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes, NormalInverseWishart, load
-from suffice import _arrays_api as door
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    NaiveBayes,
+    NormalInverseWishart,
+    _arrays_api as door,
+    load,
+)
 from suffice.errors import DataError
 
 MODELS = {

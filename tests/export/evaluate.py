@@ -29,8 +29,7 @@ from suffice.export.program import (
     Table,
     Term,
 )
-from suffice.table import Table as DataTable
-from suffice.table import read_table, recode
+from suffice.table import Table as DataTable, read_table, recode
 
 
 def evaluate(program: Program, rows: Any) -> tuple[Array, Array]:

@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 from suffice.stats import DiagonalScatter, FullScatter, GaussianStats, PooledScatter, _kernels, scatter
 from suffice.testing import assert_same_statistics

@@ -14,9 +14,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
 from ..schema import Level
 from ..stats import PatternStats
-from ..stats._checks import codes as codes_below
-from ..stats._checks import floats, in_range, places, scatters
-from ..stats._checks import levels as levels_of
+from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
 from .completion import complete_tied
 from .knots import Splines

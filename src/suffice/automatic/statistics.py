@@ -16,8 +16,7 @@ from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
 from ..notes import Note
 from ..stats import PatternStats, Statistic
-from ..stats._checks import amounts
-from ..stats._checks import codes as codes_below
+from ..stats._checks import amounts, codes as codes_below
 from ..stats._fading import faded
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight

@@ -114,12 +114,7 @@ def forget(
     _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")
 
 
-def merge(
-    *models: ModelPath,
-    output: NewModel,
-    force: Force = False,
-    common: Common = COMMON,
-) -> None:
+def merge(*models: ModelPath, output: NewModel, force: Force = False, common: Common = COMMON) -> None:
     """Make one model of several: the model of all their rows.
 
     Sites that may not share rows each run `suffice fit`; the model files travel, and the result equals one fit on the

@@ -22,8 +22,7 @@ Switch = Annotated[bool, Parameter(show_default=False)]
 
 Answers = Annotated[Out, Parameter(help="File to write, in the format of its ending; CSV on stdout if not given.")]
 Edited = Annotated[
-    NewModel | None,
-    Parameter(help="File to write the new model to; the old one is replaced if not given."),
+    NewModel | None, Parameter(help="File to write the new model to; the old one is replaced if not given.")
 ]
 Force = Annotated[Switch, Parameter(help="Replace a file even if it holds no model, or is named like a table.")]
 Labels = Annotated[

@@ -90,13 +90,7 @@ def predict(
 
 
 def _predict_parts(
-    estimator: GenerativeEstimator,
-    schema: Schema,
-    data: Path,
-    output: Path,
-    keep: bool,
-    told: Facts,
-    common: Common,
+    estimator: GenerativeEstimator, schema: Schema, data: Path, output: Path, keep: bool, told: Facts, common: Common
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import Reading, open_source

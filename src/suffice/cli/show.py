@@ -25,12 +25,7 @@ MOST_COLUMNS = 40
 MOST_CLASSES = 12
 
 
-def show(
-    model: SavedModel,
-    /,
-    *,
-    common: Common = COMMON,
-) -> None:
+def show(model: SavedModel, /, *, common: Common = COMMON) -> None:
     """Say what a model is: its classes, what it learned of each column, and what had to be repaired.
 
     Examples

@@ -16,14 +16,7 @@ from .._arrays import Array, NDArray, np
 from ..densities.usable import USABLE
 from ..em.cells import complete
 from ..errors import DataError
-from ..stats import (
-    CompletedStats,
-    DiagonalScatter,
-    FullScatter,
-    GaussianStats,
-    PatternStats,
-    PooledScatter,
-)
+from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.patterns import MAX_CELLS
 from .counts import ROUNDED, SPREAD
 from .least import Given, Least

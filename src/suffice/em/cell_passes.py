@@ -144,12 +144,7 @@ class Observing:
 
 
 def complete_rows(
-    rows: Array,
-    codes: Codes,
-    k: int,
-    weight: Array | None,
-    form: type[Scatter],
-    progress: Progress | None = None,
+    rows: Array, codes: Codes, k: int, weight: Array | None, form: type[Scatter], progress: Progress | None = None
 ) -> CompletedStats:
     """Return the completed statistics of rows (n, d) in memory, in chunks: no pattern is kept."""
     n, d = rows.shape

@@ -162,12 +162,7 @@ def _side_by_side(conversations: Sequence[Conversation], run: Run) -> list[Climb
 
 
 def fit_by_passes(
-    run: Run,
-    single: MixtureStats,
-    samples: Sequence[Sample],
-    family: MixtureFamily[T],
-    settings: T,
-    search: Search,
+    run: Run, single: MixtureStats, samples: Sequence[Sample], family: MixtureFamily[T], settings: T, search: Search
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows, as `starts.fit_mixtures` does in memory.
 
@@ -306,12 +301,7 @@ def _look(alone: Climb, job: Job, c: int) -> Conversation:
 
 
 def _fit_together(
-    run: Run,
-    single: MixtureStats,
-    found: Sequence[Climb],
-    family: MixtureFamily[T],
-    settings: T,
-    search: Search,
+    run: Run, single: MixtureStats, found: Sequence[Climb], family: MixtureFamily[T], settings: T, search: Search
 ) -> MixtureStats:
     """Return the mixtures of all classes fitted jointly, from where each class arrived on its own."""
     owner = owners(found)

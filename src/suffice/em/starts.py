@@ -39,13 +39,7 @@ class Search:
 
 
 def fit_mixtures(
-    values: Array,
-    codes: Codes,
-    k: int,
-    weight: Array | None,
-    family: MixtureFamily[T],
-    settings: T,
-    search: Search,
+    values: Array, codes: Codes, k: int, weight: Array | None, family: MixtureFamily[T], settings: T, search: Search
 ) -> MixtureStats:
     """Return the statistics of mixtures fitted to labelled rows (n, d), class by class.
 

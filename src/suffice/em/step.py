@@ -125,12 +125,7 @@ class Moments:
         )
 
 
-def expect(
-    parts: Iterable[Parts],
-    weight: Array,
-    point: Point,
-    whole: Array | None = None,
-) -> tuple[Moments, Flags]:
+def expect(parts: Iterable[Parts], weight: Array, point: Point, whole: Array | None = None) -> tuple[Moments, Flags]:
     """Return the expected sums of the rows, and which covariances were mended (g,).
 
     `weight` (k,) is that of the classes, `whole` (g, d, d) the scatter of complete rows about their means, if these are

@@ -121,10 +121,7 @@ class DataError(SufficeError):
 
     @classmethod
     def without_rows(
-        cls,
-        what: str = "This model keeps no rows to judge itself by",
-        released: bool = False,
-        otherwise: str = "",
+        cls, what: str = "This model keeps no rows to judge itself by", released: bool = False, otherwise: str = ""
     ) -> DataError:
         """Refuse what takes rows of a model that keeps none; a released one is of a model that may."""
         step = "ask the model it was made from" if released else "fit it again with keep_rows=2000"

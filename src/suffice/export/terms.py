@@ -15,6 +15,7 @@ from ..densities import (
     Gaussian,
     Laplace,
     LowRank,
+    Mixture as MixtureDensity,
     Multinomial,
     MultivariateT,
     Poisson,
@@ -22,7 +23,6 @@ from ..densities import (
     Spherical,
     StudentT,
 )
-from ..densities import Mixture as MixtureDensity
 from ..densities.gaussian import LOG_2PI
 from ..densities.student import log_t_constant
 from ..errors import ExportError

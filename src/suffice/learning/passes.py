@@ -13,8 +13,7 @@ from .._arrays import Array, np
 from ..em.cell_passes import ObservedStats, Observing, complete_by_sweeps, sweep
 from ..em.cells import Units
 from ..em.mixture import Rows
-from ..em.mixture_passes import Pass, Sample, Sums
-from ..em.mixture_passes import sweep as sweep_mixtures
+from ..em.mixture_passes import Pass, Sample, Sums, sweep as sweep_mixtures
 from ..em.step import Moments, Point
 from ..errors import SourceError
 from ..estimate import Block

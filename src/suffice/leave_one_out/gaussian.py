@@ -15,12 +15,7 @@ from .leaving import Flags, Leaving, comfortable
 
 
 def gaussian_leave_one_out(
-    rows: Array,
-    stats: GaussianBlock,
-    codes: Codes,
-    weight: Array | None,
-    family: GaussianFamily,
-    settings: Settings,
+    rows: Array, stats: GaussianBlock, codes: Codes, weight: Array | None, family: GaussianFamily, settings: Settings
 ) -> Array:
     """Return log p(x | k) of each row under the estimate that all other rows would give, (n, k) in nats.
 

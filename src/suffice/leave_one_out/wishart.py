@@ -263,14 +263,7 @@ class WishartClasses:
         return np.asarray(base)
 
     def _at(
-        self,
-        removal: _Removal,
-        left: LeftOut,
-        sphere: float,
-        lost: float,
-        finite: Array,
-        endless: bool,
-        balanced: bool,
+        self, removal: _Removal, left: LeftOut, sphere: float, lost: float, finite: Array, endless: bool, balanced: bool
     ) -> tuple[Array, Array]:
         """Return F for the finite strengths (a, n, k) and for a = ∞ (n, k), at one γ, as if ν lost as much for all."""
         n, p, k = len(left.rows), self.stats.mean.shape[1], len(self.stats.weight)

@@ -93,13 +93,7 @@ def _subtract_each(whole: Array, part: Array, amount: Array, shift: Array, noise
 
 
 def _downdate_pooled(
-    whole: PooledScatter,
-    part: PooledScatter,
-    amount: Array,
-    shift: Array,
-    noise: Array,
-    touched: Codes,
-    emptied: Flags,
+    whole: PooledScatter, part: PooledScatter, amount: Array, shift: Array, noise: Array, touched: Codes, emptied: Flags
 ) -> PooledScatter:
     if whole.own is not None and part.own is not None:
         own = _subtract_each(whole.own, part.own, amount, shift, noise, touched)

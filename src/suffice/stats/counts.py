@@ -10,8 +10,7 @@ from .._arrays import Array, Codes, joint_code, np, parallel_map, row_chunks
 from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
-from ._checks import amounts
-from ._checks import levels as levels_of
+from ._checks import amounts, levels as levels_of
 from ._downdate import subtract_weights
 from ._fading import faded
 from .scatter import gather, spread
@@ -137,9 +136,7 @@ class CategoricalStats(Statistic):
         """Return the same statistics with class i moved to number index[i] of k."""
         _check_levels(k, [len(known) for known in self.levels])
         return type(self)(
-            self.levels,
-            tuple(spread(table, index, k) for table in self.counts),
-            spread(self.missing, index, k),
+            self.levels, tuple(spread(table, index, k) for table in self.counts), spread(self.missing, index, k)
         )
 
     def column_weight(self) -> Array:
@@ -183,12 +180,7 @@ def group_columns(sizes: Sequence[int], limit: int) -> list[list[int]]:
 
 
 def _count_group(
-    tables: list[Array],
-    group: list[int],
-    sizes: list[int],
-    columns: list[Codes],
-    codes: Codes,
-    weight: Array | None,
+    tables: list[Array], group: list[int], sizes: list[int], columns: list[Codes], codes: Codes, weight: Array | None
 ) -> None:
     """Add the counts of a group of columns: one count over their joint table, then its margins."""
     k = len(tables[0])

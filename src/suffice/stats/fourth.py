@@ -18,8 +18,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, np
 from ..errors import DataError, MergeError
-from ._checks import NEGATIVE, floats, scatters
-from ._checks import codes as codes_below
+from ._checks import NEGATIVE, codes as codes_below, floats, scatters
 from ._moment_loops import Own, class_moments, join_own, moments, own_moments, own_of_ends, steps_to
 from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread

@@ -13,8 +13,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
-from ._checks import alike, amounts, floats, in_range, scatters
-from ._checks import codes as codes_below
+from ._checks import alike, amounts, codes as codes_below, floats, in_range, scatters
 from ._device import summarize_on_device
 from ._downdate import downdate, level_constants, subtract_weights
 from ._fading import faded
@@ -202,10 +201,7 @@ class GaussianStats(Statistic):
     def place(self, index: Sequence[int], k: int) -> Self:
         """Return the same statistics with class i moved to number index[i] of k."""
         return type(self)(
-            spread(self.weight, index, k),
-            spread(self.mean, index, k),
-            self.scatter.place(index, k),
-            self.form,
+            spread(self.weight, index, k), spread(self.mean, index, k), self.scatter.place(index, k), self.form
         )
 
     def column_weight(self) -> Array:

@@ -12,8 +12,7 @@ from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
-from ._checks import amounts, at_most
-from ._checks import codes as codes_below
+from ._checks import amounts, at_most, codes as codes_below
 from ._downdate import subtract_weights
 from .completed import CompletedStats
 from .gaussian import GaussianStats

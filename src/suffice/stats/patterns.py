@@ -13,8 +13,7 @@ from typing import Self
 from .._arrays import Array, Codes, np, pattern_groups
 from .._arrays_api import complete_rows, fetch, is_device_array, take
 from ..errors import DataError, MergeError, NotLearnedError
-from ._checks import codes as codes_below
-from ._checks import grouped, places
+from ._checks import codes as codes_below, grouped, places
 from .completed import CompletedStats
 from .gaussian import WIDE, GaussianStats
 from .scatter import FullScatter, PooledScatter, Scatter
@@ -156,10 +155,7 @@ class PatternStats(Statistic):
         for pattern, (present, stats) in self.incomplete.items():
             target = np.asarray(index, dtype=np.int64)[present]
             ascending = np.sort(target)
-            moved[pattern] = (
-                ascending,
-                stats.place(np.searchsorted(ascending, target).tolist(), len(target)),
-            )
+            moved[pattern] = (ascending, stats.place(np.searchsorted(ascending, target).tolist(), len(target)))
         return type(self)(self.complete.place(index, k), moved)
 
     def _bounded(self) -> Self:

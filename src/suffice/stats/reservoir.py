@@ -18,8 +18,7 @@ from typing import Any, Self
 from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, is_sparse, np, parallel_map, row_chunks, rows_within
 from ..errors import NotLearnedError
 from ..schema import Level
-from ._checks import amounts
-from ._checks import codes as codes_below
+from ._checks import amounts, codes as codes_below
 from ._downdate import DUST
 from ._fading import faded
 from .counts import CodedColumns

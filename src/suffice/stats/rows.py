@@ -12,9 +12,7 @@ from typing import Any
 from .._arrays import Codes, NDArray, is_sparse, np, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, sort_levels
-from ._checks import codes as codes_below
-from ._checks import floats, in_range
-from ._checks import levels as levels_of
+from ._checks import codes as codes_below, floats, in_range, levels as levels_of
 from .counts import CodedColumns
 from .statistic import Fields, Plain
 

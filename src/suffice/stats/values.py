@@ -16,8 +16,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..errors import NotLearnedError
-from ._checks import amounts, floats, in_range
-from ._checks import codes as codes_below
+from ._checks import amounts, codes as codes_below, floats, in_range
 from ._downdate import DUST
 from ._fading import faded
 from .statistic import Fields, Plain, Statistic
@@ -46,12 +45,7 @@ class ValueStats(Statistic):
 
     @classmethod
     def summarize(
-        cls,
-        rows: Array,
-        codes: Codes | None = None,
-        k: int = 1,
-        weight: Array | None = None,
-        limit: int = DISTINCT,
+        cls, rows: Array, codes: Codes | None = None, k: int = 1, weight: Array | None = None, limit: int = DISTINCT
     ) -> Self:
         """Return the counts of a batch (n, d), NaN where missing; `codes` (n,) class numbers, `weight` (n,) weights."""
         n, d = rows.shape
@@ -204,12 +198,7 @@ class ValueStats(Statistic):
 
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        fields: Fields = {
-            "values": self.values,
-            "weights": self.weights,
-            "bounds": self.bounds,
-            "width": self.width,
-        }
+        fields: Fields = {"values": self.values, "weights": self.weights, "bounds": self.bounds, "width": self.width}
         return fields, {"limit": self.limit}
 
     @classmethod

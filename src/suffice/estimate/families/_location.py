@@ -90,12 +90,7 @@ def mend_scales(location: Array, away: Array, total: Array, weight: Array) -> Me
     return Mended(scale, flat, once, reference, used)
 
 
-def _notes(
-    stats: ValueStats,
-    settings: Settings,
-    mended: Mended,
-    weight: Array,
-) -> list[Note]:
+def _notes(stats: ValueStats, settings: Settings, mended: Mended, weight: Array) -> list[Note]:
     names, used, flat, once = settings.columns, mended.used, mended.flat, mended.once
 
     def pick(chosen: NDArray[np.bool_]) -> tuple[str | int, ...]:

@@ -99,13 +99,7 @@ class GaussianFamily(Family):
             )
             return posterior.predictive(), posterior.notes
         job = GaussianEstimate(
-            stats,
-            self.structure,
-            self.shared,
-            settings.divisor,
-            settings.shrinkage,
-            settings.classes,
-            settings.columns,
+            stats, self.structure, self.shared, settings.divisor, settings.shrinkage, settings.classes, settings.columns
         )
         return job.run(), job.notes
 

@@ -18,9 +18,7 @@ class Stages:
         self._stages: list[exp.Select] = []
         names = [language.identifier(part) for part in table]
         self._last: exp.Expression = exp.Table(
-            this=names[-1],
-            db=names[-2] if len(names) > 1 else None,
-            catalog=names[-3] if len(names) > 2 else None,
+            this=names[-1], db=names[-2] if len(names) > 1 else None, catalog=names[-3] if len(names) > 2 else None
         )
         self._fresh = 0
 
