@@ -18,11 +18,9 @@ class Conditional(Protocol):
 
     def mean(self, centered: Array) -> Array:
         """Return f of observed cells less their means: (n, observed) → (n, missing)."""
-        ...
 
     def noise(self, n: int, rng: Any) -> Array:
         """Return `n` draws of the noise (n, missing)."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

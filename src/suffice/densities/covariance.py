@@ -23,36 +23,28 @@ class Covariance(Protocol):
     @property
     def g(self) -> int:
         """How many covariances there are: one per class, or one."""
-        ...
 
     @property
     def log_det(self) -> Array:
         """Logarithms of the determinants (g,)."""
-        ...
 
     def distances(self, rows: Array, means: Array) -> Array:
         """Return squared Mahalanobis distances (n, k) of rows (n, d) from means (k, d)."""
-        ...
 
     def marginal(self, columns: Sequence[int]) -> Covariance:
         """Return the covariance of some of the columns."""
-        ...
 
     def conditional(self, i: int, observed: Sequence[int], missing: Sequence[int]) -> Conditional:
         """Return the law of some columns given others under the i-th covariance."""
-        ...
 
     def dense(self) -> Array:
         """Return the covariances as matrices (g, d, d)."""
-        ...
 
     def solve(self, vectors: Array) -> Array:
         """Return Σ⁻¹ v for each row of `vectors` (m, d), of the first covariance."""
-        ...
 
     def whiten(self, rows: Array) -> Array:
         """Return rows (n, d) in coordinates where the first covariance is the identity."""
-        ...
 
 
 def chunk_rows(d: int, least: int = 64) -> int:

@@ -125,7 +125,6 @@ class Encodes(Protocol):
 
     def encode(self, table: Any, positions: Sequence[int]) -> Any:
         """Return the block's rows."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,15 +51,12 @@ class Problem(Protocol):
 
     def step(self, point: Point) -> tuple[Array, Point, Flags]:
         """Return log likelihoods (g,), the parameters one EM step on, and which covariances had to be mended (g,)."""
-        ...
 
     def take(self, units: Codes) -> Self:
         """Return some of the problems."""
-        ...
 
     def secured(self, units: Codes) -> Self:
         """Return the problems with the covariances of these units kept from becoming singular."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

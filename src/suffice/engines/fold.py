@@ -22,11 +22,9 @@ class State(Protocol):
     @property
     def rows(self) -> int:
         """How many rows that are."""
-        ...
 
     def merge(self, other: Self) -> Self:
         """Return what is learned from both sets of rows."""
-        ...
 
 
 Kernel = Callable[[Table], State | None]  # None of no row

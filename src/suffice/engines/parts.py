@@ -32,11 +32,9 @@ class Part(Protocol):
     @property
     def where(self) -> str:
         """What to call it in a message."""
-        ...
 
     def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
         """Yield these columns as pyarrow tables of at most so many rows."""
-        ...
 
 
 def rows_at_a_time(columns: int) -> int:

@@ -18,45 +18,35 @@ class Model(Protocol):
     @property
     def classes_(self) -> Labels:
         """Labels (k,)."""
-        ...
 
     @property
     def priors_(self) -> Array:
         """Class priors (k,)."""
-        ...
 
     @property
     def notes_(self) -> Sequence[object]:
         """What was repaired."""
-        ...
 
     def get_params(self, deep: bool = True) -> dict[str, object]:
         """Return the settings by name."""
-        ...
 
     def predict_proba(self, X: object, *, priors: object = None) -> Array:
         """Return posteriors (n, k)."""
-        ...
 
     def predict_log_proba(self, X: object) -> Array:
         """Return log posteriors (n, k) in nats."""
-        ...
 
     def predict_joint_log_proba(self, X: object) -> Array:
         """Return log p(row, class), (n, k) in nats."""
-        ...
 
     def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each under the model of all others."""
-        ...
 
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
-        ...
 
     def sample(self, n: int, *, random_state: object = None) -> tuple[Any, Any]:
         """Return new rows, a table of the model's kind, and their labels (n,)."""
-        ...
 
 
 def check_model(estimator: object) -> Model:

@@ -28,11 +28,9 @@ class Classifier(Protocol):
     @property
     def classes_(self) -> Labels:
         """Labels (k,)."""
-        ...
 
     def predict_proba(self, X: Array, /) -> Array:
         """Return posteriors (n, k)."""
-        ...
 
 
 @dataclass(eq=False, repr=False)

@@ -47,18 +47,15 @@ class Table(Protocol):
 
     def numeric(self, positions: Sequence[int]) -> Array:
         """Return these columns as float64 (n, d), NaN where missing."""
-        ...
 
     def categories(self, position: int) -> tuple[Sequence[Level], Codes]:
         """Return the sorted levels of a column and a code per row (n,), −1 where missing.
 
         Levels given as a `range` need not all occur.
         """
-        ...
 
     def fill(self, holes: Holes) -> Any:
         """Return a table of the kind it was made from with these cells filled, all others as they were."""
-        ...
 
 
 def read_table(X: object) -> Table:

@@ -23,11 +23,9 @@ class Law(Protocol):
     @property
     def used(self) -> Flags:
         """Which of the d columns have a density (d,)."""
-        ...
 
     def new_row(self, distance: Array, observed: Flags) -> Array:
         """Return the p-values (n, k) of new rows at these distances (n, k), in the observed of the d columns."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
