@@ -35,19 +35,15 @@ class ShrunkGaussianFamily(Family):
     support: ClassVar[str] = "reals"
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        """Return the block's rows (n, d)."""
         return FAMILIES["gaussian"].encode(table, positions)  # type: ignore[no-any-return]
 
     def recode(self, rows: Array, stats: Any) -> Array:
-        """Return the rows as they are."""
         return rows
 
     def zero(self, k: int, columns: int) -> PatternStats:
-        """Return the statistics of no rows."""
         return PatternStats.zero(k, columns)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Any:
-        """Return the statistics of a batch."""
         return PatternStats.summarize(rows, codes, k, weight, FullScatter)
 
     def estimate(self, stats: PatternStats, settings: Settings) -> tuple[Gaussian, list[Note]]:

@@ -167,7 +167,6 @@ class Additive(Member):
         """Return the term of one column."""
 
     def scores(self, reading: Reading) -> Array:
-        """Return log densities (n, k) of new rows."""
         return total(self.columns(reading))
 
     def left_out(self, sample: Sample) -> Array:

@@ -22,7 +22,6 @@ class MemberFamily(Family):
     name: ClassVar[str] = "members"
 
     def encode(self, table: Table, positions: Sequence[int]) -> TableRows:
-        """Return the rows of the block."""
         numeric, labels = list(positions[: self.numbers]), list(positions[self.numbers :])
         numbers = np.zeros((table.rows, 0))
         if numeric:
@@ -37,7 +36,6 @@ class MemberFamily(Family):
         return rows
 
     def zero(self, k: int, columns: int) -> MemberRows:
-        """Return the statistics of no rows."""
         none = CodedColumns(((),) * (columns - self.numbers), (np.zeros(0, dtype=np.int64),) * (columns - self.numbers))
         empty = np.zeros(0)
         return MemberRows(TableRows(np.zeros((0, self.numbers)), none), np.zeros(0, dtype=np.int64), empty, empty, k)

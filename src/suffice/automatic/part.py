@@ -85,26 +85,21 @@ class Counts(Part):
 
     @classmethod
     def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Self:
-        """Count rows."""
         entries = cls.shapes(reading.columns, k)
         return cls({entry: cls.count(entry, reading, codes, k, weight) for entry in entries})
 
     @classmethod
     def none(cls) -> Self:
-        """Return no counts."""
         return cls({})
 
     def merge(self, other: Self) -> Self:
-        """Return the counts of the rows of both."""
         return type(self)({i: own + other.counts[i] for i, own in self.counts.items() if i in other.counts})
 
     def subtract(self, other: Self) -> Self:
-        """Return the counts of the rows left without others."""
         pairs = self.counts.items()
         return type(self)({i: less(own, other.counts[i]) for i, own in pairs if i in other.counts})
 
     def scale(self, factor: float) -> Self:
-        """Return the counts multiplied by a factor."""
         return type(self)({i: faded(own, factor) for i, own in self.counts.items()})
 
     def place(self, index: Sequence[int], k: int, columns: FrozenColumns) -> Self:
@@ -113,11 +108,9 @@ class Counts(Part):
         return type(self)({i: spread(own, index, k) for i, own in self.counts.items() if i in kept})
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the counts of classes put together."""
         return type(self)({i: gather(own, index, k) for i, own in self.counts.items()})
 
     def arrays(self) -> tuple[dict[str, Array], list[int]]:
-        """Return the counts by name and entry."""
         return {f"{self.name}{i}": own for i, own in self.counts.items()}, list(self.counts)
 
     @classmethod

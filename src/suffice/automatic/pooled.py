@@ -101,7 +101,6 @@ class PooledFitted(Fitted):
         return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
 
     def with_choices(self, saved: Mapping[str, Any]) -> Self:
-        """Return the value with what `saved_choices` returned; ValueError if it cannot be that."""
         if set(saved) != ({"choice"} if self.holds_no_rows else set()):
             raise ValueError("the choice of members")
         if not self.holds_no_rows:
@@ -179,7 +178,6 @@ class PooledFitted(Fitted):
         return self.log_posterior(rows, priors), self.joint_value.log_density(rows[:-1])
 
     def check_leaving(self) -> None:
-        """Raise DataError where no row can be left out."""
         if self.holds_no_rows:
             raise DataError.released("leave rows out", "ask the model it was made from")
 
@@ -228,7 +226,6 @@ class PooledFitted(Fitted):
         return log_prior
 
     def contributions(self, rows: Sequence[Any], orders: int | None, errors: bool) -> tuple[Array, Array | None]:
-        """Return how much each column speaks for each class (n, d, k) in nats, and standard errors."""
         read, log_prior = self._read(rows), self.log_prior
         goal = self.pool.log_posterior(read, None if self.priors is None else log_prior)
         found, error = contributions(self.pool, read, goal, log_prior, orders, errors)
@@ -275,7 +272,6 @@ class PooledFitted(Fitted):
         return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
 
     def kept_rows(self) -> list[Any]:
-        """Return the rows kept, one part for each block."""
         return [*super().kept_rows(), rows_of_sample(self.statistics).rows]
 
     def let_go(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:

@@ -93,7 +93,6 @@ class MemberRows(Statistic):
         return replace(self, sampled=float(self.weight.sum()))
 
     def merge(self, other: MemberRows | MemberStats) -> MemberRows | MemberStats:
-        """Return the rows of both."""
         if isinstance(other, MemberStats):
             return other.merge(self)
         rows = TableRows(
@@ -123,34 +122,28 @@ class MemberRows(Statistic):
         return replace(mine, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
 
     def scale(self, factor: float) -> MemberRows:
-        """Return the rows with their weights multiplied by a factor."""
         scaled = replace(self, weight=faded(self.weight, factor))
         return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
     def place(self, index: Sequence[int], k: int) -> MemberRows:
-        """Return the same rows with class i moved to number index[i] of k."""
         return replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
 
     def regroup(self, index: Codes, k: int) -> MemberRows:
-        """Return the rows with class i made part of class index[i] of k, or left out where that is −1."""
         moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
         return moved._take(np.flatnonzero(moved.codes >= 0))._united()
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         seen = [~np.isnan(column) for column in self.rows.numbers.T] + [codes >= 0 for codes in self.rows.coded.codes]
         columns = [np.bincount(self.codes, weights=self.weight * own, minlength=self.k) for own in seen]
         return np.stack(columns, axis=1).astype(np.float64)
 
     def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the fields as named arrays and plain values."""
         cells, levels = rows_to_arrays((self.rows.numbers, self.rows.coded))
         own = {"codes": self.codes.astype(np.int64), "copies": self.copies, "weight": self.weight}
         return own | cells, {"levels": levels, "k": self.k}
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberRows:
-        """Return the rows written by `arrays`; ValueError if the parts do not fit together."""
         k, m = plain["k"], len(fields["codes"])
         codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
         numbers, coded = rows_from_arrays(fields, plain["levels"], 2, m)
@@ -273,7 +266,6 @@ class MemberStats(Statistic):
         return MemberStats(self.columns, parts, self.seen + added.seen, self.sampled + added.sampled)
 
     def subtract(self, other: MemberRows | MemberStats) -> MemberStats:
-        """Return the statistics of the rows left without others; NotLearnedError if they cannot have been there."""
         gone = self._alike(other)
         parts = {name: own.subtract(gone.learned[name]) for name, own in self.learned.items()}
         return replace(self, learned=parts, seen=less(self.seen, gone.seen))
@@ -286,28 +278,23 @@ class MemberStats(Statistic):
         return other
 
     def scale(self, factor: float) -> MemberStats:
-        """Return the statistics of the same rows with their weights multiplied by a factor."""
         lighter = replace(self, sampled=self.sampled * factor)
         return lighter._each(lambda part: part.scale(factor), faded(self.seen, factor))
 
     def place(self, index: Sequence[int], k: int) -> MemberStats:
-        """Return the same statistics with class i moved to number index[i] of k."""
         check_columns(self.columns, k)
         return self._each(lambda part: part.place(index, k, self.columns), spread(self.seen, index, k))
 
     def regroup(self, index: Codes, k: int) -> MemberStats:
-        """Return the statistics with class i made part of class index[i] of k, or left out where that is −1."""
         return self._each(lambda part: part.regroup(index, k), gather(self.seen, index, k))
 
     def _each(self, change: Callable[[Part], Part], seen: Array) -> MemberStats:
         return replace(self, learned={name: change(part) for name, part in self.learned.items()}, seen=seen)
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         return self.seen
 
     def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Return the fields as named arrays and plain values."""
         fields: dict[str, Any] = {"seen": self.seen}
         kept, plain = self.columns.arrays()
         fields |= {f"columns_{name}": values for name, values in kept.items()}
@@ -319,7 +306,6 @@ class MemberStats(Statistic):
 
     @classmethod
     def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberStats:
-        """Return the statistics written by `arrays`; ValueError if the parts do not fit together."""
         prefix, seen = "columns_", fields["seen"]
         own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
         columns = FrozenColumns.from_arrays(own, plain["columns"])

@@ -138,7 +138,6 @@ class Multinomial(CountDensity):
         return out
 
     def parameters(self, j: int) -> dict[str, Array]:
-        """Return the parameters of column j by class."""
         return {"share": self.p[:, j]}
 
     def log_prior(self) -> float:
@@ -174,12 +173,10 @@ class Bernoulli(CountDensity):
         return fill_missing(rows, lambda row, j: rng.random_sample(len(row)) < self.p[codes[row], j])
 
     def marginal(self, columns: Sequence[int]) -> Bernoulli:
-        """Return the density of some of the columns."""
         kept = list(columns)
         return Bernoulli(self.p[:, kept], self.q[:, kept], self.limit_p[:, kept], self.limit_q[:, kept])
 
     def parameters(self, j: int) -> dict[str, Array]:
-        """Return the parameters of column j by class."""
         return {"probability": self.p[:, j]}
 
     def log_prior(self) -> float:
@@ -219,11 +216,9 @@ class Poisson(CountDensity):
         return fill_missing(rows, lambda row, j: rng.poisson(self.rate[codes[row], j]))
 
     def marginal(self, columns: Sequence[int]) -> Poisson:
-        """Return the density of some of the columns."""
         return Poisson(self.rate[:, list(columns)], self.limit_rate[:, list(columns)])
 
     def parameters(self, j: int) -> dict[str, Array]:
-        """Return the parameters of column j by class."""
         return {"rate": self.rate[:, j]}
 
     def log_prior(self) -> float:

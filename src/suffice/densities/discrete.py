@@ -57,7 +57,6 @@ class Categorical(Density):
         return out
 
     def column_levels(self, j: int) -> tuple[Level, ...]:
-        """Return the levels of column j."""
         return self.levels[j]
 
     def _grouped_tables(self) -> list[tuple[list[int], list[int], Array]]:
@@ -76,7 +75,6 @@ class Categorical(Density):
         return self._tables["sum"]
 
     def marginal(self, columns: Sequence[int]) -> Categorical:
-        """Return the density of some of the columns."""
         levels, log_p, limit = (tuple(own[j] for j in columns) for own in (self.levels, self.log_p, self.limit_log_p))
         return Categorical(levels, log_p, limit)  # type: ignore[arg-type]
 

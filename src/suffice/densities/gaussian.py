@@ -71,7 +71,6 @@ class Gaussian(Density):
         return scores
 
     def marginal(self, columns: Sequence[int]) -> Gaussian:
-        """Return the density of some of the columns."""
         kept = [c for c in columns if c in set(self.used)]
         position = {c: i for i, c in enumerate(self.used)}
         used = tuple(i for i, c in enumerate(columns) if c in position)

@@ -77,7 +77,6 @@ class LocationScale(Density):
         return self.location
 
     def marginal(self, columns: Sequence[int]) -> Self:
-        """Return the density of some of the columns."""
         kept = list(columns)
         used = tuple(i for i, c in enumerate(kept) if c in set(self.used))
         return replace(self, location=self.location[:, kept], scale=self.scale[:, kept], used=used)
@@ -108,7 +107,6 @@ class LocationScale(Density):
         """Return one draw of (x − location) / scale for each pair of a class and a column."""
 
     def parameters(self, j: int) -> dict[str, Array]:
-        """Return the parameters of column j by class; a column that never varies has a location only."""
         own = {"location": self.location[:, j]}
         return {**own, "scale": self.scale[:, j]} if j in self.used else own
 
@@ -156,10 +154,8 @@ class StudentT(LocationScale):
         return np.asarray(rng.standard_normal(len(df)) * t_spread(df, rng))
 
     def marginal(self, columns: Sequence[int]) -> Self:
-        """Return the density of some of the columns."""
         smaller = replace(self, df=self.df[:, list(columns)])
         return LocationScale.marginal(smaller, columns)
 
     def parameters(self, j: int) -> dict[str, Array]:
-        """Return the parameters of column j by class."""
         return {**LocationScale.parameters(self, j), "df": self.df[:, j]}

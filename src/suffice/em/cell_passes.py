@@ -108,15 +108,12 @@ class ObservedStats(Statistic):
         return cls(total.astype(np.float64), GaussianStats.summarize(rows, codes, k, weight, DiagonalScatter))
 
     def merge(self, other: Self) -> Self:
-        """Return the statistics of the rows of both."""
         return type(self)(self.weight + other.weight, self.cells.merge(other.cells))
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         return type(self)(spread(self.weight, index, k), self.cells.place(index, k))
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         return self.cells.column_weight()
 
 

@@ -33,15 +33,12 @@ class MixtureFamily(Family):
     prior: float = 0.0
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        """Return the block's rows."""
         return self.inner.encode(table, positions)
 
     def component(self) -> GaussianFamily:
-        """Return the family of one component."""
         return self.inner
 
     def zero(self, k: int, columns: int) -> MixtureStats:
-        """Return the statistics of no rows."""
         return MixtureStats.single(self.inner.zero(k, columns), np.zeros(k))
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
@@ -50,7 +47,6 @@ class MixtureFamily(Family):
         return MixtureStats.single(self.inner.summarize(rows, codes, k, weight), total)
 
     def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
-        """Return the same; TooManyPatternsError where EM would have to make passes over the rows."""
         total = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
         return MixtureStats.single(self.inner.count(rows, codes, k, weight), total)
 

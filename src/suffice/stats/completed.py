@@ -51,11 +51,9 @@ class CompletedStats(Statistic):
         raise MergeError.completed()
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
         return replace(self, complete=self.complete.scale(factor), observed=faded(self.observed, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
         kept = index >= 0
         observed, secured = np.zeros((k, self.d)), np.zeros(k)
         np.add.at(observed, index[kept], self.observed[kept])
@@ -63,7 +61,6 @@ class CompletedStats(Statistic):
         return replace(self, complete=self.complete.regroup(index, k), observed=observed, secured=secured)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         moved = spread(self.observed, index, k), spread(self.secured, index, k)
         return type(self)(self.complete.place(index, k), *moved, self.steps, self.moved)
 
@@ -73,22 +70,18 @@ class CompletedStats(Statistic):
         return {}
 
     def parts(self) -> tuple[GaussianStats]:
-        """Return the statistics of the filled rows."""
         return (self.complete,)
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         return self.observed
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
         own = {"observed": self.observed, "secured": self.secured}
         return fields | own, {"complete": plain, "steps": self.steps, "moved": self.moved}
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`; ValueError if they do not fit together."""
         complete = GaussianStats.from_arrays(fields, plain["complete"])
         k, d = complete.mean.shape
         observed, secured, steps, moved = fields["observed"], fields["secured"], plain["steps"], plain["moved"]

@@ -115,7 +115,6 @@ class CategoricalStats(Statistic):
         return type(self)(tuple(levels), tuple(counts), self.missing)
 
     def scale(self, factor: float) -> Self:
-        """Return the counts of the same rows with their weights multiplied by a factor above 0."""
         return type(self)(self.levels, tuple(faded(own, factor) for own in self.counts), faded(self.missing, factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
@@ -133,24 +132,20 @@ class CategoricalStats(Statistic):
         return type(self)(levels, tuple(counts), self.missing)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         _check_levels(k, [len(known) for known in self.levels])
         return type(self)(
             self.levels, tuple(spread(table, index, k) for table in self.counts), spread(self.missing, index, k)
         )
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, c)."""
         return np.stack([table.sum(axis=1) for table in self.counts], axis=1) if self.counts else self.missing
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields = {f"c{j}": table for j, table in enumerate(self.counts)}
         return {**fields, "missing": self.missing}, {"levels": [list(levels) for levels in self.levels]}
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`."""
         levels = tuple(map(levels_of, plain["levels"]))
         missing = amounts(fields["missing"], None, len(levels))
         counts = tuple(amounts(fields[f"c{j}"], len(missing), len(own)) for j, own in enumerate(levels))

@@ -179,12 +179,10 @@ class FourthMomentStats(Statistic):
         return total, own
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
         third, fourth, own = self.third * factor, self.fourth * factor, self.own * factor
         return type(self)(self.gaussian.scale(factor), third, fourth, self.shared, own, self.open)
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
         if self.is_pooled:
             present = index[self.gaussian.weight > 0]
             if (present < 0).any() or len(np.unique(present)) < len(present):
@@ -213,7 +211,6 @@ class FourthMomentStats(Statistic):
         return third, fourth
 
     def dense(self) -> Self:
-        """Return the same statistics with matrices for the rows of a thin scatter."""
         thin = self.gaussian.scatter
         if not isinstance(thin, ThinScatter):
             return self
@@ -240,7 +237,6 @@ class FourthMomentStats(Statistic):
         return float(sum(inverse @ self.fourth[c] @ inverse for c in members))
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         if isinstance(self.gaussian.scatter, ThinScatter):
             return self._of_rows(self.gaussian.place(index, k), self.shared)
         if self.is_pooled or (self.shared and k * self.gaussian.mean.shape[1] ** 2 > MOST_CELLS):
@@ -256,15 +252,12 @@ class FourthMomentStats(Statistic):
         return self.gaussian
 
     def parts(self) -> tuple[GaussianStats]:
-        """Return the statistics without the higher moments."""
         return (self.gaussian,)
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         return self.gaussian.column_weight()
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields, plain = self.gaussian.arrays()
         fields = {**fields, "third": self.third, "fourth": self.fourth}
         if self.is_pooled:
@@ -273,7 +266,6 @@ class FourthMomentStats(Statistic):
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`."""
         gaussian = GaussianStats.from_arrays(fields, plain)
         k, d = gaussian.mean.shape
         side = 0 if isinstance(gaussian.scatter, ThinScatter) else d

@@ -104,7 +104,6 @@ class GaussianStats(Statistic):
         return cls(total, mean, ThinScatter(values, codes.astype(np.int64), root), form)
 
     def merge(self, other: Self) -> Self:
-        """Return the statistics of the rows of both."""
         if not other.weight.any():
             return self
         if not self.weight.any():
@@ -144,7 +143,6 @@ class GaussianStats(Statistic):
         return type(self)(weight, mean, scatter, self.form)
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
         weight, scatter = faded(self.weight, factor), self.scatter.scale(factor)
         kept = weight > 0 if weight.ndim == 2 else (weight > 0)[:, None]
         gone = (weight == 0) & (self.weight > 0)
@@ -153,7 +151,6 @@ class GaussianStats(Statistic):
         )
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
         if k == 0:
             return type(self).zero(0, self.mean.shape[1], self.form)
         weight = gather(self.weight, index, k)
@@ -174,7 +171,6 @@ class GaussianStats(Statistic):
         return self if isinstance(other.scatter, ThinScatter) else self.dense()
 
     def dense(self) -> Self:
-        """Return the same statistics with a matrix for a thin scatter."""
         if not isinstance(self.scatter, ThinScatter):
             return self
         matrices = self.scatter.dense(self.form, len(self.weight))  # type: ignore[arg-type]
@@ -199,17 +195,14 @@ class GaussianStats(Statistic):
         return type(self)(self.weight, self.mean, PooledScatter(self.scatter.values.sum(axis=0)), PooledScatter)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         return type(self)(
             spread(self.weight, index, k), spread(self.mean, index, k), self.scatter.place(index, k), self.form
         )
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         return self.weight if self.weight.ndim == 2 else np.broadcast_to(self.weight[:, None], self.mean.shape)
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields: Fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
         if isinstance(self.scatter, ThinScatter):
             fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
@@ -219,7 +212,6 @@ class GaussianStats(Statistic):
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`."""
         form, kind = FORMS[plain["form"]], FORMS[plain["scatter"]]
         mean = floats(fields["mean"], None, None)
         k, d = mean.shape

@@ -82,7 +82,6 @@ class MixtureStats(Statistic):
         return replace(self, weight=weight, inner=self.inner.subtract(other.inner))
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
         return replace(self, weight=self.weight * factor, inner=self.inner.scale(factor))
 
     def regroup(self, index: Codes, k: int) -> Self:
@@ -143,18 +142,15 @@ class MixtureStats(Statistic):
         )
 
     def parts(self) -> tuple[Statistic, ...]:
-        """Return what the statistics of the components are made of."""
         return tuple(self.inner.parts())
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         own = self.inner.column_weight()
         total = np.zeros((self.k, own.shape[1]))
         np.add.at(total, self.owner, own)
         return total
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields, plain = self.inner.arrays()
         named: dict[str, Array] = {f"inner_{name}": values for name, values in fields.items()}
         own = {"owner": self.owner, "asked": self.asked, "steps": self.steps, "unfinished": self.unfinished}
@@ -163,7 +159,6 @@ class MixtureStats(Statistic):
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`."""
         own = {name.removeprefix("inner_"): v for name, v in fields.items() if name.startswith("inner_")}
         inner = KINDS[plain["type"]].from_arrays(own, plain["inner"])
         weight, k = amounts(fields["weight"], None), len(fields["asked"])

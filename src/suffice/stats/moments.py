@@ -58,7 +58,6 @@ class SumStats(Statistic):
         return result
 
     def merge(self, other: Self) -> Self:
-        """Return the sums over the rows of both."""
         return type(self)(self.weight + other.weight, self.total + other.total)
 
     def subtract(self, other: Self) -> Self:
@@ -75,29 +74,23 @@ class SumStats(Statistic):
         return type(self)(weight, np.where(weight > 0, total, 0.0))
 
     def scale(self, factor: float) -> Self:
-        """Return the sums over the same rows with their weights multiplied by a factor above 0."""
         weight = faded(self.weight, factor)
         return type(self)(weight, np.where(weight > 0, self.total * factor, 0.0))
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the sums with class i made part of class index[i] of k, or left out (−1)."""
         return type(self)(gather(self.weight, index, k), gather(self.total, index, k))
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         return type(self)(spread(self.weight, index, k), spread(self.total, index, k))
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         return self.weight
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         return {"weight": self.weight, "total": self.total}, {}
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`; ValueError if they cannot be sums of counts."""
         weight = amounts(fields["weight"], None, None)
         total = amounts(fields["total"], *weight.shape)
         if not at_most(total, weight * MOST):

@@ -133,13 +133,11 @@ class PatternStats(Statistic):
         return type(self)(self.complete.subtract(other.complete), kept)
 
     def scale(self, factor: float) -> Self:
-        """Return the statistics of the same rows with their weights multiplied by a factor above 0."""
         scaled = {p: _kept(present, stats.scale(factor)) for p, (present, stats) in self.incomplete.items()}
         parts = {pattern: part for pattern, part in scaled.items() if len(part[0])}
         return type(self)(self.complete.scale(factor), parts)
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the statistics with class i made part of class index[i] of k, or left out (−1)."""
         parts = {}
         for pattern, (present, stats) in self.incomplete.items():
             target = index[present]
@@ -150,7 +148,6 @@ class PatternStats(Statistic):
         return type(self)(self.complete.regroup(index, k), parts)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         moved = {}
         for pattern, (present, stats) in self.incomplete.items():
             target = np.asarray(index, dtype=np.int64)[present]
@@ -178,19 +175,16 @@ class PatternStats(Statistic):
         return (self.complete, *(stats for _, stats in self.incomplete.values()))
 
     def dense(self) -> Self:
-        """Return the same statistics with a matrix for each thin scatter."""
         parts = {pattern: (present, stats.dense()) for pattern, (present, stats) in self.incomplete.items()}
         return type(self)(self.complete.dense(), parts)
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         weight = self.complete.column_weight().copy()
         for pattern, (present, stats) in self.incomplete.items():
             weight[np.ix_(present, np.asarray(pattern))] += stats.weight[:, None]
         return weight
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields, plain = self.complete.arrays()
         saved: Plain = {"complete": plain, "incomplete": []}
         for number, (pattern, (present, stats)) in enumerate(self.incomplete.items()):
@@ -202,7 +196,6 @@ class PatternStats(Statistic):
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`."""
         parts: dict[Pattern, tuple[Codes, GaussianStats]] = {}
         complete = GaussianStats.from_arrays(fields, plain["complete"])
         k, d = complete.mean.shape

@@ -155,7 +155,6 @@ class PooledScatter(Scatter):
 
     @property
     def own_size(self) -> int:
-        """How many numbers are kept for the classes."""
         return 0 if self.own is None else int(self.own.size)
 
     @classmethod

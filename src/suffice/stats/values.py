@@ -92,7 +92,6 @@ class ValueStats(Statistic):
 
     @property
     def is_rounded(self) -> bool:
-        """Whether some values are known to a width only."""
         return bool(self.width.any())
 
     def middles(self) -> Array:
@@ -160,14 +159,12 @@ class ValueStats(Statistic):
         return type(self)(values[kept], weights[kept], bounds, width, self.limit)
 
     def scale(self, factor: float) -> Self:
-        """Return the counts over the same rows with their weights multiplied by a factor above 0."""
         weights = faded(self.weights, factor)
         if weights.all():
             return type(self)(self.values, weights, self.bounds, self.width, self.limit)
         return self._kept(self.cells, self.values, weights, weights > 0)
 
     def regroup(self, index: Codes, k: int) -> Self:
-        """Return the counts with class i made part of class index[i] of k, or left out (−1)."""
         d = self.width.shape[1]
         kept = index >= 0
         width = np.zeros((k, d))
@@ -182,7 +179,6 @@ class ValueStats(Statistic):
         return self._within_limit(*_unite(cells[order], values[order], weights[order]), width, self.limit)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        """Return the same statistics with class i moved to number index[i] of k."""
         d = self.width.shape[1]
         width = np.zeros((k, d))
         width[list(index)] = self.width
@@ -192,18 +188,15 @@ class ValueStats(Statistic):
         return type(self)(self.values[order], self.weights[order], bounds, width, self.limit)
 
     def column_weight(self) -> Array:
-        """Return the weight of the observed cells by class and column (k, d)."""
         sums = np.bincount(self.cells, weights=self.weights, minlength=self.width.size)
         return np.asarray(sums, dtype=np.float64).reshape(self.width.shape)
 
     def arrays(self) -> tuple[Fields, Plain]:
-        """Return the fields as named arrays and plain values."""
         fields: Fields = {"values": self.values, "weights": self.weights, "bounds": self.bounds, "width": self.width}
         return fields, {"limit": self.limit}
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
-        """Return the statistics written by `arrays`; ValueError if they do not fit together."""
         values, width, limit = floats(fields["values"], None), amounts(fields["width"], None, None), plain["limit"]
         weights = amounts(fields["weights"], len(values))
         bounds = codes_below(fields["bounds"], len(values) + 1, width.size + 1)

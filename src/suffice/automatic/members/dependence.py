@@ -177,7 +177,6 @@ class PairCounts(Counts):
 
     @classmethod
     def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
-        """Return the counts of rows."""
         return count_pairs(reading.binned(entry), reading.columns.bin_starts(entry)[-1], codes, k, weight)
 
     @classmethod
@@ -222,7 +221,6 @@ class DependenceMember(Member):
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> DependenceMember:
-        """Return the member at this setting."""
         bins = int(setting["bins"])
         model = OneDependence(known.part(PairCounts).counts[bins], known.columns.bin_starts(bins), setting["strength"])
         return cls(bins, model)
@@ -239,7 +237,6 @@ class DependenceMember(Member):
 
     @classmethod
     def spared(cls, known: Known) -> tuple[Note, ...]:
-        """Return a note on the counts of pairs that were left out because they would have taken too much."""
         counted = known.part(PairCounts).counts
         left_out = [bins for bins in possible_bins(known.columns) if bins not in counted]
         if not left_out:
@@ -255,15 +252,12 @@ class DependenceMember(Member):
         return {"bins": self.bins, "strength": self.model.strength}
 
     def scores(self, reading: Reading) -> Array:
-        """Return log densities (n, k) of new rows."""
         return self.model.scores(reading.binned(self.bins))
 
     def left_out(self, sample: Sample) -> Array:
-        """Return log densities (n, k) of learned rows, each left out."""
         return self.model.left_out(sample.rows.binned(self.bins), sample.codes, sample.removed, self.model.strength)
 
     def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        """Yield the tables."""
         if weight:
             alone, given = zip(*self.model.tables, strict=True)
             tables, model = (np.stack(alone), np.stack(given)), self.model

@@ -48,32 +48,25 @@ class GaussianPart(Part):
 
     @classmethod
     def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
-        """Return the statistics of rows (n,) of `k` classes."""
         return cls({version: _summarize(version, reading, codes, k, weight) for version in reading.columns.kinds})
 
     @classmethod
     def none(cls) -> GaussianPart:
-        """Return no statistics."""
         return cls({})
 
     def merge(self, other: GaussianPart) -> GaussianPart:
-        """Return the statistics of the rows of both."""
         return GaussianPart({version: own.merge(other.versions[version]) for version, own in self.versions.items()})
 
     def subtract(self, other: GaussianPart) -> GaussianPart:
-        """Return the statistics of the rows left without others."""
         return GaussianPart({version: own.subtract(other.versions[version]) for version, own in self.versions.items()})
 
     def scale(self, factor: float) -> GaussianPart:
-        """Return the statistics of the same rows with their weights multiplied by a factor."""
         return GaussianPart({version: own.scale(factor) for version, own in self.versions.items()})
 
     def place(self, index: Sequence[int], k: int, columns: FrozenColumns) -> GaussianPart:
-        """Return the same statistics with class i moved to number index[i] of k."""
         return GaussianPart({version: own.place(index, k) for version, own in self.versions.items()})
 
     def regroup(self, index: Codes, k: int) -> GaussianPart:
-        """Return the statistics with class i made part of class index[i] of k, or left out where that is −1."""
         return GaussianPart({version: own.regroup(index, k) for version, own in self.versions.items()})
 
     def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
@@ -86,8 +79,6 @@ class GaussianPart(Part):
 
     @classmethod
     def from_arrays(cls, fields: Mapping[str, Array], plain: Any, columns: FrozenColumns, k: int) -> GaussianPart:
-        """Return what `arrays` wrote; ValueError if the parts do not fit together."""
-
         def under(prefix: str) -> dict[str, Array]:
             return {name.removeprefix(prefix): own for name, own in fields.items() if name.startswith(prefix)}
 
@@ -168,7 +159,6 @@ class GaussianMember(Member):
 
     @classmethod
     def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        """Return what scatters of all classes take."""
         n, d, k, _, p = sizes
         versions = 2 if d else 1
         what = f"A covariance of {p:,} columns for each of {k:,} classes"
@@ -186,7 +176,6 @@ class GaussianMember(Member):
         return self.prior.density(self.strength, self.sphere)
 
     def scores(self, reading: Reading) -> Array:
-        """Return log densities (n, k) of new rows."""
         return self.density.log_density(reading.gaussian(self.version))
 
     def left_out(self, sample: Sample) -> Array:
@@ -195,7 +184,6 @@ class GaussianMember(Member):
         return self.prior.marginals(left, self.strength, self.sphere)
 
     def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        """Yield its one term."""
         if weight:
             yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
 

@@ -93,14 +93,12 @@ class LevelMember(Additive):
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> LevelMember:
-        """Return the member at this setting."""
         if not known.categories:
             raise ValueError("categories of a model without any")
         return cls(LevelShares(known.categories, setting["strength"]))
 
     @classmethod
     def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        """Return what the counts take."""
         n, _, k, levels, _ = sizes
         what = f"Counts of {sum(levels):,} categories for each of {k:,} classes"
         return {"categories": Cost(8 * k * sum(levels), 40.0 * n * k * len(levels), what, "columns of names or ids")}
@@ -120,13 +118,11 @@ class LevelMember(Additive):
         return self.model.columns(reading.levels, wanted)
 
     def left_out_columns(self, sample: Sample) -> Iterator[Array]:
-        """Yield the same of learned rows, each left out."""
         strength = (self.model.strength,)
         for (part,) in self.model.left_out(sample.rows.levels, sample.codes, sample.removed, strength):
             yield part
 
     def without(self, rows: Sample) -> LevelMember:
-        """Return the member whose counts have lost all of some rows."""
         pairs = zip(self.model.counts, rows.rows.levels, strict=True)
         return replace(self, model=replace(self.model, counts=tuple(_less(own, column, rows) for own, column in pairs)))
 

@@ -103,7 +103,6 @@ class SplineCounts(Counts):
 
     @classmethod
     def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
-        """Return the sums over rows."""
         return reading.columns.splines[entry].count(reading.numbers, codes, k, weight)
 
 
@@ -138,7 +137,6 @@ class SplineMember(Additive):
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> SplineMember:
-        """Return the member at this setting."""
         m = int(setting["intervals"])
         return cls(m, SplineRatios(known.columns.splines[m], known.part(SplineCounts).counts[m], setting["strength"]))
 
@@ -149,7 +147,6 @@ class SplineMember(Additive):
 
     @classmethod
     def costs(cls, sizes: Sizes) -> dict[str, Cost]:
-        """Return what the counts take."""
         n, d, k, _, _ = sizes
         what = f"Densities of {d:,} columns for each of {k:,} classes"
         kept = 8 * k * d * sum(m + 1 for m in INTERVALS)
@@ -170,13 +167,11 @@ class SplineMember(Additive):
         return self.model.columns(reading.numbers, wanted)
 
     def left_out_columns(self, sample: Sample) -> Iterator[Array]:
-        """Yield the same of learned rows, each left out."""
         strength = (self.model.strength,)
         for (part,) in self.model.left_out(sample.rows.numbers, sample.codes, sample.removed, strength):
             yield part
 
     def without(self, rows: Sample) -> SplineMember:
-        """Return the member whose counts have lost all of some rows."""
         counts, splines = self.model.counts, self.model.splines
         lost = splines.count(rows.rows.numbers, rows.codes, len(counts), rows.held)
         return replace(self, model=replace(self.model, counts=np.maximum(counts - lost, 0.0)))

@@ -164,7 +164,6 @@ class SubclassMember(Member):
         return reading.gaussian(SCORES)[:, self.used]
 
     def scores(self, reading: Reading) -> Array:
-        """Return log densities (n, k) of new rows."""
         return self.density.log_density(self.cells(reading))
 
     def left_out(self, sample: Sample) -> Array:
@@ -172,7 +171,6 @@ class SubclassMember(Member):
         return self.scores(sample.rows)
 
     def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        """Yield the mixtures."""
         if weight:
             cells = inputs.cells(SCORES)
             parts = inputs.normal(self.density.parts, [cells[int(j)] for j in self.used])

@@ -61,7 +61,6 @@ class GaussianFamily(Family):
 
     @property
     def fills(self) -> bool:
-        """Whether missing cells need a joint density to be filled."""
         return self.structure is Full and not self.fourth
 
     @property
@@ -80,7 +79,6 @@ class GaussianFamily(Family):
             return complete_rows(rows, codes, k, weight, self.form)
 
     def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Kept:
-        """Return the statistics of a batch; TooManyPatternsError where EM would have to make passes over the rows."""
         if self.fourth:
             return FourthMomentStats.summarize(rows, codes, k, weight, self.shared)
         return self._type.summarize(rows, codes, k, weight, self.form)
@@ -104,15 +102,12 @@ class GaussianFamily(Family):
         return job.run(), job.notes
 
     def misses(self, rows: Array) -> bool:
-        """Return whether cells are missing that only a joint density can fill."""
         return self.fills and bool(np.isnan(rows).any())
 
     def fill(self, rows: Array, codes: Codes, k: int, weight: Array, density: Gaussian | MultivariateT) -> PatternStats:
-        """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
         return PatternStats(fill(rows, codes, k, weight, _plugged_in(density), self.form), {})
 
     def add_squares(self, stats: PatternStats, squares: Array) -> PatternStats:
-        """Return the statistics with the squares (g, d) that a prior adds to the scatter."""
         added = squares[:, :, None] * np.eye(squares.shape[1])
         values = stats.complete.scatter.values + (added[0] if self.shared else added)
         return PatternStats(replace(stats.complete, scatter=self.form(values)), {})
