@@ -117,8 +117,8 @@ def test_hats(table):
     for i in range(0, 72, 5):
         kept = without(i, 72)
         refit = SplineRatios(hats, hats.count(X[kept], y[kept], 3, weight[kept]), 4.0)
-        assert_allclose(left[i], refit.scores(X[[i]])[0], atol=EXACT)
-    assert_allclose(member.scores(np.full((1, 5), np.nan)), 0.0)
+        assert_allclose(left[i], sum(refit.columns(X[[i]]))[0], atol=EXACT)
+    assert_allclose(sum(member.columns(np.full((1, 5), np.nan))), 0.0)
     assert_allclose(hats.count(X, y, 3, weight).sum(), (weight[:, None] * ~np.isnan(X)).sum())
 
 
@@ -141,7 +141,7 @@ def test_levels(rng):
     whole = member(np.ones(80, dtype=bool))
     left = np.sum([part[0] for part in whole.left_out(tuple(levels.T), y, np.ones(80), (2.0,))], axis=0)
     for i in range(0, 80, 4):
-        assert_allclose(left[i], member(without(i, 80)).scores(tuple(levels[[i]].T))[0], atol=EXACT)
+        assert_allclose(left[i], sum(member(without(i, 80)).columns(tuple(levels[[i]].T)))[0], atol=EXACT)
     known = np.exp(np.stack([next(whole.columns((np.array([c]),)))[0] for c in range(3)]))
     assert_allclose(known.sum(axis=0), 1.0)  # two levels and one spare
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np, row_chunks
-
-CHUNK_CELLS = 1 << 20
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +33,7 @@ class Splines:
         starts = self.starts
         total = np.zeros((k, starts[-1] + 1))
         flat, width = total.reshape(-1), starts[-1] + 1
-        for part in row_chunks(len(rows), max(CHUNK_CELLS // max(rows.shape[1], 1), 1)):
+        for part in row_chunks(len(rows), rows_within(16 * rows.shape[1], IN_MEMORY)):
             heavy = 1.0 if weight is None else weight[part]
             base = codes[part].astype(np.int64) * width
             for j in range(rows.shape[1]):

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .._arrays import Array, log_softmax, np, row_chunks
+from .._arrays import Array, log_softmax, np, row_chunks, rows_within
 from ..export import program
 from ..export.terms import Lowering
 from ..notes import Note
@@ -17,7 +17,7 @@ from .sample import Sample
 from .stack import Stack, without_each
 
 PSEUDO = 0.5  # pseudo-count of each class
-CHUNK_CELLS = 1 << 22  # of a table: rows are answered so many at a time, as all that members read of them is held
+TOGETHER = 1 << 25  # bytes of a table answered at a time, as all that members read of its rows is held
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Automatic:
         A row without any known cell has the classes' shares themselves.
         """
         width = rows.numbers.shape[1] + len(rows.levels)
-        size = max(1, CHUNK_CELLS // max(width, 1))
+        size = rows_within(8 * width, TOGETHER)
         parts = [self._log_posterior(rows[part], log_prior) for part in row_chunks(len(rows), size)]
         return np.concatenate(parts) if parts else np.zeros((0, len(self.class_weight)))
 

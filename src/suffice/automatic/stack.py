@@ -12,16 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
-from .._arrays import Array, Codes, NDArray, log_softmax, np, row_chunks
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, log_softmax, np, row_chunks, rows_within
 from .columns import Index
 
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
-LEFT_OUT_CELLS = 1 << 20
 CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
-MOST_BIASES = (
-    256  # classes; of more, none has a bias: a step would take k³ operations, and each has few rows to tell it
-)
+MOST_BIASES = 256  # classes; of more, none has a bias: a step takes k³ operations, and each has few rows to tell it
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,7 +273,7 @@ class _Problem:
         inverse = np.linalg.inv(hessian[np.ix_(free, free)])
         eye = np.eye(k)
         out = np.empty((n, k))
-        for part in row_chunks(n, max(1, LEFT_OUT_CELLS // (k * (m + k)))):
+        for part in row_chunks(n, rows_within(16 * k * (m + k), IN_MEMORY)):
             own = self.scores[:, part]
             slopes = np.concatenate([own, np.broadcast_to(eye[:, None], (k, own.shape[1], k))])[free]
             flat = np.swapaxes(slopes, 0, 1)  # (rows, parameters, k)
@@ -294,7 +291,7 @@ class _Problem:
         _, n, k = self.scores.shape
         parts = self.scores[free]
         out = np.empty((n, k))
-        for part in row_chunks(n, max(1, LEFT_OUT_CELLS // (k * max(len(parts), 1)))):
+        for part in row_chunks(n, rows_within(16 * k * max(len(parts), 1), IN_MEMORY)):
             slopes = np.swapaxes(parts[:, part], 0, 1)  # (rows, q, k)
             p, w = posterior[part][:, None], self.judge.single[part][:, None, None]
             mean = (slopes * p).sum(axis=2, keepdims=True)

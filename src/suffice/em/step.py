@@ -10,11 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, np, row_chunks
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
 from ..densities.usable import FLOOR
 from .regression import Regressions, mend
 
-BATCH_CELLS = 1 << 20  # cells of the matrices gathered at once: they should stay near the processor
 PRIOR_ROWS = 1.0  # what secures a covariance that comes so near: as much as these rows of uncorrelated values
 LEAST_SHARE = 1e-5  # and at least this share of the variances
 Flags = NDArray[np.bool_]
@@ -86,7 +85,7 @@ class Parts:
     def bounded(self) -> Iterator[Parts]:
         """Yield the parts a bounded number of patterns at a time; rows must be in the order of their patterns."""
         s, o = self.observed.shape
-        size = max(1, BATCH_CELLS // max(1, (o + self.missing.shape[1]) ** 2))
+        size = rows_within(16 * (o + self.missing.shape[1]) ** 2, IN_MEMORY)
         for part in row_chunks(s, size):
             own = slice(*np.searchsorted(self.pattern, [part.start, part.stop]).tolist())
             yield Parts(

@@ -42,7 +42,6 @@ class MixtureFamily(Family):
         return MixtureStats.single(self.inner.zero(k, columns), np.zeros(k))
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> MixtureStats:
-        """Return the statistics of a batch, one component per class."""
         total = np.bincount(codes, weights=weight, minlength=k).astype(np.float64)
         return MixtureStats.single(self.inner.summarize(rows, codes, k, weight), total)
 
@@ -65,7 +64,6 @@ class MixtureFamily(Family):
         return Mixture(gaussian, stats.owner, log_weight), [*_fit_notes(stats, classes), *notes]
 
     def apart(self) -> MixtureFamily:
-        """Return the family that fits each class alone: where all share a covariance, its components share one."""
         if not self.inner.shared:
             return self
         return replace(self, inner=replace(self.inner, shared=False), within=True)
@@ -103,29 +101,23 @@ class MixtureEstimate:
 
     @property
     def pools(self) -> bool:
-        """Whether the covariance of a class takes a part of the others'."""
         return self.settings.shrinkage.pooling > 0
 
     @property
     def shrinks(self) -> bool:
-        """Whether covariances are shrunk or pooled even where they are usable as they are."""
         asked = self.settings.shrinkage
         return asked.amount is not None or asked.rule is not None or self.pools
 
     def gentle(self) -> MixtureEstimate:
-        """Return the model in which the components of a class share one covariance, for a first step."""
         return replace(self, family=replace(self.family, within=not self.family.inner.shared))
 
     def estimate(self, stats: MixtureStats) -> Mixture:
-        """Return the mixture of largest likelihood."""
         return self.family.estimate(stats, self.settings)[0]
 
     def log_prior(self, stats: MixtureStats, mixture: Mixture) -> float:
-        """Return the log density of the prior at the covariances of a mixture, up to a constant, in nats."""
         return self.family.log_prior(stats, mixture)
 
     def label(self, c: int) -> Level:
-        """Return the name of a class, for errors."""
         return self.classes[c] if self.classes else c
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
 from ..densities.covariance import FAR
 from ..densities.gaussian import LOG_2PI
 from ..stats.pooling import Pool, divisors, mixed_divisors
 from .leaving import LEAST_KEPT, Flags, Leaving
 
-CHUNK_CELLS = 1 << 16
 LOGS = 64  # columns whose factors, all above LEAST_KEPT, are multiplied before a logarithm is taken
 
 
@@ -19,7 +18,7 @@ def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:
     """
     sure = np.ones(len(job.rows), dtype=bool)
     every: Codes = np.arange(len(job.rows))
-    size = max(64, CHUNK_CELLS // job.d)
+    size = rows_within(32 * job.d, least=64)
     drawn = job.shrinkage.spherical_target and bool(job.shrinkage.amount)
     near = job.shared and not drawn and _near(job)
     if (job.everyone or drawn) and not near:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np, row_chunks, single_blas_thread
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within, single_blas_thread
 from ..densities import Diagonal, Full, MultivariateT, StudentT
 from ..densities.gaussian import LOG_2PI
 from ..densities.student import log_t_constant, t_decay
@@ -22,7 +22,6 @@ from ..stats import GaussianStats
 from ..stats.pooling import divisors
 from .leaving import EMPTY, LEAST_KEPT, Flags
 
-CHUNK_CELLS = 1 << 20
 ROOM = 4.0  # how far above the point where an estimate is repaired what a row leaves must be
 
 
@@ -68,7 +67,7 @@ def without_row(
     job = _Job(rows[:, used], codes, weight, stats, used, family, prior)
     cells = len(scores[0]) * len(used) * (len(used) if family.structure is Full else 1)
     with single_blas_thread():
-        for part in row_chunks(len(rows), max(1, CHUNK_CELLS // max(cells, 1))):
+        for part in row_chunks(len(rows), rows_within(16 * cells, IN_MEMORY)):
             scores[part], sure[part] = job.scores(part)
     return scores, sure
 

@@ -6,13 +6,11 @@ rank. Scatters without the row are made, shrunk and factored for a block of rows
 
 from __future__ import annotations
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
 from ..densities.gaussian import LOG_2PI
 from ..densities.usable import USABLE
 from ..estimate.shrinkage import oas_amount
 from .leaving import LEAST_KEPT, Flags, Leaving
-
-CHUNK_CELLS = 1 << 18  # of the scatters made at once
 
 
 def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:
@@ -24,7 +22,7 @@ def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:
     k, share = len(job.count), job.shrinkage.pooling
     pooled = job.scatter if job.shared else job.scatter.sum(axis=0) if share > 0 else None
     tasks: list[tuple[int, Codes]] = []
-    size = max(1, CHUNK_CELLS // job.d**2)
+    size = rows_within(8 * job.d**2)
     for c in [0] if job.shared else range(k):
         index: Codes = np.arange(len(job.rows)) if job.everyone else np.flatnonzero(job.codes == c)
         tasks += [(c, index[part]) for part in row_chunks(len(index), size)]

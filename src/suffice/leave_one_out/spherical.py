@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, np, parallel_map, row_chunks
+from .._arrays import Array, np, parallel_map, row_chunks, rows_within
 from ..densities import Spherical
 from ..densities.gaussian import LOG_2PI
 from ..stats.pooling import Pool, divisors, mixed_divisors
 from .leaving import LEAST_KEPT, Flags, Leaving
-
-CHUNK_CELLS = 1 << 16
 
 
 def without_row(job: Leaving, covariance: Spherical) -> tuple[Array, Flags]:
@@ -57,7 +55,7 @@ def _by_cell(job: Leaving, seen: Flags) -> tuple[Array, Flags]:
             shift *= np.where((own == c)[:, None], factor, 1.0)
             lengths[part, c] = np.einsum("nd,nd->n", shift, shift)
 
-    for _ in parallel_map(work, row_chunks(n, max(64, CHUNK_CELLS // job.d)), cost=8.0 * job.rows.size * k):
+    for _ in parallel_map(work, row_chunks(n, rows_within(32 * job.d, least=64)), cost=8.0 * job.rows.size * k):
         pass
     observed = seen.sum(axis=1)
     scores, usable = _scores(job, lengths, lost, job.weight * observed, observed)

@@ -15,14 +15,25 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, NDArray, cholesky, eigh, gammaln, invert_triangular, np, row_chunks
+from .._arrays import (
+    IN_MEMORY,
+    Array,
+    Codes,
+    NDArray,
+    cholesky,
+    eigh,
+    gammaln,
+    invert_triangular,
+    np,
+    row_chunks,
+    rows_within,
+)
 from ..densities import Full, MultivariateT
 from ..stats import FullScatter, GaussianStats
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
 JITTER = 1e-10
-CHUNK_CELLS = 1 << 21
 MOST_WEIGHTS = 8  # of rows, for which the pencil is diagonalised anew
 LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
 
@@ -134,7 +145,7 @@ class WishartClasses:
         count = (~np.isnan(cells)).sum(axis=1)
         for o in np.unique(count[count > 0]):
             index = np.flatnonzero(count == o)
-            for part in row_chunks(len(index), max(1, CHUNK_CELLS // (k * o * o)) if o < width else len(index)):
+            for part in row_chunks(len(index), rows_within(8 * k * o * o, IN_MEMORY) if o < width else len(index)):
                 rows = index[part]
                 seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
                 own = np.take_along_axis(cells[rows], seen, axis=1)

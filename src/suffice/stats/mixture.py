@@ -65,13 +65,12 @@ class MixtureStats(Statistic):
         """Return the statistics of the rows of both; MergeError unless every class is one component on both sides."""
         if not (self.is_single and other.is_single):
             raise MergeError.mixture()
-        return type(self)(
-            self.owner,
-            self.weight + other.weight,
-            self.inner.merge(other.inner),
-            self.asked,
-            np.maximum(self.steps, other.steps),
-            np.maximum(self.unfinished, other.unfinished),
+        return replace(
+            self,
+            weight=self.weight + other.weight,
+            inner=self.inner.merge(other.inner),
+            steps=np.maximum(self.steps, other.steps),
+            unfinished=np.maximum(self.unfinished, other.unfinished),
         )
 
     def subtract(self, other: Self) -> Self:

@@ -25,6 +25,7 @@ from .._arrays import (
     single_blas_thread,
 )
 from ..densities import Density, Gaussian, Product, Rows
+from ..densities.product import missing_cells, take_rows
 from ..joint import JointModel
 from .outlier_laws import TAIL, Flags, HotellingLaw, Law
 
@@ -204,9 +205,8 @@ def _width(part: Any) -> int:
 
 
 def _observed(part: Any) -> Flags:
-    if isinstance(part, tuple):
-        return np.stack([codes >= 0 for codes in part], axis=1)
-    return np.ones(part.shape, dtype=bool) if is_sparse(part) else ~np.isnan(part)
+    missing = missing_cells(part)
+    return np.ones(part.shape, dtype=bool) if missing is None else ~missing
 
 
 def missing_free(rows: Rows) -> Flags:
@@ -229,7 +229,7 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
 
 def take(rows: Rows, index: Codes) -> list[Any]:
     """Return some rows, as a model reads them."""
-    return [tuple(codes[index] for codes in part) if isinstance(part, tuple) else part[index] for part in rows]
+    return [take_rows(part, index) for part in rows]
 
 
 def hide(rows: Rows, observed: Flags) -> list[Any]:

@@ -15,7 +15,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, NDArray, np, parallel_map, row_chunks
+from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ...export.program import Pairs, Term
 from ...notes import Note
 from ...tasks.explain import explain_block
@@ -28,7 +28,6 @@ from ..sample import Sample
 from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
-CHUNK_CELLS = 1 << 21
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
@@ -39,7 +38,7 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     total = np.zeros((k, size, size))
     for c in range(k):
         members = np.flatnonzero(codes == c)
-        for part in row_chunks(len(members), max(CHUNK_CELLS // max(size, 1), 1)):
+        for part in row_chunks(len(members), rows_within(8 * size, IN_MEMORY)):
             own = members[part]
             hot = one_hot(levels[own], size, np.float64)
             total[c] += (hot if weight is None else hot * weight[own][:, None]).T @ hot
@@ -84,7 +83,7 @@ class OneDependence:
         out = np.empty((len(levels), k))
         amounts, group = np.unique(removed, return_inverse=True)
         if len(amounts) > MOST_WEIGHTS:
-            for part in row_chunks(len(levels), max(1, CHUNK_CELLS // max(levels.shape[1] ** 2, 1))):
+            for part in row_chunks(len(levels), rows_within(8 * levels.shape[1] ** 2, IN_MEMORY)):
                 for c in range(k):
                     lost = np.where(codes[part] == c, removed[part], 0.0)
                     out[part, c] = self._cell_by_cell(levels[part], c, strength, lost, removed[part])
@@ -157,7 +156,7 @@ class OneDependence:
                 mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1)) - np.log(np.maximum(parents, 1))
             return np.where(parents > 0, mean, 0.0)
 
-        chunks = row_chunks(len(levels), max(CHUNK_CELLS // max(size, 1), 1))
+        chunks = row_chunks(len(levels), rows_within(8 * size, IN_MEMORY))
         cost = 2.0 * len(levels) * size * size
         parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
         return np.concatenate(parts) if parts else np.zeros(0)

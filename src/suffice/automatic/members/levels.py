@@ -46,13 +46,6 @@ class LevelShares:
         for j in range(len(codes)) if wanted is None else wanted:
             yield np.where(codes[j][:, None] < 0, 0.0, self.table(j).T[codes[j]])
 
-    def scores(self, codes: Sequence[Codes]) -> Array:
-        """Return Σ_j log p(level_j | k), (n, k)."""
-        total = np.zeros((len(codes[0]), len(self.counts[0])))
-        for part in self.columns(codes):
-            total += part
-        return total
-
     def left_out(
         self, codes: Sequence[Codes], labels: Codes, removed: Array, strengths: Sequence[float]
     ) -> Iterator[list[Array]]:

@@ -55,15 +55,11 @@ class SplineRatios:
             right = np.minimum(left + 1, table.shape[1] - 1)
             yield ((1.0 - share) * seen)[:, None] * table.T[left] + (share * seen)[:, None] * table.T[right]
 
-    def scores(self, rows: Array) -> Array:
-        """Return F (n, k) for new rows: log densities by class, relative to that of all classes."""
-        return _total(self.columns(rows), len(rows), len(self.counts))
-
     def left_out(self, rows: Array, codes: Codes, removed: Array, strengths: Sequence[float]) -> Iterator[list[Array]]:
         """Yield, by column, F (n, k) at each strength, made without the weight `removed` (n,) of each row."""
         every, own = np.arange(len(rows)), np.zeros((len(rows), len(self.counts)))
         own[every, codes] = removed
-        for j, (start, stop) in enumerate(self._bounds()):
+        for j, (start, stop) in enumerate(pairwise(self.splines.starts)):
             counts = self.counts[:, start:stop]
             left, share, seen = self.splines.weights(np.asarray(rows[:, j], dtype=np.float64), j)
             right = np.minimum(left + 1, stop - start - 1)
@@ -77,17 +73,6 @@ class SplineRatios:
                 for score, t in zip(scores, strengths, strict=True):
                     score += part[:, None] * (np.log((level / base + t) / (np.maximum(class_total, 0.0) + t)))
             yield scores
-
-    def _bounds(self) -> list[tuple[int, int]]:
-        starts = self.splines.starts
-        return list(pairwise(starts))
-
-
-def _total(parts: Iterator[Array], n: int, k: int) -> Array:
-    total = np.zeros((n, k))
-    for part in parts:
-        total += part
-    return total
 
 
 @dataclass(frozen=True)
