@@ -11,7 +11,7 @@ from sklearn.datasets import load_wine
 
 from suffice import RDA, GaussianDiscriminant
 from suffice.leave_one_out import gaussian_leave_one_out
-from suffice.leave_one_out.gaussian_refit import Refits
+from suffice.leave_one_out.refit import Refits
 
 EXACT = 1e-10  # nats, relative to the log density: what the least usable correlation matrix leaves of 16 digits
 SHRINKAGES = [None, 0.1, RDA(0.3), RDA(0.3, 0.2), RDA(0.0, 0.3, "identity"), RDA(0.4, 0.2, "identity"), "oas"]

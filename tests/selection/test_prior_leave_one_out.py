@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 from suffice import GaussianDiscriminant, NormalInverseWishart
 from suffice.errors import SingularCovarianceError
 from suffice.leave_one_out import gaussian_leave_one_out
-from suffice.leave_one_out.gaussian_refit import Refits
+from suffice.leave_one_out.refit import Refits
 
 EXACT = 1e-10  # nats, relative to the log density: what the least usable correlation matrix leaves of 16 digits
 STRUCTURES = [(covariance, shared) for covariance in ("full", "diagonal", "spherical") for shared in (False, True)]

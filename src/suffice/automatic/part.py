@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from .._arrays import Array, Codes, np
 from ..errors import NotLearnedError
 from ..stats._checks import amounts
-from ..stats._fading import faded
+from ..stats._downdate import faded
 from ..stats.scatter import gather, spread
 from .columns import FrozenColumns, Reading
 

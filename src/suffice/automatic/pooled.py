@@ -31,8 +31,7 @@ from .columns import FrozenColumns
 from .frozen import Choice
 from .joint import joint_note
 from .member_family import MemberFamily
-from .pool import Automatic, exchange_priors
-from .reasons import contributions
+from .pool import Automatic, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
 from .sample import Sample
 from .statistics import MemberRows, MemberStats

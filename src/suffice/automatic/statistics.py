@@ -17,7 +17,7 @@ from ..errors import MergeError, NotLearnedError
 from ..notes import Note
 from ..stats import PatternStats, Statistic
 from ..stats._checks import amounts, codes as codes_below
-from ..stats._fading import faded
+from ..stats._downdate import faded
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows

@@ -15,7 +15,7 @@ from ..fitted import Fitted
 from ..released import Release
 from ..schema import Kind, Level, Schema, check_text, sort_levels
 from ..stats import ByClass
-from ..stats._fading import FAINT
+from ..stats._downdate import FAINT
 from ..table import Table, read_table
 from ..table.labels import check_filled, check_label_kinds, read_labels
 from ..table.residence import take_in

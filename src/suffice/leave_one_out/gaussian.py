@@ -10,8 +10,8 @@ from ..estimate import Settings
 from ..estimate.families import GaussianFamily
 from ..stats import GaussianStats, PatternStats, ThinScatter
 from . import independent, predictive, rank_one, shrunk, spherical
-from .gaussian_refit import GaussianBlock, Refits
 from .leaving import Flags, Leaving, comfortable
+from .refit import GaussianBlock, Refits
 
 
 def gaussian_leave_one_out(

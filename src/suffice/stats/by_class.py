@@ -9,8 +9,7 @@ from typing import Self, TypeVar
 from .._arrays import Array, NDArray, np
 from ..errors import MergeError, NotLearnedError, quoted
 from ..schema import Level, sort_levels
-from ._downdate import DUST, subtract_weights
-from ._fading import FAINT
+from ._downdate import DUST, FAINT, subtract_weights
 from .reservoir import ALL, Reservoir
 from .scatter import gather, spread
 from .statistic import Statistic, as_statistic

@@ -12,7 +12,7 @@ from typing import NoReturn, Self
 from .._arrays import Array, Codes, np
 from ..errors import MergeError
 from ._checks import amounts, at_most
-from ._fading import faded
+from ._downdate import faded
 from .gaussian import GaussianStats
 from .scatter import spread
 from .statistic import Fields, Plain, Statistic

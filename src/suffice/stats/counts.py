@@ -11,8 +11,7 @@ from .._memory import check_bytes
 from ..errors import NotLearnedError
 from ..schema import Level, sort_levels
 from ._checks import amounts, levels as levels_of
-from ._downdate import subtract_weights
-from ._fading import faded
+from ._downdate import faded, subtract_weights
 from .scatter import gather, spread
 from .statistic import Fields, Plain, Statistic
 

@@ -15,10 +15,8 @@ from .._arrays import Array, Codes, np
 from .._arrays_api import fetch, is_device_array
 from ._checks import alike, amounts, codes as codes_below, floats, in_range, scatters
 from ._device import summarize_on_device
-from ._downdate import downdate, level_constants, subtract_weights
-from ._fading import faded
+from ._downdate import downdate, faded, level_constants, subtract_rows, subtract_weights
 from ._kernels import summarize_segments
-from ._thin import subtract_rows
 from .scatter import (
     FORMS,
     DiagonalScatter,

@@ -9,8 +9,7 @@ from typing import Self
 from .._arrays import IN_MEMORY, Array, Codes, np, parallel_map, row_chunks, rows_within, sparse
 from ..errors import NotLearnedError
 from ._checks import amounts, at_most
-from ._downdate import SLACK, subtract_weights
-from ._fading import faded
+from ._downdate import SLACK, faded, subtract_weights
 from .scatter import gather, spread
 from .statistic import Fields, Plain, Statistic
 

@@ -19,8 +19,7 @@ from .._arrays import IN_CACHE, IN_MEMORY, Array, Codes, is_sparse, np, parallel
 from ..errors import NotLearnedError
 from ..schema import Level
 from ._checks import amounts, codes as codes_below
-from ._downdate import DUST
-from ._fading import faded
+from ._downdate import DUST, faded
 from .counts import CodedColumns
 from .rows import (
     Keys,

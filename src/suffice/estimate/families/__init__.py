@@ -15,12 +15,11 @@ from __future__ import annotations
 from .bernoulli import BernoulliFamily
 from .block import Block, as_family, lacking
 from .categorical import CategoricalFamily
-from .family import Family
+from .family import Family, Settings
 from .gaussian import GaussianFamily
 from .laplace import LaplaceFamily
 from .multinomial import MultinomialFamily
 from .poisson import PoissonFamily
-from .settings import Settings
 from .student_t import StudentTFamily
 
 FAMILIES: dict[str, Family] = {

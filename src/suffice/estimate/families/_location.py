@@ -12,7 +12,7 @@ from ...errors import SettingError
 from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
-from .settings import Settings
+from .family import Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
 

@@ -14,8 +14,7 @@ from ...errors import DataError
 from ...stats import SumStats
 from ...stats._downdate import remainder
 from ._counts import Counts
-from .family import Family
-from .settings import Settings
+from .family import Family, Settings
 
 ROUNDING = 64.0 * float(np.finfo(np.float64).eps)  # a remainder this small beside the sum is rounding
 SLACK = 1e-9  # by which a row may exceed the statistics it is taken out of, relative to them: rounding of long sums

@@ -6,7 +6,7 @@ from ..._arrays import Array, Codes, NDArray, np, parallel_map
 from ...stats import ValueStats
 from ._location import mend_scales
 from ._removal import SLACK, refuse, row_weights, without
-from .settings import Settings
+from .family import Settings
 
 CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums
 

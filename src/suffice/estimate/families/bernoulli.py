@@ -16,7 +16,7 @@ from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, above, check_binary, encode_counts, read_columns
 from ._removal import LimitFamily, check_counts, weight_groups, without
-from .settings import Settings
+from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)

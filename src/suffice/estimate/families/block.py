@@ -11,8 +11,7 @@ from ...densities import Density, Limit, as_density
 from ...notes import Note
 from ...stats import Statistic, as_statistic
 from ...table import Table
-from .family import Family
-from .settings import Settings
+from .family import Family, Settings
 
 OWED = ("encode", "recode", "zero", "summarize", "estimate")
 

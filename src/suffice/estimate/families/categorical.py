@@ -16,7 +16,7 @@ from ...stats.counts import CodedColumns
 from ...table import Table, recode
 from ..shares import estimate_categorical, level_shares
 from ._removal import SLACK, LimitFamily, refuse, row_weights, without
-from .settings import Settings
+from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,7 @@ from ..bayes import Predictive
 from ..likelihood import GaussianEstimate
 from ..predictive import BayesEstimate
 from ..shrinkage import Shrinkage
-from .family import Family
-from .settings import Settings
+from .family import Family, Settings
 
 Kept = PatternStats | GaussianStats | FourthMomentStats
 

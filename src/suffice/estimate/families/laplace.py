@@ -14,8 +14,7 @@ from ...stats.values import DISTINCT
 from ...table import Table
 from ._location import check_limit, fit_locations
 from ._values_out import leave_values_out
-from .family import Family
-from .settings import Settings
+from .family import Family, Settings
 
 
 @dataclass(frozen=True, slots=True)

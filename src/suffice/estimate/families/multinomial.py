@@ -15,7 +15,7 @@ from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, encode_counts
 from ._removal import LimitFamily, check_counts, entries, row_weights, without
-from .settings import Settings
+from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)

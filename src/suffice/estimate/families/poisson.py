@@ -14,7 +14,7 @@ from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, check_whole, encode_counts
 from ._removal import Entries, LimitFamily, check_counts, entries, weight_groups, without
-from .settings import Settings
+from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from ...stats.values import DISTINCT
 from ...table import Table
 from ._location import Fitted, check_limit, fit_locations
 from ._student_climb import Columns, climb
-from .family import Family
-from .settings import Settings
+from .family import Family, Settings
 
 Flags = NDArray[np.bool_]
 LEAST_DF, MOST_DF = 1.0, 100.0  # the range searched: from Cauchy to what no sample tells from a Gaussian

@@ -12,9 +12,8 @@ from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Progr
 from .cells import Cells
 from .language import Language, case, number, total
 from .normal import Normals, entries, readings_that_miss
-from .pools import mixture, pairs
 from .stages import Stages
-from .terms import counts, counts_order, hats, location_scale, log_factorials, table, table_order
+from .terms import counts, counts_order, hats, location_scale, log_factorials, mixture, pairs, table, table_order
 
 MOST_ENTRIES = 60_000  # numbers of covariances per row: about five megabytes of SQL
 LONGEST_NAME = 60  # bytes: PostgreSQL cuts names at 63
