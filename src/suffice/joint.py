@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from ._arrays import Array, Codes, np
 from ._arrays_api import like
@@ -34,13 +33,13 @@ class JointModel:
         order, score = self.density.limit(rows, chosen)
         return order, score + log_prior
 
-    def condition(self, rows: Rows, posterior: Array) -> tuple[Any, ...]:
+    def condition(self, rows: Rows, posterior: Array) -> tuple[object, ...]:
         """Return the rows with each missing cell at its mean, or most probable category, given the observed ones.
 
         `posterior` (n, k) says how much each class counts in a row: p(k | row), or 1 for a class that is known.
         """
         return self.density.condition(rows, posterior)
 
-    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[Any, ...]:
+    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[object, ...]:
         """Return the rows with each missing cell drawn from p(missing | observed, class), for class numbers (n,)."""
         return self.density.sample(rows, codes, rng)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
 from ..schema import Level
 from ..stats import PatternStats
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
+from ..stats.statistic import Fields, Plain
 from .completion import complete_tied
 from .knots import Splines
 
@@ -188,9 +189,9 @@ class FrozenColumns:
 
     __hash__ = None  # type: ignore[assignment]
 
-    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
-        fields: dict[str, Any] = {}
+        fields: Fields = {}
         for j, (knots, z) in enumerate(self.scores):
             fields |= {f"knots{j}": knots, f"scores{j}": z}
             fields |= {f"hats{m}_{j}": own.knots[j] for m, own in self.splines.items()}
@@ -212,7 +213,7 @@ class FrozenColumns:
         return fields, plain
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> FrozenColumns:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> FrozenColumns:
         """Return the columns written by `arrays`; ValueError if the parts do not fit together."""
         d, kinds = int(plain["numbers"]), [str(kind) for kind in plain["kinds"]]
         indicators = tuple(tuple(int(i) for i in own) for own in plain["indicators"])

@@ -6,13 +6,14 @@ are plain values, which bind to whatever statistics the model has by now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .._arrays import Array, np
 from ..schema import Level
 from ..stats import PatternStats
+from ..stats.statistic import Plain
 from .choose import FLOOR
 from .columns import RAW
 from .joint import ShrunkGaussianFamily, joint_statistics
@@ -33,7 +34,7 @@ class ChosenMember(NamedTuple):
     temperature: float
 
     @classmethod
-    def of_plain(cls, plain: Mapping[str, Any]) -> ChosenMember:
+    def of_plain(cls, plain: Plain) -> ChosenMember:
         """Return what was read from a file; ValueError unless it is a member, and its setting in its ranges."""
         name, setting = str(plain["name"]), plain["setting"]
         kinds = _kind_of(name)[0].settings
@@ -121,7 +122,7 @@ class Choice:
             stats.columns, stats.part(GaussianPart).completed(RAW), used
         )
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> Plain:
         """Return it as plain values."""
         return {
             "members": tuple(own._asdict() for own in self.members),
@@ -134,7 +135,7 @@ class Choice:
         }
 
     @classmethod
-    def of_plain(cls, plain: Any) -> Choice:
+    def of_plain(cls, plain: Plain) -> Choice:
         """Return what `plain` wrote; ValueError if it cannot be that."""
         members = tuple(map(ChosenMember.of_plain, plain["members"]))
         columns = tuple((str(kind), int(j)) for kind, j in plain["columns"])

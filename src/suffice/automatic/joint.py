@@ -37,7 +37,7 @@ class ShrunkGaussianFamily(Family):
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         return FAMILIES["gaussian"].encode(table, positions)  # type: ignore[no-any-return]
 
-    def recode(self, rows: Array, stats: Any) -> Array:
+    def recode(self, rows: Array, stats: object) -> Array:
         return rows
 
     def zero(self, k: int, columns: int) -> PatternStats:

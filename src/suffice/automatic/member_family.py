@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar, NoReturn
 
 from .._arrays import Array, Codes, np
 from ..estimate import FAMILIES, Family, Settings
-from ..notes import Note
 from ..stats.counts import CodedColumns
 from ..table import Table
 from .statistics import MemberRows, TableRows
@@ -31,7 +30,7 @@ class MemberFamily(Family):
             coded = FAMILIES["categorical"].encode(table, labels)
         return TableRows(numbers, coded)
 
-    def recode(self, rows: TableRows, stats: Any) -> TableRows:
+    def recode(self, rows: TableRows, stats: object) -> TableRows:
         """Return the rows as they are: columns are frozen when a model is chosen."""
         return rows
 
@@ -44,6 +43,6 @@ class MemberFamily(Family):
         """Return the rows of a batch, held as they are until a model settles them."""
         return MemberRows.summarize(rows, codes, k, weight)
 
-    def estimate(self, stats: Any, settings: Settings) -> tuple[Any, list[Note]]:
+    def estimate(self, stats: object, settings: Settings) -> NoReturn:
         """Members are chosen together, by `automatic.choose`, and not one block at a time."""
         raise NotImplementedError

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
@@ -22,6 +22,7 @@ from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
+from ..stats.statistic import Fields, Plain
 from .columns import FrozenColumns, Index, Reading
 from .costs import check_columns
 from .member import Known
@@ -137,13 +138,13 @@ class MemberRows(Statistic):
         columns = [np.bincount(self.codes, weights=self.weight * own, minlength=self.k) for own in seen]
         return np.stack(columns, axis=1).astype(np.float64)
 
-    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         cells, levels = rows_to_arrays((self.rows.numbers, self.rows.coded))
         own = {"codes": self.codes.astype(np.int64), "copies": self.copies, "weight": self.weight}
         return own | cells, {"levels": levels, "k": self.k}
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberRows:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> MemberRows:
         k, m = plain["k"], len(fields["codes"])
         codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
         numbers, coded = rows_from_arrays(fields, plain["levels"], 2, m)
@@ -294,18 +295,18 @@ class MemberStats(Statistic):
     def column_weight(self) -> Array:
         return self.seen
 
-    def arrays(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        fields: dict[str, Any] = {"seen": self.seen}
+    def arrays(self) -> tuple[Fields, Plain]:
+        fields: Fields = {"seen": self.seen}
         kept, plain = self.columns.arrays()
         fields |= {f"columns_{name}": values for name, values in kept.items()}
-        saved: dict[str, Any] = {"columns": plain} | ({"sampled": self.sampled} if self.sampled else {})
+        saved: Plain = {"columns": plain} | ({"sampled": self.sampled} if self.sampled else {})
         for name, part in self.learned.items():
             own, saved[name] = part.arrays()
             fields |= own
         return fields, saved
 
     @classmethod
-    def from_arrays(cls, fields: dict[str, Any], plain: dict[str, Any]) -> MemberStats:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> MemberStats:
         prefix, seen = "columns_", fields["seen"]
         own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
         columns = FrozenColumns.from_arrays(own, plain["columns"])

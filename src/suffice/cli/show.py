@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import DataError, visible
 from ..schema import Schema
@@ -16,7 +16,7 @@ from .release import held
 
 if TYPE_CHECKING:
     from .._arrays import Array
-    from ..densities import Categorical, Covariance, Gaussian, Mixture
+    from ..densities import Categorical, Covariance, Density, Gaussian, Mixture
     from ..estimators.base import GenerativeEstimator
     from ..stats import ByClass
 
@@ -116,7 +116,7 @@ def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, st
     return [entries[position] for position in sorted(entries)]
 
 
-def _parameters(density: Any, j: int) -> Facts:
+def _parameters(density: Density, j: int) -> Facts:
     """Return what a class says of column j, in the terms of its family."""
     from ..densities import Bernoulli, Categorical, Gaussian, Mixture
 

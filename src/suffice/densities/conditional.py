@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Protocol, Self
 
 from .._arrays import Array, invert_triangular, lower_factor, np
 
@@ -19,7 +19,7 @@ class Conditional(Protocol):
     def mean(self, centered: Array) -> Array:
         """Return f of observed cells less their means: (n, observed) → (n, missing)."""
 
-    def noise(self, n: int, rng: Any) -> Array:
+    def noise(self, n: int, rng: np.random.RandomState) -> Array:
         """Return `n` draws of the noise (n, missing)."""
 
 
@@ -48,7 +48,7 @@ class Regression:
     def mean(self, centered: Array) -> Array:
         return np.asarray(centered @ self.slopes)
 
-    def noise(self, n: int, rng: Any) -> Array:
+    def noise(self, n: int, rng: np.random.RandomState) -> Array:
         return np.asarray(rng.standard_normal((n, len(self.lower))) @ self.lower.T)
 
 
@@ -61,7 +61,7 @@ class Independent:
     def mean(self, centered: Array) -> Array:
         return np.zeros((len(centered), len(self.scale)))
 
-    def noise(self, n: int, rng: Any) -> Array:
+    def noise(self, n: int, rng: np.random.RandomState) -> Array:
         return np.asarray(rng.standard_normal((n, len(self.scale))) * self.scale)
 
 
@@ -92,6 +92,6 @@ class Factors:
     def mean(self, centered: Array) -> Array:
         return np.asarray((centered @ self.slopes) @ self.loadings.T)
 
-    def noise(self, n: int, rng: Any) -> Array:
+    def noise(self, n: int, rng: np.random.RandomState) -> Array:
         factors = rng.standard_normal((n, len(self.spread))) @ self.spread.T
         return np.asarray(factors @ self.loadings.T + rng.standard_normal((n, len(self.scale))) * self.scale)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
+from .._arrays import Array, Codes, NDArray, is_sparse, np, sparse
 from .._arrays_api import is_device_array, take
 from .density import Density, Limit, as_density
 
+Part = Array | sparse.csr_array | tuple[Codes, ...]  # rows of a block: numbers, counts, or codes by column
 Rows = Sequence[Any]  # of a table: one entry per block of columns, in the form that its family recodes
 
 
@@ -32,7 +33,7 @@ class Product:
             total += _log_density(block, part)
         return total
 
-    def condition(self, rows: Rows, posterior: Array) -> tuple[Any, ...]:
+    def condition(self, rows: Rows, posterior: Array) -> tuple[object, ...]:
         """Return the rows with each missing cell at its best guess, classes weighted by `posterior` (n, k).
 
         Blocks are independent within a class, so each is completed by itself.
@@ -40,7 +41,7 @@ class Product:
         parts = zip(self.blocks, rows, strict=True)
         return tuple(block.condition(part, posterior) if has_holes(part) else part for block, part in parts)
 
-    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[Any, ...]:
+    def sample(self, rows: Rows, codes: Codes, rng: np.random.RandomState) -> tuple[object, ...]:
         """Return the rows with each missing cell drawn given the row and its class (n,)."""
         parts = zip(self.blocks, rows, strict=True)
         return tuple(block.sample(part, codes, rng) if has_holes(part) else part for block, part in parts)
@@ -59,14 +60,14 @@ def _log_density(block: Density, part: Any) -> Any:
     return block.log_density_there(part) if is_device_array(part) else block.log_density(part)
 
 
-def take_rows(part: Any, index: Codes) -> Any:
+def take_rows(part: Part, index: Codes) -> Part:
     """Return some rows of a block: numbers (n, d), a sparse matrix, or one array of codes per column."""
     if isinstance(part, tuple):
         return tuple(column[index] for column in part)
     return take(part, index) if is_device_array(part) else part[index]
 
 
-def take_columns(part: Any, columns: Sequence[int]) -> Any:
+def take_columns(part: Part, columns: Sequence[int]) -> Part:
     """Return some columns of a block."""
     return tuple(part[j] for j in columns) if isinstance(part, tuple) else part[:, list(columns)]
 
@@ -78,7 +79,7 @@ def missing_cells(part: Any) -> NDArray[np.bool_] | None:
     return None if is_sparse(part) else np.isnan(part)
 
 
-def has_holes(part: Any) -> bool:
+def has_holes(part: object) -> bool:
     """Return whether any cell of a block is missing."""
     missing = missing_cells(part)
     return missing is not None and bool(missing.any())

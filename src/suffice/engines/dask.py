@@ -26,7 +26,7 @@ def open_frame(frame: Any) -> Source:
 
 
 def learn(
-    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: Any = "dask", progress: Watcher | None = None
+    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: object = "dask", progress: Watcher | None = None
 ) -> Any:
     """Return the state of all rows of a source, as the local engine would; `engine` is a client or an address."""
     rows = rows_at_a_time(len(columns))
@@ -79,7 +79,7 @@ def _rows(state: State | None) -> int:
 
 
 @contextlib.contextmanager
-def _client(engine: Any) -> Iterator[Client]:
+def _client(engine: object) -> Iterator[Client]:
     """Give the client of a cluster: the caller's, that at an address, or of one started on this machine."""
     if isinstance(engine, Client):
         yield engine

@@ -26,7 +26,7 @@ from .sources import Relation, Source
 BATCH = 1 << 16  # rows that other libraries give at a time
 
 
-def open_source(source: Any, reading: Reading | None = None) -> Source:
+def open_source(source: object, reading: Reading | None = None) -> Source:
     """Return a source as one that is read in parts; see `fit_table` for what it may be.
 
     `reading` says what is known of the columns of a CSV.

@@ -29,7 +29,7 @@ class Relation(Protocol):
 class Answer(Protocol):
     """What a query of DuckDB found."""
 
-    fetchall: Callable[[], list[tuple[Any, ...]]]
+    fetchall: Callable[[], list[tuple[object, ...]]]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ def open_frame(frame: DataFrame) -> Source:
 
 
 def learn(
-    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: Any = "spark", progress: Watcher | None = None
+    source: Source, columns: Sequence[str], kernel: Kernel, *, engine: object = "spark", progress: Watcher | None = None
 ) -> Any:
     """Return the state of all rows of a source; `engine` is a Spark session, or "spark" for the one there is."""
     rows, key = rows_at_a_time(len(columns)), new_key()
@@ -69,7 +69,7 @@ def learn(
     return fold.result()
 
 
-def _session(engine: Any) -> Any:
+def _session(engine: object) -> Any:
     if not isinstance(engine, str):
         return engine
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

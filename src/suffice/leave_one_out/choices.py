@@ -13,6 +13,7 @@ from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, PooledScatter
+from ..stats.statistic import Plain
 from .rda import Judges, choice_note, choose_rda
 from .strength import Judged, choose_strength, strength_note, unjudged_note
 
@@ -41,9 +42,9 @@ class Choices:
             notes.append(strength_note(self.prior) if self.judged else unjudged_note(self.prior))
         return tuple(notes)
 
-    def saved(self) -> dict[str, Any]:
+    def saved(self) -> Plain:
         """Return by name what a model file has to hold: what was chosen by rows."""
-        found: dict[str, Any] = {} if self.shrinkage is None else {"shrinkage": self.shrinkage}
+        found: Plain = {} if self.shrinkage is None else {"shrinkage": self.shrinkage}
         return found | ({"prior": self.prior} if self.judged else {})
 
     @classmethod

@@ -12,11 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np
+from ..densities import Rows
 from ..errors import DataError
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import plain_smoothing
-from ..stats import ByClass, FourthMomentStats, GaussianStats, PatternStats
+from ..stats import ByClass, FourthMomentStats, GaussianStats, PatternStats, Statistic
 from ..tasks import classify
 from .gaussian import gaussian_leave_one_out
 from .refit import refit_limit
@@ -44,7 +45,7 @@ class Parts(NamedTuple):
     score: Array
 
 
-def leave_one_out(learned: Learned, rows: Sequence[Any], codes: Codes, weight: Array | None = None) -> Array:
+def leave_one_out(learned: Learned, rows: Rows, codes: Codes, weight: Array | None = None) -> Array:
     """Return log p(y = k | x) of each row under the model of all other rows, (n, k) in nats.
 
     `rows` has one entry per block, as its family encoded it; `codes` (n,) are class numbers, `weight` (n,) row weights,
@@ -58,7 +59,7 @@ def leave_one_out(learned: Learned, rows: Sequence[Any], codes: Codes, weight: A
     return classify.normalize(scores, prior, lambda chosen: (parts.order[chosen], parts.score[chosen] + prior[chosen]))
 
 
-def log_joint(learned: Learned, rows: Sequence[Any], codes: Codes, weight: Array | None = None) -> Array:
+def log_joint(learned: Learned, rows: Rows, codes: Codes, weight: Array | None = None) -> Array:
     """Return log π_k + log p(x | k) of each row under the model of all other rows, (n, k) in nats."""
     parts = log_densities(learned, rows, codes, weight)
     return np.where(parts.order > 0, -np.inf, parts.score) + log_priors(learned, codes, weight)
@@ -103,7 +104,7 @@ def log_priors(learned: Learned, codes: Codes, weight: Array | None) -> Array:
     return prior
 
 
-def log_densities(learned: Learned, rows: Sequence[Any], codes: Codes, weight: Array | None) -> Parts:
+def log_densities(learned: Learned, rows: Rows, codes: Codes, weight: Array | None) -> Parts:
     """Return the log densities of each row without itself, summed over the blocks."""
     shape = (len(codes), len(learned.statistics.classes))
     total = Parts(np.zeros(shape), np.zeros(shape))
@@ -119,7 +120,7 @@ def _block(
     block: Block, settings: Settings, stats: Any, rows: Any, codes: Codes, weight: Array | None
 ) -> tuple[Array | None, Array]:
     """Return (order or None, log density or coefficient) of the rows of one block without themselves."""
-    family: Any = block.family
+    family = block.family
     if isinstance(family, GaussianFamily):
         return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)
     alpha = plain_smoothing(settings.smoothing)
@@ -128,11 +129,11 @@ def _block(
     settings = replace(settings, smoothing=alpha)
     closed = family.leave_one_out_limit(family.recode(rows, stats), stats, codes, weight, settings)
     if closed is not None:
-        return closed  # type: ignore[no-any-return]
+        return closed
     return refit_limit(family, rows, stats, codes, weight, settings)
 
 
-def refits_needed(blocks: Sequence[Any], repaired: bool) -> float:
+def refits_needed(blocks: Sequence[Statistic], repaired: bool) -> float:
     """Return about how many small refits leave-one-out of all rows takes, from the statistics of the blocks.
 
     Gaussian blocks are estimated again for each row where cells are missing under a full covariance, or where the
@@ -140,7 +141,7 @@ def refits_needed(blocks: Sequence[Any], repaired: bool) -> float:
     """
     total = 0.0
     for stats in blocks:
-        patterns = len(getattr(stats, "incomplete", ()))
+        patterns = len(stats.incomplete) if isinstance(stats, PatternStats) else 0
         known = isinstance(stats, GaussianStats | PatternStats | FourthMomentStats)
         if known and (patterns or repaired):
             weight = stats.column_weight()

@@ -65,7 +65,7 @@ class ModelComparisonDisplay:
         y: object,
         *,
         columns: Sequence[Name] | None = None,
-        peer: Any = None,
+        peer: object = None,
         grid: int = 100,
         **options: bool,
     ) -> Self:

@@ -62,7 +62,7 @@ def script() -> str:
 # --- the program ------------------------------------------------------------------------------------------------------
 
 
-def _program(program: Program) -> dict[str, Any]:
+def _program(program: Program) -> dict[str, object]:
     """Return the parameters, each class of the program as a mapping with its name as `kind`.
 
     Tables of pairs are given as the counts that they are made of: a few digits in place of seventeen.

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 from .._arrays import Array, Codes, np, parallel_map
+
+T = TypeVar("T")
 
 SEGMENT_CELLS = 1 << 16  # half a MiB of float64: a segment is read three times and should stay in second-level cache
 BUFFER_CELLS = 1 << 21  # at most 16 MiB of centred rows per thread wait to be multiplied
@@ -92,7 +94,7 @@ def _pieces(start: int, stop: int, size: int) -> Iterator[tuple[int, int]]:
         yield a, min(a + size, stop)
 
 
-def _run(work: Callable[[list[Run]], Any], rows: _Rows, tasks: list[list[Run]], multiplied: bool) -> Iterator[Any]:
+def _run(work: Callable[[list[Run]], T], rows: _Rows, tasks: list[list[Run]], multiplied: bool) -> Iterator[T]:
     cost = float(len(rows.values)) * rows.d * (rows.d if multiplied else 8)
     return parallel_map(work, tasks, cost=cost)
 

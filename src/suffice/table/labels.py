@@ -21,7 +21,7 @@ WITHOUT_LABEL = {
 }
 
 
-def read_labels(y: Any, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
+def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tuple[tuple[Level, ...], Codes]:
     """Return the sorted class labels in `y` and a class number per row (n,), −1 where the label is missing.
 
     DataError if any label is missing ("error"; "forget" for rows to be forgotten), or, with missing="em", if all are;
@@ -75,7 +75,7 @@ LEAST_WEIGHT = 1e-50  # of a row that counts at all
 MOST_WEIGHT = 1e50  # of all rows together: products of four such weights and of squares of cells stay finite
 
 
-def read_weights(weight: Any, rows: int) -> Array | None:
+def read_weights(weight: object, rows: int) -> Array | None:
     """Return row weights (n,) in float64, or None for ones; k means k copies of the row.
 
     DataError, with the number, unless each is 0 or at least `LEAST_WEIGHT`, and all together are at most `MOST_WEIGHT`.

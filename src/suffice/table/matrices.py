@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from .._arrays import Array, Codes, np, sparse
 from ..errors import DataError
@@ -19,7 +18,7 @@ class ContainerError(DataError, TypeError):
 class SparseTable:
     """A sparse matrix (n, d), kept in rows (CSR)."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: sparse.csr_array) -> None:
         if X.ndim != 2:
             raise DataError(f"Expected 2D array, got {X.ndim}D sparse array instead. Next: pass rows and columns.")
         if X.dtype.kind not in "biuf":
@@ -35,7 +34,7 @@ class SparseTable:
         kind = Kind.BOOLEAN if rows.dtype.kind == "b" else Kind.NUMERIC
         self.schema = unnamed_schema(int(rows.shape[1]), kind)
 
-    def sparse(self, positions: Sequence[int]) -> Any:
+    def sparse(self, positions: Sequence[int]) -> sparse.csr_array:
         """Return these columns as a sparse array (n, d) of numbers."""
         every = tuple(positions) == tuple(range(len(self.schema)))
         rows = self._rows if every else self._rows[:, list(positions)]
@@ -53,7 +52,7 @@ class SparseTable:
         """Refuse: a family that asks for every cell is not for sparse matrices."""
         raise _refused()
 
-    def fill(self, holes: Holes) -> Any:
+    def fill(self, holes: Holes) -> object:
         """Return a copy: a sparse matrix has no holes."""
         return self._rows.copy()
 
@@ -65,7 +64,7 @@ def _refused() -> ContainerError:
     )
 
 
-def _refuse_odd(rows: Any) -> None:
+def _refuse_odd(rows: sparse.csr_array) -> None:
     """Raise DataError naming a column with NaN, infinity, or numbers as large as dense tables refuse."""
     finite = np.isfinite(rows.data)
     if not finite.all():

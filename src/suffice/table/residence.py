@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn import get_config
 
 from .._arrays_api import fetch, is_device_array, is_on_cpu
@@ -15,7 +13,7 @@ def dispatches() -> bool:
     return bool(get_config().get("array_api_dispatch", False))
 
 
-def take_in(X: Any, resident: bool) -> Any:
+def take_in(X: object, resident: bool) -> object:
     """Return X as it is to be read: as it is, or on the CPU as NumPy's.
 
     An array of another library stays where it lives if `resident` and scikit-learn's `array_api_dispatch` is on. If

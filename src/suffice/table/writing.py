@@ -41,7 +41,7 @@ def fill_array(values: Cells, holes: Holes) -> Cells:
     return out
 
 
-def fill_frame(frame: Frame, holes: Holes) -> Any:
+def fill_frame(frame: Frame, holes: Holes) -> object:
     """Return the data frame, in its own library, with holes filled; columns without any are those that came in."""
     native = frame.to_native()
     pandas = frame.implementation.is_pandas_like()
@@ -55,7 +55,7 @@ def fill_frame(frame: Frame, holes: Holes) -> Any:
     return out if pandas else out.to_native()
 
 
-def _fill_pandas(series: Series, rows: Codes, cells: Cells) -> Any:
+def _fill_pandas(series: Series, rows: Codes, cells: Cells) -> object:
     """Fill a pandas column, which keeps its type where that can hold the values."""
     native = series.to_native()
     if len(rows) == len(series) and not _can_hold(series.dtype, cells):
@@ -123,7 +123,7 @@ def _fit_numbers(series: Series, cells: Cells) -> Series:
 # --- making ----------------------------------------------------------------------------------------------------------
 
 
-def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> Any:
+def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> object:
     """Return a new table of the wanted kind; a data frame of a library that is not there becomes one that is.
 
     Columns without names, or no library of data frames at all, make an array: of numbers, or of objects where some

@@ -167,7 +167,7 @@ def peaks(model: JointModel, rows: Rows, observed: Flags) -> Array:
     return _centers(_seen(model, rows, observed)[0], rows, observed)
 
 
-def _seen(model: JointModel, rows: Rows, observed: Flags) -> tuple[list[Density], list[Any]]:
+def _seen(model: JointModel, rows: Rows, observed: Flags) -> tuple[list[Density], list[object]]:
     """Return blocks and rows, of Gaussian blocks the marginal density and the cells of the observed columns."""
     blocks, parts = list(model.density.blocks), list(rows)
     for i, (block, own) in enumerate(zip(model.density.blocks, _split(rows, observed), strict=True)):
@@ -227,16 +227,16 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
         yield np.isin(np.arange(seen.shape[1]), columns), index
 
 
-def take(rows: Rows, index: Codes) -> list[Any]:
+def take(rows: Rows, index: Codes) -> list[object]:
     """Return some rows, as a model reads them."""
     return [take_rows(part, index) for part in rows]
 
 
-def hide(rows: Rows, observed: Flags) -> list[Any]:
+def hide(rows: Rows, observed: Flags) -> list[object]:
     """Return the rows without the cells of columns that are not observed (d,)."""
     if observed.all():
         return list(rows)
-    hidden: list[Any] = []
+    hidden: list[object] = []
     start = 0
     for part in rows:
         own = observed[start : start + _width(part)]

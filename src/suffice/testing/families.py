@@ -206,7 +206,7 @@ def _adds_up(case: _FamilyCase, rng: Random) -> None:
     assert np.abs(total - 1.0).max() <= NEAR_ONE, f"the density of the first column adds up to {total}"
 
 
-def _points(support: str, cells: list[object], d: int) -> tuple[NDArray[Any], Array]:
+def _points(support: str, cells: list[object], d: int) -> tuple[NDArray[np.generic], Array]:
     """Return cells (n, 1) that cover the support of a column and the length each stands for (n,)."""
     if support == "shares":
         return np.eye(d), np.ones(d)

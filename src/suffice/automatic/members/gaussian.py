@@ -12,6 +12,7 @@ from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
+from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes
 from ..columns import FrozenColumns, Reading
@@ -69,9 +70,9 @@ class GaussianPart(Part):
     def regroup(self, index: Codes, k: int) -> GaussianPart:
         return GaussianPart({version: own.regroup(index, k) for version, own in self.versions.items()})
 
-    def arrays(self) -> tuple[dict[str, Array], dict[str, Any]]:
+    def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields of every version, its name before theirs."""
-        fields, plain = dict[str, Array](), dict[str, Any]()
+        fields, plain = Fields(), Plain()
         for version, stats in self.versions.items():
             own, plain[version] = stats.arrays()
             fields |= {f"{version}_{name}": values for name, values in own.items()}

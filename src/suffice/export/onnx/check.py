@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from ..._arrays import Array, NDArray, np
 from ...errors import ExportError
@@ -13,7 +12,7 @@ from ..program import Column, Program
 from ..trial import differences
 from .readings import inputs_of
 
-Feed = dict[str, NDArray[Any]]  # inputs of a file by name
+Feed = dict[str, NDArray[np.generic]]  # inputs of a file by name
 TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
 
 
@@ -65,7 +64,7 @@ def _advice(dtype: str) -> str:
     return "report this, with the model file; check=False writes the ONNX file all the same"
 
 
-def _run(model: bytes, feed: Feed) -> tuple[NDArray[Any], Array, Array]:
+def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array]:
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:

@@ -108,7 +108,7 @@ class Graph:
             array = array.astype(np.int64)
         return self._constant(np.ascontiguousarray(array).reshape(array.shape))
 
-    def _constant(self, array: NDArray[Any]) -> Value:
+    def _constant(self, array: NDArray[np.generic]) -> Value:
         if array.dtype.kind in "OU":
             key: Hashable = ("text", array.shape, tuple(array.ravel().tolist()))
         else:
