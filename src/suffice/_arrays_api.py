@@ -164,14 +164,14 @@ def take(array: Any, index: Any) -> Any:
     return namespace(array).take(array, put(index.astype(np.int64), array), axis=0)
 
 
-def blocks(array: Any, most: int | None = None) -> Iterator[slice]:
+def blocks(array: DeviceArray, most: int | None = None) -> Iterator[slice]:
     """Yield slices over the rows of an array, of at most `BLOCK_CELLS` cells and `most` rows."""
     n, d = array.shape
     size = max(1, BLOCK_CELLS // max(d, 1))
     yield from row_chunks(n, size if most is None else min(size, most))
 
 
-def complete_rows(rows: Any) -> NDArray[np.bool_]:
+def complete_rows(rows: DeviceArray) -> NDArray[np.bool_]:
     """Return which rows (n, d) have every cell (n,), in NumPy."""
     xp = namespace(rows)
     return np.concatenate([fetch(~xp.any(xp.isnan(rows[part, ...]), axis=1)) for part in blocks(rows)])
@@ -186,20 +186,23 @@ def missing_columns(rows: Any) -> NDArray[np.bool_]:
     return np.asarray(np.any(found, axis=0))
 
 
-def project(rows: Any, columns: list[int], center: Array, factor: Array) -> Any:
+def project(rows: DeviceArray, columns: list[int], center: Array, factor: Array) -> DeviceArray:
     """Return (x − center) F (n, q) of some columns of rows (n, d), where they live; F is (columns, q)."""
     xp = namespace(rows)
     origin, matrix, index = put(center, rows), put(factor, rows), put(np.array(columns, dtype=np.int64), rows)
     every = len(columns) == rows.shape[1]
 
-    def answer(block: Any) -> Any:
+    def answer(block: DeviceArray) -> DeviceArray:
         cells = block if every else xp.take(block, index, axis=1)
-        return xp.matmul(cells - origin, matrix)
+        found: DeviceArray = xp.matmul(cells - origin, matrix)
+        return found
 
     return answer_by_chunks(rows, factor.shape[1], answer)
 
 
-def answer_by_chunks(rows: Any, width: int, answer: Callable[[Any], Any], inner: int = 0) -> Any:
+def answer_by_chunks(
+    rows: DeviceArray, width: int, answer: Callable[[DeviceArray], DeviceArray], inner: int = 0
+) -> DeviceArray:
     """Return answers (n, width), or (n,) for width 0, to blocks of rows (n, d), where the rows live, in wide numbers.
 
     `inner` is how many numbers are held for a row on the way.
@@ -207,13 +210,13 @@ def answer_by_chunks(rows: Any, width: int, answer: Callable[[Any], Any], inner:
     xp, kind = namespace(rows), wide_float(rows)
     n, d = rows.shape
     shape = (n, width) if width else (n,)
-    out = xp.empty(shape, dtype=kind, device=_compat().device(rows))
+    out: DeviceArray = xp.empty(shape, dtype=kind, device=_compat().device(rows))
     for part in row_chunks(n, max(1, BLOCK_CELLS // max(d, width, inner, 1))):
         out[part, ...] = answer(xp.astype(plain(rows[part, ...]), kind))
     return out
 
 
-def device_log_softmax(scores: Any, otherwise: Any) -> Array:
+def device_log_softmax(scores: Any, otherwise: DeviceArray) -> Array:
     """Return scores − log Σ exp(scores) per row (n, k), in nats, in their place; `otherwise` (k,) for rows of −∞."""
     xp = namespace(scores)
     for part in blocks(scores):
@@ -226,7 +229,7 @@ def device_log_softmax(scores: Any, otherwise: Any) -> Array:
     return answered
 
 
-def device_logsumexp(scores: Any) -> Array:
+def device_logsumexp(scores: DeviceArray) -> Array:
     """Return log Σ exp(scores) per row (n,), in nats."""
     xp = namespace(scores)
     top = xp.max(scores, axis=1, keepdims=True)
@@ -234,7 +237,7 @@ def device_logsumexp(scores: Any) -> Array:
     return total
 
 
-def row_bits(rows: Any, scale: float, factors: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
+def row_bits(rows: DeviceArray, scale: float, factors: NDArray[np.uint64]) -> NDArray[np.uint64] | None:
     """Return Σ_j factors_j · (the 64 bits of scale · x_ij) modulo 2⁶⁴ per row (n,), as NumPy's numbers.
 
     None where the device or the library cannot read a float64 as an integer.

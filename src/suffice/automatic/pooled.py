@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from .._derived import shared
-from ..densities import Density, Product
+from ..densities import Density, Product, Rows
 from ..disclosure.least import Given, Least
 from ..errors import DataError, MergeError
 from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
-from ..stats import ByClass, Reservoir
+from ..stats import ByClass, Reservoir, Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.reservoir import rows_per_weight
+from ..stats.statistic import Plain
 from .by_rows import (
     check_judges,
     check_memory,
@@ -27,7 +28,7 @@ from .by_rows import (
     level_counts,
     rows_of_sample,
 )
-from .columns import FrozenColumns
+from .columns import FrozenColumns, Reading
 from .frozen import Choice
 from .joint import joint_note
 from .member_family import MemberFamily
@@ -95,7 +96,7 @@ class PooledFitted(Fitted):
             return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
         return choose_by_rows(statistics, pieces)
 
-    def saved_choices(self) -> dict[str, Any]:
+    def saved_choices(self) -> Plain:
         """Return the choice that stands where there are no rows."""
         return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
 
@@ -111,9 +112,9 @@ class PooledFitted(Fitted):
     # --- the joint model beside the pool -----------------------------------------------------------------------------
 
     @shared
-    def _joint_parts(self) -> tuple[tuple[Block, ...], tuple[Any, ...], tuple[Note, ...]]:
+    def _joint_parts(self) -> tuple[tuple[Block, ...], tuple[Statistic, ...], tuple[Note, ...]]:
         """The blocks of the joint model, their statistics, and what was chosen for them."""
-        statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Any](), list[Note]()
+        statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Statistic](), list[Note]()
         for block, stats in zip(self.blocks[:-1], statistics.blocks, strict=False):
             found = self._joint_gaussian() if isinstance(block.family, GaussianFamily) else None
             if found is not None:
@@ -162,17 +163,17 @@ class PooledFitted(Fitted):
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def log_posterior(self, rows: Sequence[Any], priors: Any = None) -> Array:
+    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
         """Return the pooled log posteriors (n, k) in nats."""
         log_prior = None
         if priors is not None or self.priors is not None:
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
         return self.pool.log_posterior(self._read(rows), log_prior)
 
-    def _read(self, rows: Sequence[Any]) -> Any:
+    def _read(self, rows: Rows) -> Reading:
         return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)
 
-    def posterior_and_density(self, rows: Sequence[Any], priors: Any = None) -> tuple[Array, Array]:
+    def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return the pooled log posteriors (n, k), and log p(x) (n,) under the joint model."""
         return self.log_posterior(rows, priors), self.joint_value.log_density(rows[:-1])
 
@@ -180,7 +181,7 @@ class PooledFitted(Fitted):
         if self.holds_no_rows:
             raise DataError.released("leave rows out", "ask the model it was made from")
 
-    def left_out(self, rows: Sequence[Any], codes: Codes, weight: Array | None) -> Array:
+    def left_out(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
         """Return leave-one-out log posteriors (n, k) of encoded rows that were learned."""
         removed = np.ones(len(codes)) if weight is None else weight
         if (removed > self.statistics.weight[codes] * (1.0 + 1e-9)).any():
@@ -224,7 +225,7 @@ class PooledFitted(Fitted):
                 log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
         return log_prior
 
-    def contributions(self, rows: Sequence[Any], orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+    def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
         read, log_prior = self._read(rows), self.log_prior
         goal = self.pool.log_posterior(read, None if self.priors is None else log_prior)
         found, error = contributions(self.pool, read, goal, log_prior, orders, errors)

@@ -160,13 +160,13 @@ def _open_batches(source: Iterable[Table]) -> Source:
     return Source("The stream", first.schema, None, batches=read, once=once)
 
 
-def _open_dask(frame: Any) -> Source:
+def _open_dask(frame: object) -> Source:
     from . import dask
 
     return dask.open_frame(frame)
 
 
-def _open_spark(frame: Any) -> Source:
+def _open_spark(frame: object) -> Source:
     from . import spark
 
     return spark.open_frame(frame)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeGuard
 
 from .._arrays import Array, np
 from ..errors import SettingError
@@ -71,12 +71,12 @@ class NormalInverseWishart:
     ['low', 'high']
     """
 
-    strength: Any = "loo"
+    strength: float | str = "loo"
     pooled: Any = None
     mean_strength: float = 0.0
     target: str = "total"
-    mean: Any = None
-    scale: Any = None
+    mean: object = None
+    scale: object = None
 
     def __post_init__(self) -> None:
         if isinstance(self.strength, str):
@@ -167,13 +167,13 @@ class Dirichlet:
             raise SettingError.choice("Dirichlet: base", self.base, BASES)
 
 
-def check_prior(prior: Any) -> None:
+def check_prior(prior: object) -> None:
     """Raise SettingError unless `prior` is None or a NormalInverseWishart."""
     if prior is not None and not isinstance(prior, NormalInverseWishart):
         raise SettingError(f"prior={prior!r} is neither None nor a NormalInverseWishart. Next: import it from suffice.")
 
 
-def smoothing_of(smoothing: Any, column: Any = None) -> Dirichlet:
+def smoothing_of(smoothing: object, column: object = None) -> Dirichlet:
     """Return the smoothing of a column as a Dirichlet: of a number α per level, a Dirichlet, or a dict by column.
 
     A dict names columns; those it leaves out are smoothed by 1. SettingError for anything else.
@@ -189,7 +189,7 @@ def smoothing_of(smoothing: Any, column: Any = None) -> Dirichlet:
     return Dirichlet(float(smoothing))
 
 
-def plain_smoothing(smoothing: Any) -> float | None:
+def plain_smoothing(smoothing: object) -> float | None:
     """Return the pseudo-count α that every level of every column gets, or None where they differ."""
     if isinstance(smoothing, Mapping):
         return None
@@ -197,13 +197,13 @@ def plain_smoothing(smoothing: Any) -> float | None:
     return float(rule.strength) if rule.base == "uniform" else None
 
 
-def check_smoothing(smoothing: Any) -> None:
+def check_smoothing(smoothing: object) -> None:
     """Raise SettingError unless `smoothing` is a finite number of at least 0, a Dirichlet, or a dict of these."""
     for value in smoothing.values() if isinstance(smoothing, Mapping) else [smoothing]:
         smoothing_of(value)
 
 
-def pseudo_counts(smoothing: Any, columns: Sequence[Name], pooled: Array) -> tuple[Array, Array]:
+def pseudo_counts(smoothing: object, columns: Sequence[Name], pooled: Array) -> tuple[Array, Array]:
     """Return (strength, share), (d,) each, of columns that count one thing each; their product are pseudo-counts.
 
     `pooled` (d,) are the shares in all classes together; with the base "uniform" every share is 1.
@@ -220,11 +220,11 @@ def _name(argument: str) -> str:
     return f"NormalInverseWishart({argument}"
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
-def _check_strength(name: str, value: Any, *, endless: bool = False) -> None:
+def _check_strength(name: str, value: object, *, endless: bool = False) -> None:
     if not _is_number(value) or not value >= 0.0 or (value == np.inf and not endless):
         raise SettingError(
             f"{name}={value!r} must be a number of at least 0{'' if endless else ', and finite'}. "
@@ -232,7 +232,7 @@ def _check_strength(name: str, value: Any, *, endless: bool = False) -> None:
         )
 
 
-def _numbers(name: str, value: Any, dimensions: tuple[int, ...]) -> Array:
+def _numbers(name: str, value: object, dimensions: tuple[int, ...]) -> Array:
     try:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -260,6 +260,6 @@ def _positive_definite(scale: Array) -> Array:
     return scale
 
 
-def _frozen(array: Array) -> Any:
+def _frozen(array: Array) -> tuple[object, ...]:
     """Return an array as nested tuples, so that priors compare and hash."""
     return tuple(_frozen(part) for part in array) if array.ndim > 1 else tuple(array.tolist())

@@ -27,7 +27,7 @@ class ClassSamples:
 
     @classmethod
     def summarize(
-        cls, rows: Sequence[Any], codes: Codes, classes: Sequence[Level], weight: Array | None, columns: int
+        cls, rows: Sequence[object], codes: Codes, classes: Sequence[Level], weight: Array | None, columns: int
     ) -> Self:
         """Return the samples of a batch; see `Reservoir.summarize`. Rows without a label (−1) are left out."""
         bound, samples = _bound(len(classes), columns), {}

@@ -64,7 +64,7 @@ class Reservoir:
     @classmethod
     def summarize(
         cls,
-        rows: Sequence[Any],
+        rows: Sequence[object],
         codes: Codes,
         classes: Sequence[Level],
         weight: Array | None = None,
@@ -161,7 +161,7 @@ class Reservoir:
         held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
         return np.asarray(self.weight * (class_weight / np.where(held > 0, held, 1.0))[self.codes])
 
-    def locate(self, rows: Sequence[Any], codes: Codes, classes: Sequence[Level]) -> Codes:
+    def locate(self, rows: Sequence[object], codes: Codes, classes: Sequence[Level]) -> Codes:
         """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others."""
         identity = _identity(tuple(compact(part) for part in rows), level_keys(classes)[:-1][codes])
         place = {int(key): i for i, key in enumerate(self.identity)}
@@ -222,7 +222,7 @@ class Reservoir:
             return True
         return not len(odd)
 
-    def _with_other_hashes(self, index: Codes, rows: Sequence[Any], salts: Keys) -> Codes:
+    def _with_other_hashes(self, index: Codes, rows: Sequence[object], salts: Keys) -> Codes:
         """Return the numbers of those among these rows whose hashes are not theirs."""
         same = self.identity[index] == _identity(rows, salts)
         same &= (self.priority[index] == _priority(rows, salts)) | (self.limit[self.codes[index]] != ALL)
@@ -262,7 +262,7 @@ def rows_per_weight(weight: Array, copies: Array) -> float:
     return total / squares if squares > 0 else 1.0
 
 
-def _priority(rows: Sequence[Any], salts: Keys) -> Keys:
+def _priority(rows: Sequence[object], salts: Keys) -> Keys:
     """Return the numbers (n,) that decide which rows stay, from those of their classes."""
     total = salts
     for number, block in enumerate(rows):
@@ -270,7 +270,7 @@ def _priority(rows: Sequence[Any], salts: Keys) -> Keys:
     return mixed(total)
 
 
-def _candidates(rows: Sequence[Any], codes: Codes, salts: Keys, bound: int) -> tuple[Codes, Keys]:
+def _candidates(rows: Sequence[object], codes: Codes, salts: Keys, bound: int) -> tuple[Codes, Keys]:
     """Return the rows that may stay, all of a small batch, and their priorities.
 
     Of a large one those are the rows with the smallest hashes, several times as many as can stay, and all rows of
@@ -296,7 +296,7 @@ def _candidates(rows: Sequence[Any], codes: Codes, salts: Keys, bound: int) -> t
     return np.concatenate([index[other], rare]), np.concatenate([priority[other], more])
 
 
-def _hashed(rows: Sequence[Any], codes: Codes, salts: Keys, most: np.uint64 | int) -> tuple[Codes, Keys]:
+def _hashed(rows: Sequence[object], codes: Codes, salts: Keys, most: np.uint64 | int) -> tuple[Codes, Keys]:
     """Return the rows with priorities up to `most`, and these."""
     n, cells = len(codes), sum(map(_cells, rows))
     size = rows_within(8 * cells // max(n, 1), IN_CACHE if any(map(is_sparse, rows)) else IN_MEMORY, least=64)
@@ -319,7 +319,7 @@ def _reserved(k: int) -> int:
     return max(2, min(25, RESERVED // max(k, 1)))
 
 
-def _identity(rows: Sequence[Any], salts: Keys) -> Keys:
+def _identity(rows: Sequence[object], salts: Keys) -> Keys:
     """Return the numbers (n,) by which rows are found again, from those of their classes."""
     identity = salts
     for number, block in enumerate(rows):

@@ -24,7 +24,7 @@ class Statistic(ABC):
     __slots__ = ()
 
     @abstractmethod
-    def merge(self, other: Any) -> Statistic:
+    def merge(self, other: Self) -> Statistic:
         """Return the statistics of both sets of rows: associative, commutative, and no rows are the identity."""
 
     @abstractmethod
@@ -44,7 +44,7 @@ class Statistic(ABC):
         """Return the statistics written by `arrays`; ValueError if they cannot be such statistics."""
         raise NotImplementedError
 
-    def subtract(self, other: Any) -> Statistic:
+    def subtract(self, other: Self) -> Statistic:
         """Return the statistics of the rows left without those of `other`; NotLearnedError if they were not there."""
         raise MergeError.not_editable(self.kind, "subtract")
 

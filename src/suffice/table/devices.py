@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .._arrays import Array, Codes, np
-from .._arrays_api import blocks, fetch, namespace, plain, put, wide_float
+from .._arrays_api import DeviceArray, blocks, fetch, namespace, plain, put, wide_float
 from ..errors import DataError
 from ..schema import Kind, Level, Name, Schema, unnamed_schema
 from .arrays import ArrayTable
@@ -54,7 +54,7 @@ class DeviceTable:
         return values
 
     @staticmethod
-    def _check(values: Any, names: Sequence[Name]) -> None:
+    def _check(values: DeviceArray, names: Sequence[Name]) -> None:
         xp = namespace(values)
         for part in blocks(values):
             cells = xp.astype(values[part, ...], wide_float(values))

@@ -63,7 +63,7 @@ def posterior_and_density(model: JointModel, rows: Rows, log_prior: Array | None
     return normalize(scores + prior, prior, lambda chosen: model.limit_log_joint(rows, chosen, prior)), density
 
 
-def decide(log_posteriors: Any, costs: Array | None = None, reject: float | None = None) -> Any:
+def decide(log_posteriors: object, costs: Array | None = None, reject: float | None = None) -> Any:
     """Return the class number (n,) with the largest posterior, or with the smallest expected cost.
 
     `costs[i, j]` is the cost of answering j when the truth is i; without it a wrong answer costs 1. Where the least
