@@ -21,38 +21,22 @@ from scipy.optimize import nnls
 from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri, polygamma
 from threadpoolctl import ThreadpoolController
 
-__all__ = [
-    "IN_CACHE",
-    "IN_MEMORY",
-    "Array",
-    "Codes",
+__all__ = [  # of other libraries
     "NDArray",
     "betainc",
-    "bounded_map",
     "cholesky",
     "digamma",
     "eigh",
     "gammaincc",
     "gammaln",
-    "invert_triangular",
-    "is_sparse",
-    "joint_code",
     "kmeans2",
-    "log_softmax",
     "logsumexp",
-    "lower_factor",
     "ndtri",
     "nnls",
     "np",
-    "parallel_map",
-    "pattern_groups",
     "polygamma",
-    "row_chunks",
-    "rows_within",
-    "single_blas_thread",
     "solve_triangular",
     "sparse",
-    "workers",
 ]
 
 Array = NDArray[np.float64]

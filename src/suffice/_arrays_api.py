@@ -12,31 +12,6 @@ from typing import Any, Protocol, TypeGuard
 
 from ._arrays import Array, NDArray, np, row_chunks
 
-__all__ = [
-    "BLOCK_CELLS",
-    "DeviceArray",
-    "DeviceCache",
-    "answer_by_chunks",
-    "blocks",
-    "complete_rows",
-    "device_log_softmax",
-    "device_logsumexp",
-    "fetch",
-    "has_float64",
-    "is_device_array",
-    "is_on_cpu",
-    "like",
-    "missing_columns",
-    "namespace",
-    "place",
-    "plain",
-    "project",
-    "put",
-    "row_bits",
-    "take",
-    "wide_float",
-]
-
 BLOCK_CELLS = 1 << 23  # 64 MiB of float64 for each temporary: long products, and little of a device's memory
 LIBRARIES = ("torch", "cupy")  # their arrays do not say themselves that they follow the standard
 

@@ -17,21 +17,8 @@ from ._locks import locked, short_name
 
 # What counts as a missing cell in a CSV: what R, pandas and SQL tools write, and the ? of older data archives.
 MISSING_TOKENS = (
-    "",
-    "?",
-    "#N/A",
-    "#NA",
-    "<NA>",
-    "N/A",
-    "n/a",
-    "NA",
-    "-NaN",
-    "-nan",
-    "NaN",
-    "nan",
-    "None",
-    "NULL",
-    "null",
+    *("", "?", "#N/A", "#NA", "<NA>", "N/A", "n/a", "NA"),
+    *("-NaN", "-nan", "NaN", "nan", "None", "NULL", "null"),
 )
 COMPRESSED = {".gz", ".bz2", ".zst"}
 FORMATS = {

@@ -5,33 +5,11 @@ The kernel (a pyarrow table → a state that merges) comes from outside: an engi
 
 from __future__ import annotations
 
-from .._dialect import Remark
-from .csv_table import CsvTable, Reading, as_written
-from .fold import Fold, Kernel, State, learn_part
-from .local import Progress, Watcher, answer, learn
-from .opening import engine_of, open_source
-from .rows import LabelledRows
-from .sources import Source
-from .writing import answers_table, write_tables, written_whole
-
-__all__ = [
-    "CsvTable",
-    "Fold",
-    "Kernel",
-    "LabelledRows",
-    "Progress",
-    "Reading",
-    "Remark",
-    "Source",
-    "State",
-    "Watcher",
-    "answer",
-    "answers_table",
-    "as_written",
-    "engine_of",
-    "learn",
-    "learn_part",
-    "open_source",
-    "write_tables",
-    "written_whole",
-]
+from .._dialect import Remark as Remark
+from .csv_table import CsvTable as CsvTable, Reading as Reading, as_written as as_written
+from .fold import Fold as Fold, Kernel as Kernel, State as State, learn_part as learn_part
+from .local import Progress as Progress, Watcher as Watcher, answer as answer, learn as learn
+from .opening import engine_of as engine_of, open_source as open_source
+from .rows import LabelledRows as LabelledRows
+from .sources import Source as Source
+from .writing import answers_table as answers_table, write_tables as write_tables, written_whole as written_whole

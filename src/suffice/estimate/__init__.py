@@ -1,21 +1,7 @@
 """Statistics (+ settings) → density. Everything subjective enters here: divisors, smoothing, priors, shrinkage."""
 
-from ..notes import Note
-from .families import FAMILIES, Block, Family, Settings
-from .priors import Dirichlet, NormalInverseWishart
-from .shares import class_log_prior, estimate_categorical
-from .shrinkage import RDA, Shrinkage
-
-__all__ = [
-    "FAMILIES",
-    "RDA",
-    "Block",
-    "Dirichlet",
-    "Family",
-    "NormalInverseWishart",
-    "Note",
-    "Settings",
-    "Shrinkage",
-    "class_log_prior",
-    "estimate_categorical",
-]
+from ..notes import Note as Note
+from .families import FAMILIES as FAMILIES, Block as Block, Family as Family, Settings as Settings
+from .priors import Dirichlet as Dirichlet, NormalInverseWishart as NormalInverseWishart
+from .shares import class_log_prior as class_log_prior, estimate_categorical as estimate_categorical
+from .shrinkage import RDA as RDA, Shrinkage as Shrinkage

@@ -220,18 +220,8 @@ def ellipses(center: Array, matrix: Array, df: float, levels: Sequence[float], *
     found = []
     for i, level in enumerate(levels):
         long, short = 2.0 * radius(level, df) * np.sqrt(np.maximum(spread[::-1], 0.0))
-        width = 2.0 if i == 0 else 1.2
-        found.append(
-            Ellipse(
-                (float(center[0]), float(center[1])),
-                long,
-                short,
-                angle=angle,
-                facecolor="none",
-                linewidth=width,
-                **look,
-            )
-        )
+        drawn = look | {"angle": angle, "facecolor": "none", "linewidth": 2.0 if i == 0 else 1.2}
+        found.append(Ellipse((float(center[0]), float(center[1])), long, short, **drawn))
     return found
 
 

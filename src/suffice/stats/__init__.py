@@ -4,36 +4,21 @@
 merging, saving, and the laws in `suffice.testing.check_statistics`.
 """
 
-from .by_class import ByClass
-from .class_samples import ClassSamples
-from .completed import CompletedStats
-from .counts import CategoricalStats
-from .fourth import FourthMomentStats
-from .gaussian import GaussianStats
-from .mixture import MixtureStats
-from .moments import SumStats
-from .patterns import PatternStats
-from .reservoir import Reservoir
-from .scatter import DiagonalScatter, FullScatter, PooledScatter, ThinScatter
-from .statistic import Statistic, as_statistic
-from .values import ValueStats
-
-__all__ = [
-    "ByClass",
-    "CategoricalStats",
-    "ClassSamples",
-    "CompletedStats",
-    "DiagonalScatter",
-    "FourthMomentStats",
-    "FullScatter",
-    "GaussianStats",
-    "MixtureStats",
-    "PatternStats",
-    "PooledScatter",
-    "Reservoir",
-    "Statistic",
-    "SumStats",
-    "ThinScatter",
-    "ValueStats",
-    "as_statistic",
-]
+from .by_class import ByClass as ByClass
+from .class_samples import ClassSamples as ClassSamples
+from .completed import CompletedStats as CompletedStats
+from .counts import CategoricalStats as CategoricalStats
+from .fourth import FourthMomentStats as FourthMomentStats
+from .gaussian import GaussianStats as GaussianStats
+from .mixture import MixtureStats as MixtureStats
+from .moments import SumStats as SumStats
+from .patterns import PatternStats as PatternStats
+from .reservoir import Reservoir as Reservoir
+from .scatter import (
+    DiagonalScatter as DiagonalScatter,
+    FullScatter as FullScatter,
+    PooledScatter as PooledScatter,
+    ThinScatter as ThinScatter,
+)
+from .statistic import Statistic as Statistic, as_statistic as as_statistic
+from .values import ValueStats as ValueStats

@@ -15,28 +15,19 @@ from .._arrays_api import is_device_array
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, Schema, repeated_names
 from .arrays import ArrayTable
-from .categories import factorize, recode
+from .categories import factorize as factorize, recode as recode
 from .devices import DeviceTable
-from .frames import FrameTable, declared_schema, label_values
-from .matrices import ContainerError, SparseTable
+from .frames import FrameTable, declared_schema, label_values as label_values
+from .matrices import ContainerError, SparseTable as SparseTable
 from .types import Frame
-from .writing import CONTAINERS, Holes, NewColumn, make_sparse, make_table, stack_sparse
-
-__all__ = [
-    "CONTAINERS",
-    "Holes",
-    "NewColumn",
-    "SparseTable",
-    "Table",
-    "factorize",
-    "label_values",
-    "make_sparse",
-    "make_table",
-    "read_schema",
-    "read_table",
-    "recode",
-    "stack_sparse",
-]
+from .writing import (
+    CONTAINERS as CONTAINERS,
+    Holes as Holes,
+    NewColumn as NewColumn,
+    make_sparse as make_sparse,
+    make_table as make_table,
+    stack_sparse as stack_sparse,
+)
 
 
 class Table(Protocol):
@@ -90,6 +81,7 @@ def _frame(X: Any) -> Frame:
 
 
 def is_frame(X: object) -> bool:
+    """Return whether X says itself that it has columns."""
     return hasattr(type(X), "__arrow_c_stream__") or hasattr(type(X), "columns")
 
 

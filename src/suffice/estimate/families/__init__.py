@@ -12,15 +12,15 @@ its statistic is in `suffice.files.model_file.STATISTICS`; the laws of `suffice.
 
 from __future__ import annotations
 
-from .bernoulli import BernoulliFamily
-from .block import Block, as_family, lacking
-from .categorical import CategoricalFamily
-from .family import Family, Settings
-from .gaussian import GaussianFamily
-from .laplace import LaplaceFamily
-from .multinomial import MultinomialFamily
-from .poisson import PoissonFamily
-from .student_t import StudentTFamily
+from .bernoulli import BernoulliFamily as BernoulliFamily
+from .block import Block as Block, as_family as as_family, lacking as lacking
+from .categorical import CategoricalFamily as CategoricalFamily
+from .family import Family as Family, Settings as Settings
+from .gaussian import GaussianFamily as GaussianFamily
+from .laplace import LaplaceFamily as LaplaceFamily
+from .multinomial import MultinomialFamily as MultinomialFamily
+from .poisson import PoissonFamily as PoissonFamily
+from .student_t import StudentTFamily as StudentTFamily
 
 FAMILIES: dict[str, Family] = {
     "gaussian": GaussianFamily(),
@@ -31,19 +31,3 @@ FAMILIES: dict[str, Family] = {
     "categorical": CategoricalFamily(),
     "multinomial": MultinomialFamily(),
 }
-
-__all__ = [
-    "FAMILIES",
-    "BernoulliFamily",
-    "Block",
-    "CategoricalFamily",
-    "Family",
-    "GaussianFamily",
-    "LaplaceFamily",
-    "MultinomialFamily",
-    "PoissonFamily",
-    "Settings",
-    "StudentTFamily",
-    "as_family",
-    "lacking",
-]
