@@ -68,8 +68,7 @@ def log_softmax(scores: Array, out: Array | None = None) -> Array:
         result[part] = block.T
 
     size = rows_within(16 * scores.shape[1])  # the block and its exponentials
-    for _ in parallel_map(fill, row_chunks(len(scores), size), cost=40.0 * scores.size):
-        pass
+    parallel_each(fill, row_chunks(len(scores), size), cost=40.0 * scores.size)
     return result
 
 
@@ -232,6 +231,12 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float 
             return
         with ThreadPoolExecutor(threads) as pool:
             yield from pool.map(function, items)
+
+
+def parallel_each(function: Callable[[T], object], items: Iterable[T], *, cost: float = np.inf) -> None:
+    """Call `function` on each item, for what it does: see `parallel_map`."""
+    for _ in parallel_map(function, items, cost=cost):
+        pass
 
 
 _inside = threading.local()  # whether this thread is a worker already: its own loops then stay on it

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from .._arrays import Array, invert_triangular, lower_factor, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, invert_triangular, lower_factor, np, parallel_each, row_chunks, rows_within
 from .conditional import Conditional, Independent, Regression
 
 PANEL = 20  # rows of triangular factors multiplied at once: few leave out most of the zeros, fewer are slower
@@ -78,8 +78,7 @@ def _shared_distances(rows: Array, means: Array, whiten: Callable[[Array], Array
         np.maximum(block, 0.0, out=out[part])
 
     d = rows.shape[1]
-    for _ in parallel_map(fill, row_chunks(len(rows), chunk_rows(d)), cost=2.0 * rows.size * (len(means) + d)):
-        pass
+    parallel_each(fill, row_chunks(len(rows), chunk_rows(d)), cost=2.0 * rows.size * (len(means) + d))
     return out
 
 
@@ -120,8 +119,7 @@ class Full:
                 trace[i] = np.vdot(invert_triangular(lower, out=inverse), inverse)
                 np.divide(inverse, scale, out=whitener[:, i])
 
-        for _ in parallel_map(work, row_chunks(g, g // 16 + 1), cost=float(g) * d**3):
-            pass
+        parallel_each(work, row_chunks(g, g // 16 + 1), cost=float(g) * d**3)
         return cls(scatter, divisor, whitener, log_det, trace)
 
     @property
@@ -162,8 +160,7 @@ class Full:
                 total += np.einsum("bgn,bgn->gn", cube, cube, out=squares)
             out[part] = total.T
 
-        for _ in parallel_map(fill, row_chunks(n, size), cost=float(rows.size) * d * self.g):
-            pass
+        parallel_each(fill, row_chunks(n, size), cost=float(rows.size) * d * self.g)
         return out
 
     def _direct_distances(self, rows: Array, means: Array) -> Array:
@@ -176,8 +173,7 @@ class Full:
                 out[part, c] = np.einsum("nd,nd->n", z, z)
 
         size = chunk_rows(rows.shape[1], least=256)
-        for _ in parallel_map(fill, row_chunks(len(rows), size), cost=float(rows.size) * rows.shape[1] * self.g):
-            pass
+        parallel_each(fill, row_chunks(len(rows), size), cost=float(rows.size) * rows.shape[1] * self.g)
         return out
 
     def marginal(self, columns: Sequence[int]) -> Full:
@@ -236,8 +232,7 @@ class Diagonal:
             total += constant
             np.maximum(total, 0.0, out=out[part])
 
-        for _ in parallel_map(fill, row_chunks(n, chunk_rows(d)), cost=4.0 * rows.size * len(means)):
-            pass
+        parallel_each(fill, row_chunks(n, chunk_rows(d)), cost=4.0 * rows.size * len(means))
         return out
 
     def observed_distances(self, rows: Array, means: Array) -> Array:
@@ -260,8 +255,7 @@ class Diagonal:
             total += ~missing @ constant
             np.maximum(total, 0.0, out=out[part])
 
-        for _ in parallel_map(fill, row_chunks(n, chunk_rows(d)), cost=6.0 * rows.size * len(means)):
-            pass
+        parallel_each(fill, row_chunks(n, chunk_rows(d)), cost=6.0 * rows.size * len(means))
         return out
 
     def _direct_distances(self, rows: Array, means: Array, missing: float = np.nan) -> Array:
@@ -276,10 +270,7 @@ class Diagonal:
                 z[np.isnan(z)] = missing
                 out[part, c] = np.einsum("nd,nd->n", z, z)
 
-        for _ in parallel_map(
-            fill, row_chunks(len(rows), chunk_rows(rows.shape[1])), cost=4.0 * rows.size * len(means)
-        ):
-            pass
+        parallel_each(fill, row_chunks(len(rows), chunk_rows(rows.shape[1])), cost=4.0 * rows.size * len(means))
         return out
 
     def diagonal(self) -> Diagonal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from .._arrays import Array, Codes, NDArray, joint_code, np, parallel_map, row_chunks
+from .._arrays import Array, Codes, NDArray, joint_code, np, parallel_each, row_chunks
 from ..schema import Level
 from .density import Density, Limit
 
@@ -52,8 +52,7 @@ class Categorical(Density):
                 else:
                     total += np.take(table, code, axis=0, out=term, mode="clip")
 
-        for _ in parallel_map(fill, row_chunks(n, CHUNK_ROWS), cost=10.0 * n * len(columns)):
-            pass
+        parallel_each(fill, row_chunks(n, CHUNK_ROWS), cost=10.0 * n * len(columns))
         return out
 
     def column_levels(self, j: int) -> tuple[Level, ...]:

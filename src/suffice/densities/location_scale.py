@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, Codes, np, parallel_each, row_chunks, rows_within
 from .density import Density
 from .discrete import fill_missing
 from .gaussian import LOG_2PI
@@ -48,8 +48,7 @@ class LocationScale(Density):
                     out[part, c] = terms.sum(axis=1) + constant[c].sum()
 
         size = rows_within(32 * len(used), least=64)
-        for _ in parallel_map(fill, row_chunks(len(rows), size), cost=20.0 * out.size):
-            pass
+        parallel_each(fill, row_chunks(len(rows), size), cost=20.0 * out.size)
         return out
 
     def terms(self, rows: Array) -> Array:

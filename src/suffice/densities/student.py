@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, Codes, gammaln, np, parallel_each, row_chunks, rows_within
 from .covariance import Covariance
 from .density import Density
 from .gaussian import LOG_2PI, Gaussian, integrate_missing
@@ -64,8 +64,7 @@ class MultivariateT(Density):
             scores[part] = constant - t_decay(scores[part], self.df, d)
 
         size = rows_within(32 * len(self.location), least=64)
-        for _ in parallel_map(fill, row_chunks(len(rows), size), cost=20.0 * scores.size):
-            pass
+        parallel_each(fill, row_chunks(len(rows), size), cost=20.0 * scores.size)
         return scores
 
     def marginal(self, columns: Sequence[int]) -> MultivariateT:

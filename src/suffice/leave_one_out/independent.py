@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, Codes, np, parallel_each, row_chunks, rows_within
 from ..densities.covariance import FAR
 from ..densities.gaussian import LOG_2PI
 from ..stats.pooling import Pool, divisors, mixed_divisors
@@ -36,8 +36,7 @@ def without_row(job: Leaving, scores: Array) -> tuple[Array, Flags]:
         else:
             scores[index, c], sure[index] = _own_class(job, index, c)
 
-    for _ in parallel_map(work, parts, cost=20.0 * job.rows.size):
-        pass
+    parallel_each(work, parts, cost=20.0 * job.rows.size)
     return scores, sure
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, np, parallel_each, row_chunks, rows_within
 from ..densities import Spherical
 from ..densities.gaussian import LOG_2PI
 from ..stats.pooling import Pool, divisors, mixed_divisors
@@ -55,8 +55,7 @@ def _by_cell(job: Leaving, seen: Flags) -> tuple[Array, Flags]:
             shift *= np.where((own == c)[:, None], factor, 1.0)
             lengths[part, c] = np.einsum("nd,nd->n", shift, shift)
 
-    for _ in parallel_map(work, row_chunks(n, rows_within(32 * job.d, least=64)), cost=8.0 * job.rows.size * k):
-        pass
+    parallel_each(work, row_chunks(n, rows_within(32 * job.d, least=64)), cost=8.0 * job.rows.size * k)
     observed = seen.sum(axis=1)
     scores, usable = _scores(job, lengths, lost, job.weight * observed, observed)
     return scores, right & usable

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
+from .._arrays import Array, Codes, np, parallel_each, row_chunks, rows_within
 from ..densities import Diagonal, Full, Gaussian, LowRank, Spherical
 from ..densities.gaussian import LOG_2PI
 from .shapley import quadratics
@@ -39,8 +39,7 @@ def independent_terms(density: Gaussian, covariance: Diagonal | Spherical, rows:
         if missing.any():
             out[:, part][:, missing] = 0.0
 
-    for _ in parallel_map(fill, row_chunks(len(rows), rows_within(32 * d, least=64)), cost=10.0 * out.size):
-        pass
+    parallel_each(fill, row_chunks(len(rows), rows_within(32 * d, least=64)), cost=10.0 * out.size)
     return out
 
 
@@ -70,8 +69,7 @@ def quadratic_terms(density: Gaussian, rows: Array, orders: int) -> Array:
         out[:, part] -= out[:, part].mean(axis=0)
 
     size = rows_within(16 * d * d, least=64)
-    for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * d * d):
-        pass
+    parallel_each(fill, row_chunks(len(rows), size), cost=2.0 * out.size * d * d)
     return out
 
 
@@ -101,8 +99,7 @@ def _linear(rows: Array, means: Array, deviation: Array, matrix: Array) -> Array
             out[c, part] += height[c]
 
     size = rows_within(32 * rows.shape[1], least=64)
-    for _ in parallel_map(fill, row_chunks(len(rows), size), cost=2.0 * out.size * rows.shape[1]):
-        pass
+    parallel_each(fill, row_chunks(len(rows), size), cost=2.0 * out.size * rows.shape[1])
     return out
 
 

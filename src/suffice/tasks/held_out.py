@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np, parallel_map, row_chunks, single_blas_thread
+from .._arrays import Array, Codes, np, parallel_each, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
 from .outlier_laws import Flags
@@ -153,8 +153,7 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array) -> Arr
         def answer(own: Codes, scale: _Scale = scale) -> None:
             out[own] = scale.pvalues([take(part, own) for part in whole])
 
-        for _ in parallel_map(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]):
-            pass
+        parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out
 
 

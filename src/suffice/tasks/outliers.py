@@ -19,7 +19,7 @@ from .._arrays import (
     is_sparse,
     log_softmax,
     np,
-    parallel_map,
+    parallel_each,
     pattern_groups,
     row_chunks,
     single_blas_thread,
@@ -128,8 +128,7 @@ def pvalues(model: JointModel, rows: Rows, replicates: Sequence[Replicate], law:
         def answer(own: Codes, null: Null = null) -> None:
             out[own] = null.pvalues(*measure(model, take(rows, own)))
 
-        for _ in parallel_map(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)]):
-            pass
+        parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out
 
 
