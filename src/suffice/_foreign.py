@@ -6,6 +6,7 @@ some of those that it may have. Wrapped once, where it comes in, it has all of t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 
@@ -23,6 +24,11 @@ class Foreign:
             return self.__getattr__(name)
         except AttributeError:
             return default
+
+    def asked(self, verb: str, default: Callable[..., Any], *arguments: object) -> Any:
+        """Return what its own verb answers, of arguments as they were handed in; if it has none, the default."""
+        own = self.offered(verb)
+        return default(self, *arguments) if own is None else own(*map(given, arguments))
 
     def __getattr__(self, name: str) -> Any:
         if name == "given" or name.startswith("__"):  # while a copy or a pickle is being made

@@ -109,16 +109,13 @@ class ForeignDensity(Foreign, Density):
         return np.asarray(self.given.log_density(rows))
 
     def limit(self, rows: object) -> Limit:
-        verb = self.offered("limit")
-        return Density.limit(self, rows) if verb is None else verb(rows)
+        return self.asked("limit", Density.limit, rows)  # type: ignore[no-any-return]
 
     def terms(self, rows: object) -> Array | None:
-        verb = self.offered("terms")
-        return None if verb is None else verb(rows)
+        return self.asked("terms", Density.terms, rows)  # type: ignore[no-any-return]
 
     def limit_terms(self, rows: object) -> tuple[Array | None, Array] | None:
-        verb = self.offered("limit_terms")
-        return Density.limit_terms(self, rows) if verb is None else verb(rows)
+        return self.asked("limit_terms", Density.limit_terms, rows)  # type: ignore[no-any-return]
 
     def marginal(self, columns: Sequence[int]) -> Density | None:
         verb = self.offered("marginal")
@@ -143,12 +140,10 @@ class ForeignDensity(Foreign, Density):
         return self.offered("sample") is not None
 
     def log_prior(self) -> float:
-        verb = self.offered("log_prior")
-        return 0.0 if verb is None else float(verb())
+        return float(self.asked("log_prior", Density.log_prior))
 
     def parameters(self, j: int) -> dict[str, Array]:
-        verb = self.offered("parameters")
-        return {} if verb is None else dict(verb(j))
+        return dict(self.asked("parameters", Density.parameters, j))
 
     def column_levels(self, j: int) -> Sequence[Level] | None:
         found = self.offered("levels")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -12,7 +13,8 @@ from ...errors import SettingError
 from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import LEAST_LIMIT
-from .family import Settings
+from ...table import Table
+from .family import Family, Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
 
@@ -31,6 +33,26 @@ class Fitted:
     least: Array
     used: tuple[int, ...]
     notes: list[Note]
+
+
+class ValueFamily(Family):
+    """A family of columns of numbers that counts how often each value occurs, up to `distinct` different ones."""
+
+    __slots__ = ()
+    distinct: int
+
+    @property
+    def support(self) -> str:
+        return "reals"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> Array:
+        return table.numeric(positions)
+
+    def zero(self, k: int, columns: int) -> ValueStats:
+        return ValueStats.zero(k, columns, self.distinct)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ValueStats:
+        return ValueStats.summarize(rows, codes, k, weight, self.distinct)
 
 
 def check_limit(distinct: object) -> None:

@@ -37,6 +37,22 @@ class LimitFamily(Family):
         return None if parts is None else np.where(parts[0] > 0, -np.inf, parts[1])
 
 
+class SumFamily(LimitFamily):
+    """A family of columns whose sums and weights by class are all it takes."""
+
+    __slots__ = ()
+
+    @property
+    def takes_sparse(self) -> bool:
+        return True
+
+    def zero(self, k: int, columns: int) -> SumStats:
+        return SumStats.zero(k, columns)
+
+    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
+        return SumStats.summarize(rows, codes, k, weight)
+
+
 def row_weights(codes: Codes, weight: Array | None) -> Array:
     """Return the weight of each row (n,)."""
     return np.ones(len(codes)) if weight is None else weight

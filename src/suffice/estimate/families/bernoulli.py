@@ -15,12 +15,12 @@ from ...stats._downdate import DUST
 from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, above, check_binary, encode_counts, read_columns
-from ._removal import LimitFamily, check_counts, weight_groups, without
+from ._removal import SumFamily, check_counts, weight_groups, without
 from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class BernoulliFamily(LimitFamily):
+class BernoulliFamily(SumFamily):
     """Independent columns of 0 and 1: p(1 | k) = (count of ones + α) / (n_k + 2 α).
 
     n_k is the weight of the class's observed cells of the column and α the smoothing; α = 0 is maximum likelihood,
@@ -32,7 +32,6 @@ class BernoulliFamily(LimitFamily):
     name: str = "bernoulli"
     threshold: float | None = None
     support: ClassVar[str] = "truths"
-    takes_sparse: ClassVar[bool] = True
 
     def encode(self, table: Table, positions: Sequence[int]) -> Counts:
         for position in positions if table.schema.text else ():
@@ -47,12 +46,6 @@ class BernoulliFamily(LimitFamily):
         rows = encode_counts(table, positions)
         check_binary(rows, table, positions)
         return rows
-
-    def zero(self, k: int, columns: int) -> SumStats:
-        return SumStats.zero(k, columns)
-
-    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
-        return SumStats.summarize(rows, codes, k, weight)
 
     def check_possible(self, stats: SumStats) -> None:
         """Raise NotLearnedError where there are more ones than cells."""

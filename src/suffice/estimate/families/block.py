@@ -62,40 +62,33 @@ class ForeignFamily(Foreign, Family):
         return bool(self.offered("takes_sparse", False))
 
     def recode(self, rows: object, stats: Statistic) -> object:
-        verb = self.offered("recode")
-        return rows if verb is None else verb(rows, given(stats))
+        return self.asked("recode", Family.recode, rows, stats)
 
     def joint(self) -> Family | None:
-        verb = self.offered("joint")
-        found = None if verb is None else verb()
+        found = self.asked("joint", Family.joint)
         return None if found is None else as_family(found)
 
     def check_possible(self, stats: Statistic) -> None:
-        verb = self.offered("check_possible")
-        if verb is not None:
-            verb(given(stats))
+        self.asked("check_possible", Family.check_possible, stats)
 
     def leave_one_out_limit(
         self, rows: object, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
     ) -> Limit | None:
-        verb = self.offered("leave_one_out_limit")
-        if verb is None:
-            return Family.leave_one_out_limit(self, rows, stats, codes, weight, settings)
-        return verb(rows, given(stats), codes, weight, settings)  # type: ignore[no-any-return]
+        arguments = rows, stats, codes, weight, settings
+        return self.asked("leave_one_out_limit", Family.leave_one_out_limit, *arguments)  # type: ignore[no-any-return]
 
     def leave_one_out(
         self, rows: object, stats: Statistic, codes: Codes, weight: Array | None, settings: Settings
     ) -> Array | None:
-        verb = self.offered("leave_one_out")
-        return None if verb is None else verb(rows, given(stats), codes, weight, settings)
+        arguments = rows, stats, codes, weight, settings
+        return self.asked("leave_one_out", Family.leave_one_out, *arguments)  # type: ignore[no-any-return]
 
     @property
     def fills(self) -> bool:
         return bool(self.offered("fills", False))
 
     def misses(self, rows: object) -> bool:
-        verb = self.offered("misses")
-        return verb is not None and bool(verb(rows))
+        return bool(self.asked("misses", Family.misses, rows))
 
     def count(self, rows: object, codes: Codes, k: int, weight: Array | None) -> Statistic:
         return as_statistic(self.offered("count", self.given.summarize)(rows, codes, k, weight))

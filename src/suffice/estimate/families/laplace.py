@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from ..._arrays import Array, Codes
 from ...densities import Laplace
 from ...notes import Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
-from ...table import Table
-from ._location import check_limit, fit_locations
+from ._location import ValueFamily, check_limit, fit_locations
 from ._values_out import leave_values_out
-from .family import Family, Settings
+from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceFamily(Family):
+class LaplaceFamily(ValueFamily):
     """Independent Laplace columns by maximum likelihood.
 
     The location is the weighted median (the middle of the interval where several serve), the scale the mean absolute
@@ -28,19 +25,9 @@ class LaplaceFamily(Family):
 
     name: str = "laplace"
     distinct: int = DISTINCT
-    support: ClassVar[str] = "reals"
 
     def __post_init__(self) -> None:
         check_limit(self.distinct)
-
-    def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return table.numeric(positions)
-
-    def zero(self, k: int, columns: int) -> ValueStats:
-        return ValueStats.zero(k, columns, self.distinct)
-
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ValueStats:
-        return ValueStats.summarize(rows, codes, k, weight, self.distinct)
 
     def estimate(self, stats: ValueStats, settings: Settings) -> tuple[Laplace, list[Note]]:
         fitted = fit_locations(stats, settings)

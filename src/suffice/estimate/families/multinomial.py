@@ -14,12 +14,12 @@ from ...stats import SumStats
 from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, encode_counts
-from ._removal import LimitFamily, check_counts, entries, row_weights, without
+from ._removal import SumFamily, check_counts, entries, row_weights, without
 from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class MultinomialFamily(LimitFamily):
+class MultinomialFamily(SumFamily):
     """One multinomial over all columns of the block: p(column | k) = (count + α) / (total of the class + α d).
 
     Columns named one by one form one block together; a tuple of columns forms a block of its own. Amounts of at least
@@ -30,7 +30,6 @@ class MultinomialFamily(LimitFamily):
     name: str = "multinomial"
     support: ClassVar[str] = "shares"
     takes_missing: ClassVar[bool] = False
-    takes_sparse: ClassVar[bool] = True
 
     def joint(self) -> MultinomialFamily:
         return self
@@ -44,12 +43,6 @@ class MultinomialFamily(LimitFamily):
                 "shares out is unknown. Next: write 0 where nothing was counted, or use the family 'poisson'."
             )
         return rows
-
-    def zero(self, k: int, columns: int) -> SumStats:
-        return SumStats.zero(k, columns)
-
-    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
-        return SumStats.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Multinomial, list[Note]]:
         check_smoothing(settings.smoothing)

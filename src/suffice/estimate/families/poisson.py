@@ -13,12 +13,12 @@ from ...stats import SumStats
 from ...table import Table
 from ..priors import check_smoothing, pseudo_counts
 from ._counts import Counts, check_whole, encode_counts
-from ._removal import Entries, LimitFamily, check_counts, entries, weight_groups, without
+from ._removal import Entries, SumFamily, check_counts, entries, weight_groups, without
 from .family import Settings
 
 
 @dataclass(frozen=True, slots=True)
-class PoissonFamily(LimitFamily):
+class PoissonFamily(SumFamily):
     """Independent Poisson columns: rate(k) = (Σ x + α m) / (n_k + α).
 
     This is the posterior mean under a Gamma(α m, α) prior: α pseudo-rows at the mean m of the column over all classes,
@@ -28,18 +28,11 @@ class PoissonFamily(LimitFamily):
 
     name: str = "poisson"
     support: ClassVar[str] = "counts"
-    takes_sparse: ClassVar[bool] = True
 
     def encode(self, table: Table, positions: Sequence[int]) -> Counts:
         rows = encode_counts(table, positions)
         check_whole(rows, table, positions)
         return rows
-
-    def zero(self, k: int, columns: int) -> SumStats:
-        return SumStats.zero(k, columns)
-
-    def summarize(self, rows: Counts, codes: Codes, k: int, weight: Array | None) -> SumStats:
-        return SumStats.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: SumStats, settings: Settings) -> tuple[Poisson, list[Note]]:
         check_smoothing(settings.smoothing)

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
-from ..._arrays import Array, Codes, NDArray, np
+from ..._arrays import Array, NDArray, np
 from ...densities import StudentT
 from ...errors import SettingError
 from ...notes import Kind, Note
 from ...stats import ValueStats
 from ...stats.values import DISTINCT
-from ...table import Table
-from ._location import Fitted, check_limit, fit_locations
+from ._location import Fitted, ValueFamily, check_limit, fit_locations
 from ._student_climb import Columns, climb
-from .family import Family, Settings
+from .family import Settings
 
 Flags = NDArray[np.bool_]
 LEAST_DF, MOST_DF = 1.0, 100.0  # the range searched: from Cauchy to what no sample tells from a Gaussian
@@ -23,7 +20,7 @@ START_DF = 4.0
 
 
 @dataclass(frozen=True, slots=True)
-class StudentTFamily(Family):
+class StudentTFamily(ValueFamily):
     """Independent location-scale t columns by maximum likelihood, with `df` degrees of freedom.
 
     Location and scale come from the EM of Lange, Little & Taylor (1989, doi:10.1080/01621459.1989.10478852) in the
@@ -39,22 +36,12 @@ class StudentTFamily(Family):
     name: str = "student_t"
     df: float | None = 4.0
     distinct: int = DISTINCT
-    support: ClassVar[str] = "reals"
 
     def __post_init__(self) -> None:
         check_limit(self.distinct)
         df: object = self.df
         if df is not None and not (isinstance(df, int | float | np.number) and 0.0 < df < np.inf):
             raise SettingError(f"df={self.df!r} must be a positive number, or None to estimate it. Next: try df=4.")
-
-    def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return table.numeric(positions)
-
-    def zero(self, k: int, columns: int) -> ValueStats:
-        return ValueStats.zero(k, columns, self.distinct)
-
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ValueStats:
-        return ValueStats.summarize(rows, codes, k, weight, self.distinct)
 
     def estimate(self, stats: ValueStats, settings: Settings) -> tuple[StudentT, list[Note]]:
         fitted = fit_locations(stats, settings)
