@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..errors import SufficeError
 from ..plots._model import Model, members
 from ..plots._style import color
@@ -65,16 +65,20 @@ def _quality(view: View) -> dict[str, object]:
         log_p = view.estimator.leave_one_out(X, y, sample_weight=sample.row_weight())
     except SufficeError as error:
         return {"why_not": str(error)}
-    copies, codes = np.asarray(sample.copies, dtype=np.float64), sample.codes
-    own = np.maximum(log_p[np.arange(len(codes)), codes], -1e6)
-    share = np.bincount(codes, copies, len(view.classes)) / copies.sum()
+    copies = np.asarray(sample.copies, dtype=np.float64)
+    share = np.bincount(sample.codes, copies, len(view.classes)) / copies.sum()
     with np.errstate(divide="ignore", invalid="ignore"):
         baseline = -float(np.where(share > 0, share * np.log(share), 0.0).sum())
-    right = log_p.argmax(axis=1) == codes
-    table = np.zeros((len(view.classes), len(view.classes)))
-    np.add.at(table, (codes, log_p.argmax(axis=1)), copies)
+    return quality(log_p, sample.codes, copies, baseline)
+
+
+def quality(log_p: Array, codes: Codes, copies: Array, baseline: float) -> dict[str, object]:
+    """Return how good log posteriors (n, k) of rows of known class are, each of which stands for so many `copies`."""
+    own, answer = np.maximum(log_p[np.arange(len(codes)), codes], -1e6), log_p.argmax(axis=1)
+    table = np.zeros((log_p.shape[1], log_p.shape[1]))
+    np.add.at(table, (codes, answer), copies)
     return {
-        "accuracy": float((right * copies).sum() / copies.sum()),
+        "accuracy": float(((answer == codes) * copies).sum() / copies.sum()),
         "log_loss": -float((own * copies).sum() / copies.sum()),
         "baseline": baseline,
         "rows": int(copies.sum()),

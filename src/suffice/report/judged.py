@@ -9,7 +9,7 @@ from .._arrays import Array, Codes, np
 from ..plots._view import View
 from ..schema import Kind
 from ..table import factorize, label_values
-from .facts import in_words
+from .facts import in_words, quality
 
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps
 MOST_UNUSUAL = 10
@@ -76,18 +76,10 @@ def _quality(priors: Array, log_p: Array, codes: Codes) -> dict[str, object] | N
     rows = np.flatnonzero(codes >= 0)
     if not len(rows):
         return None
-    own, answer, k = codes[rows], log_p[rows].argmax(axis=1), log_p.shape[1]
-    table = np.zeros((k, k), dtype=np.int64)
-    np.add.at(table, (own, answer), 1)
     with np.errstate(divide="ignore"):
         prior = np.log(np.asarray(priors))
-    return {
-        "accuracy": float((answer == own).mean()),
-        "log_loss": -float(np.maximum(log_p[rows, own], -1e6).mean()),
-        "baseline": -float(np.maximum(prior[own], -1e6).mean()),
-        "rows": len(rows),
-        "confusion": table.tolist(),
-    }
+    baseline = -float(np.maximum(prior[codes[rows]], -1e6).mean())
+    return quality(log_p[rows], codes[rows], np.ones(len(rows)), baseline)
 
 
 def _unusual(

@@ -46,7 +46,6 @@ class FourthMomentStats(Statistic):
 
     @classmethod
     def zero(cls, k: int, d: int, shared: bool = False) -> Self:
-        """Return the statistics of no rows."""
         pooled = shared and k * d * d > MOST_CELLS
         gaussian = GaussianStats.zero(k, d, PooledScatter if pooled else FullScatter)
         if isinstance(gaussian.scatter, ThinScatter):

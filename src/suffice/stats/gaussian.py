@@ -49,7 +49,6 @@ class GaussianStats(Statistic):
 
     @classmethod
     def zero(cls, k: int, d: int, form: type[Scatter] = FullScatter) -> Self:
-        """Return the statistics of no rows."""
         diagonal = form is DiagonalScatter
         weight = np.zeros((k, d)) if diagonal else np.zeros(k)
         empty = form.zero(k, d) if diagonal or d < WIDE else ThinScatter.zero(k, d)

@@ -25,7 +25,6 @@ class SumStats(Statistic):
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
-        """Return the statistics of no rows."""
         return cls(np.zeros((k, d)), np.zeros((k, d)))
 
     @classmethod

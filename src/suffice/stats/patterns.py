@@ -51,7 +51,6 @@ class PatternStats(Statistic):
 
     @classmethod
     def zero(cls, k: int, d: int, form: type[Scatter] = FullScatter) -> Self:
-        """Return the statistics of no rows."""
         return cls(GaussianStats.zero(k, d, form), {})
 
     @classmethod

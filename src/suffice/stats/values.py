@@ -39,7 +39,6 @@ class ValueStats(Statistic):
 
     @classmethod
     def zero(cls, k: int, d: int, limit: int = DISTINCT) -> Self:
-        """Return the statistics of no rows."""
         return cls(np.zeros(0), np.zeros(0), np.zeros(k * d + 1, dtype=np.int64), np.zeros((k, d)), limit)
 
     @classmethod
