@@ -236,6 +236,7 @@ def test_files_that_are_named_are_there() -> None:
     places = [ROOT, ROOT / "src" / "suffice"]
     named = [path for path, _ in developers_names(r"`((?:\w+/)*\w+(?:\.py|/))`()") if "NAME" not in path]
     assert len(named) > 30
+    named += [path for path, _ in developers_names(r"`(tests/[\w/]+)`()")]
     alone = {path.name for place in places for path in place.rglob("*.py")}
     assert [path for path in named if not any((place / path).exists() for place in places) and path not in alone] == []
 
