@@ -1,4 +1,10 @@
-"""Maximum likelihood of Gaussians with its repairs."""
+"""Maximum likelihood of Gaussians with its repairs.
+
+A class whose rows do not vary (one row, say) takes the pooled covariance; a column that is constant within a
+class gets FLOOR of its pooled variance; a column that never varies has no density. A singular covariance gets the least
+shrinkage of its correlations that serves, see `densities.usable`. Every repair is a `Note`, and a repaired Gaussian has
+no divisor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Gaussian statistics under a conjugate prior → the posterior predictive density of each class, a Student t."""
+"""Gaussian statistics under a conjugate prior → the posterior predictive density of each class, a Student t.
+
+So no class is scored by a covariance that it hardly knows. The prior covariance B is drawn from the pooled scatter
+towards the variances of all rows, so that neither depends on units. EM with missing cells takes the prior as rows at
+the class means, and takes them out again.
+"""
 
 from __future__ import annotations
 
