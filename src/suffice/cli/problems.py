@@ -42,12 +42,10 @@ class FileProblem(SourceError):
 
     @classmethod
     def folder(cls, path: object) -> FileProblem:
-        """Refuse a folder in the place of a file."""
         return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
 
     @classmethod
     def unknown_format(cls, path: object, formats: Sequence[str] = FORMATS) -> Self:
-        """Refuse a file whose name does not say what it holds."""
         return cls(
             f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)} "
             "(a CSV or TSV to be read may also end in .gz, .bz2 or .zst)."
@@ -55,17 +53,14 @@ class FileProblem(SourceError):
 
     @classmethod
     def empty(cls, path: object) -> FileProblem:
-        """Refuse a file of zero lines."""
         return cls(f"{str(path)!r} is empty. Next: give a table with a line of column names and at least one row.")
 
     @classmethod
     def only_names(cls, path: object, columns: int) -> FileProblem:
-        """Refuse a table with columns and nothing below them."""
         return cls(f"{str(path)!r} has {count(columns, 'column')} and no rows. Next: give at least one row.")
 
     @classmethod
     def no_model(cls, path: object) -> FileProblem:
-        """Refuse to replace something else by a model."""
         return cls(
             f"{str(path)!r} holds something other than a model, and would be lost. Next: choose another name, or add "
             "--force to replace it."
@@ -73,7 +68,6 @@ class FileProblem(SourceError):
 
     @classmethod
     def overwrites(cls, path: object, what: str) -> FileProblem:
-        """Refuse to replace an input by the result."""
         return cls(f"--output {str(path)!r} is the {what} itself, and would replace it. Next: choose another name.")
 
 
@@ -100,7 +94,6 @@ class ColumnProblem(SchemaError):
 
     @classmethod
     def no_values(cls, names: Sequence[str]) -> ColumnProblem:
-        """Refuse a table in which every cell beside the target is missing."""
         one = len(names) == 1
         return cls(
             f"{'Column' if one else 'Columns'} {quoted(names)} {'has' if one else 'have'} no value in any "
@@ -109,12 +102,10 @@ class ColumnProblem(SchemaError):
 
     @classmethod
     def nothing_left(cls, target: str) -> ColumnProblem:
-        """Refuse a table with nothing beside the target."""
         return cls(f"There is no column left to learn {target!r} from. Next: leave fewer out.")
 
     @classmethod
     def no_numbers(cls, model: str, names: Sequence[str]) -> ColumnProblem:
-        """Refuse a Gaussian model of a table of text."""
         return cls(
             f"--model {model} learns from numeric and boolean columns, and {quoted(names)} "
             f"{'holds' if len(names) == 1 else 'hold'} text. "
@@ -127,7 +118,6 @@ class TargetProblem(DataError):
 
     @classmethod
     def one_class(cls, target: str, label: object, rows: int) -> TargetProblem:
-        """Refuse a single class."""
         return cls(
             f"Column {target!r} holds one class only, {label!r}, in all of the {count(rows, 'row')} with a label: "
             "there is nothing to tell apart. Next: choose another --target, or add rows of another class."
@@ -135,12 +125,10 @@ class TargetProblem(DataError):
 
     @classmethod
     def no_label(cls, target: str, rows: int) -> TargetProblem:
-        """Refuse a column of missing labels."""
         return cls(f"Column {target!r} has no label in any of the {rows} rows. Next: choose another --target.")
 
     @classmethod
     def not_classes(cls, target: str, what: str) -> TargetProblem:
-        """Refuse measurements, dates and nested values as classes."""
         return cls(
             f"Column {target!r} holds {what}, and a target holds classes: text, whole numbers, or true and false. "
             "Next: choose another --target, or turn it into classes first."
@@ -148,7 +136,6 @@ class TargetProblem(DataError):
 
     @classmethod
     def measured(cls, target: str, what: str) -> TargetProblem:
-        """Refuse measurements and dates as classes, unless they were said to be labels."""
         return cls(
             f"Column {target!r} holds {what}, and a target holds classes. Next: choose another --target, turn it into "
             "classes first, or take every different text for a class with --labels text."
@@ -156,7 +143,6 @@ class TargetProblem(DataError):
 
     @classmethod
     def other_labels(cls, target: str, label: str, what: str, classes: Sequence[object]) -> TargetProblem:
-        """Refuse labels that cannot be those of a model whose classes are no text."""
         return cls(
             f"Column {target!r} holds {label!r}, and the classes of the model are {quoted(classes)}: a label is "
             f"{what}. Next: correct the label."
@@ -168,7 +154,6 @@ class WeightProblem(DataError):
 
     @classmethod
     def of(cls, column: str, what: str) -> WeightProblem:
-        """Say what is wrong with it."""
         return cls(
             f"Column {column!r} cannot be the weight of the rows: {what}. Next: weights count copies of a row, so they "
             "are finite numbers of at least 0, not all 0."

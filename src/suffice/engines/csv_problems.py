@@ -10,7 +10,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def damaged(cls, path: object, why: object) -> CsvProblem:
-        """Say that compressed data do not decompress."""
         return cls(
             f"{str(path)!r} is damaged or cut off, or not compressed as its name says: {sentence(why)}. Next: copy "
             "it again, or decompress it to see how far it is good."
@@ -18,7 +17,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def ragged(cls, path: object, line: int, expected: int, got: int) -> CsvProblem:
-        """Name the first line with too few or too many cells."""
         return cls(
             f"{str(path)!r}, line {line}: {got:,} cell{'' if got == 1 else 's'} where the line of column names has "
             f"{expected:,}. Next: correct that line; a cell that contains the separator must stand in double quotes."
@@ -26,7 +24,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def open_quote(cls, path: object, line: int) -> CsvProblem:
-        """Refuse a double quote that swallows the rest of the file."""
         return cls(
             f"{str(path)!r}: a double quote opened on or after line {line} is never closed. Next: close it, or write "
             'a quote inside a cell as "".'
@@ -34,7 +31,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def encoding(cls, path: object, where: str) -> CsvProblem:
-        """Refuse text that is not UTF-8."""
         return cls(
             f"{str(path)!r} is not UTF-8 text ({where}). Next: save it as UTF-8, for example with "
             "iconv -f latin1 -t utf-8."
@@ -42,7 +38,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def two_readings(cls, path: object, column: str, cell: str, learned: str, here: str) -> CsvProblem:
-        """Refuse a number that is one by the marks the model learned, and another by those of the rest of the file."""
         names = {".": "points", ",": "commas"}
         return cls(
             f"{str(path)!r}, column {column!r}: {cell!r} is one number with decimal {names[learned]}, as in the table "
@@ -52,7 +47,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def changed(cls, path: object, column: str, cell: str) -> CsvProblem:
-        """Refuse a file in which a second reading finds what the first did not."""
         return cls(
             f"{str(path)!r}, column {column!r}: the cell {cell!r} was not there when the file was first read: it "
             "changes while it is read. Next: wait until it is written, and try again."
@@ -60,7 +54,6 @@ class CsvProblem(SourceError):
 
     @classmethod
     def no_whole_number(cls, path: object, column: str, cell: str) -> CsvProblem:
-        """Refuse labels that were said to be numbers, and are not."""
         return cls(
             f"{str(path)!r}, column {column!r}: {cell!r} is no whole number, and labels were said to be numbers. Next: "
             "take labels as text, or correct the cell."

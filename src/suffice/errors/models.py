@@ -60,7 +60,6 @@ class MergeError(SufficeError):
 
     @classmethod
     def mixture(cls, what: str = "take in more rows") -> MergeError:
-        """Refuse to add or remove rows of mixtures, whose responsibilities depend on all rows at once."""
         return cls(
             f"A mixture of several components cannot {what} exactly: which row belongs to which component "
             "depends on all of them. Next: call fit on all rows together, or use n_components=1 (or "
@@ -69,7 +68,6 @@ class MergeError(SufficeError):
 
     @classmethod
     def not_editable(cls, kind: str, verb: str) -> MergeError:
-        """Refuse an edit that the statistics of a family do not support."""
         return cls(
             f"The statistics {kind} have no {verb!r}, so this model cannot be edited in this way. Next: fit again on "
             "the rows in question, or give the statistics that method (see `suffice.stats`)."
@@ -77,7 +75,6 @@ class MergeError(SufficeError):
 
     @classmethod
     def pooled(cls, k: int) -> MergeError:
-        """Refuse to take a class out of a sum of scatters whose parts were not kept."""
         return cls(
             f"The shared covariance was summed over {k} classes whose own parts were not kept (they would not fit in "
             "memory, or the model was released), so that no class can leave it exactly. "
@@ -86,7 +83,6 @@ class MergeError(SufficeError):
 
     @classmethod
     def moments_added_up(cls, k: int) -> MergeError:
-        """Refuse to move the mean of a class whose fourth moments were added to those of all others."""
         return cls(
             f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
             "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
@@ -96,7 +92,6 @@ class MergeError(SufficeError):
 
     @classmethod
     def completed(cls) -> MergeError:
-        """Refuse to add rows to statistics whose missing cells were filled in by passes over all rows."""
         return cls(
             "The rows miss cells in too many different patterns to keep statistics of each, so that their cells were "
             "filled in by passes over all of them, and more rows cannot be added exactly. Next: call fit on all rows "
@@ -109,7 +104,6 @@ class ExportError(SufficeError):
 
     @classmethod
     def density(cls, kind: str, columns: Sequence[object]) -> ExportError:
-        """Refuse a density that exports have no form for, such as one of a family that users wrote."""
         where = f" of the columns {quoted(columns)}" if columns else ""
         return cls(
             f"The density {kind}{where} is not one that can be exported. Next: give those columns one of the families "
@@ -118,7 +112,6 @@ class ExportError(SufficeError):
 
     @classmethod
     def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
-        """Refuse a query with more covariances than databases can plan."""
         step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
         return cls(
             f"The query would work out {size} numbers of covariances for each row, and databases cope with about "
@@ -131,12 +124,10 @@ class ModelFileError(SufficeError):
 
     @classmethod
     def unreadable(cls, path: object, why: str) -> ModelFileError:
-        """Say which file and what is wrong with it."""
         return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
 
     @classmethod
     def unsaved(cls, path: object, why: str) -> ModelFileError:
-        """Say why a model was not written, and that nothing was."""
         return cls(
             f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "
             "Next: check what it learned last; tell of a class of your own by suffice.estimators.register."
@@ -144,7 +135,6 @@ class ModelFileError(SufficeError):
 
     @classmethod
     def no_model(cls, path: object) -> ModelFileError:
-        """Refuse to put a model in the place of something else."""
         why = "a model in its place would destroy it. Next: choose another name, or remove that file first."
         return cls(f"{path} holds something other than a model, and {why}")
 

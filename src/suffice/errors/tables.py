@@ -20,7 +20,6 @@ class SettingError(SufficeError):
 
     @classmethod
     def choice(cls, name: str, got: object, allowed: Iterable[object]) -> SettingError:
-        """Refuse a value outside a fixed list."""
         options = ", ".join(shown(option) for option in allowed)
         return cls(f"{name}={shown(got)} is not one of {options}.")
 
@@ -30,7 +29,6 @@ class SchemaError(SufficeError):
 
     @classmethod
     def columns_differ(cls, missing: Sequence[object], extra: Sequence[object], who: str) -> SchemaError:
-        """Refuse a table that lacks columns of the model, or has columns unknown to it."""
         parts = []
         if missing:
             parts.append(f"it lacks {quoted(missing)}")
@@ -43,7 +41,6 @@ class SchemaError(SufficeError):
 
     @classmethod
     def kind_differs(cls, column: object, expected: str, got: str) -> SchemaError:
-        """Refuse a column whose kind is not the one seen at fit."""
         return cls(
             f"Column {shown(column)} was {expected} when the model was fitted and is {got} now. "
             f"Next: convert it to {expected}, or fit a new model."
@@ -51,7 +48,6 @@ class SchemaError(SufficeError):
 
     @classmethod
     def temporal(cls, column: object, dtype: object) -> SchemaError:
-        """Refuse dates and times, which carry no unit a density could use."""
         return cls(
             f"Column {shown(column)} holds dates or times ({dtype}), which have no density of their own. "
             "Next: turn it into numbers that matter (days since an event, month, hour) or drop it."
@@ -59,7 +55,6 @@ class SchemaError(SufficeError):
 
     @classmethod
     def unsupported(cls, column: object, dtype: object) -> SchemaError:
-        """Refuse a column type that is neither number, truth value nor category."""
         return cls(
             f"Column {shown(column)} has type {dtype}, which is neither numeric, boolean, categorical nor string. "
             "Next: convert it to one of those or drop it."
@@ -76,7 +71,6 @@ class SchemaError(SufficeError):
 
     @classmethod
     def mixed_objects(cls, column: object, types: Iterable[str]) -> SchemaError:
-        """Refuse an object column that mixes Python types."""
         return cls(
             f"Column {shown(column)} mixes values of the types {', '.join(sorted(types))}; every argument must be "
             "a string, or every one a number, or every one a truth value. Next: convert the column to one type."
@@ -84,7 +78,6 @@ class SchemaError(SufficeError):
 
     @classmethod
     def needs_numbers(cls, columns: Sequence[object], who: str) -> SchemaError:
-        """Refuse text in a model of numbers."""
         one = len(columns) == 1
         return cls(
             f"{who} models numbers, and {'column' if one else 'columns'} {quoted(columns)} "
@@ -98,7 +91,6 @@ class DataError(SufficeError):
 
     @classmethod
     def infinite(cls, columns: Sequence[object]) -> DataError:
-        """Refuse infinities by column."""
         return cls(
             f"Input X contains infinity in {'column' if len(columns) == 1 else 'columns'} {quoted(columns)}. "
             "Next: correct those cells, or make them missing (NaN), which every model here accepts."
@@ -106,7 +98,6 @@ class DataError(SufficeError):
 
     @classmethod
     def in_column(cls, column: object, value: object, rule: str) -> Self:
-        """Refuse a value that the family of its column gives no probability."""
         return cls(
             f"Column {shown(column)} has the value {value}; {rule}. Next: correct it, or give it another family."
         )
@@ -129,7 +120,6 @@ class DataError(SufficeError):
 
     @classmethod
     def overflowing(cls, columns: Sequence[object]) -> DataError:
-        """Refuse numbers whose squares overflow."""
         return cls(
             f"The numbers in {quoted(columns)} are beyond 1e150, so that their squares overflow. "
             "Next: express them in larger units."
@@ -137,7 +127,6 @@ class DataError(SufficeError):
 
     @classmethod
     def too_large(cls, what: str, needed: int, most: int, advice: str) -> DataError:
-        """Refuse what would not fit into memory, before it is allocated."""
         return cls(
             f"{what} would take {needed / 2**30:,.2f} GiB, above the limit of {most / 2**30:,.2f} GiB (a quarter of "
             f"the memory there is, as the work needs more). Next: {advice}."
@@ -145,7 +134,6 @@ class DataError(SufficeError):
 
     @classmethod
     def elsewhere(cls, kind: str, device: str) -> DataError:
-        """Refuse an array on a device that may not be computed on."""
         return cls(
             f"X is a {kind} on the device {device}, which the CPU cannot read. Next: set SCIPY_ARRAY_API=1 in the "
             "environment and call sklearn.set_config(array_api_dispatch=True) to compute there, or move X to the CPU."
@@ -153,7 +141,6 @@ class DataError(SufficeError):
 
     @classmethod
     def vanishing(cls, columns: Sequence[object]) -> DataError:
-        """Refuse columns whose numbers are so small that their squares are 0 in floating point."""
         return cls(
             f"The numbers in {quoted(columns)} are below 1e-150, so that their squares vanish. "
             "Next: express them in smaller units."
@@ -161,7 +148,6 @@ class DataError(SufficeError):
 
     @classmethod
     def vanishing_fourth(cls, columns: Sequence[object]) -> DataError:
-        """Refuse columns whose numbers are so small that their fourth powers are 0 in floating point."""
         return cls(
             f"The numbers in {quoted(columns)} vary by less than 1e-72, so that their fourth powers, which Ledoit-Wolf "
             'shrinkage is computed from, vanish. Next: express them in smaller units, or use shrinkage="oas".'
@@ -177,7 +163,6 @@ class DataError(SufficeError):
 
     @classmethod
     def unseen_labels(cls, labels: Sequence[object]) -> DataError:
-        """Refuse labels outside the list the caller gave."""
         return cls(
             f"The target label(s) {quoted(labels)} in y do not exist in the initial classes, the list `classes`. "
             "Next: add to `classes` or correct the labels."
@@ -197,32 +182,26 @@ class SourceError(DataError):
 
     @classmethod
     def absent(cls, path: object) -> Self:
-        """Say that nothing has this name or matches this pattern."""
         return cls(f"There is no file {str(path)!r}. Next: check the name and the folder.")
 
     @classmethod
     def unreadable(cls, where: object, why: object) -> Self:
-        """Say which file, and which part of it, cannot be read."""
         return cls(f"{where} cannot be read: {sentence(why)}. Next: write it again, or leave it out.")
 
     @classmethod
     def unwritable(cls, path: object, why: object) -> Self:
-        """Say why a result cannot be written; an old file of that name is as it was."""
         return cls(f"{str(path)!r} cannot be written: {sentence(why)}. Next: choose another place or name.")
 
     @classmethod
     def unknown_format(cls, path: object, formats: Sequence[str]) -> Self:
-        """Refuse a file whose name does not say what it holds."""
         return cls(f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)}.")
 
     @classmethod
     def no_rows(cls, what: object) -> Self:
-        """Refuse a source without a row."""
         return cls(f"{what} holds no row. Next: check the name, the pattern or the query.")
 
     @classmethod
     def columns_missing(cls, where: object, missing: Sequence[object], known: Sequence[object], role: str) -> Self:
-        """Name columns that are not there, what they were wanted for, and those that are."""
         one = "column" if len(missing) == 1 else "columns"
         return cls(
             f"{where} has no {one} {quoted(missing)} {role}; it has {quoted(known)}. "
@@ -231,7 +210,6 @@ class SourceError(DataError):
 
     @classmethod
     def kind_differs(cls, where: object, column: object, expected: object, got: object) -> Self:
-        """Refuse a file in which a column has another type than in the others."""
         return cls(
             f"{where}: column {shown(column)} is {got}, and {expected} in the other files. "
             "Next: write the files with one schema."
@@ -239,7 +217,6 @@ class SourceError(DataError):
 
     @classmethod
     def read_once(cls, who: str, passes: str) -> Self:
-        """Refuse a stream where the rows are needed more than once."""
         return cls(
             f"{who} reads the rows {passes}, and a stream can be read once. Next: write the stream to a Parquet file "
             "and give its name."
@@ -247,12 +224,10 @@ class SourceError(DataError):
 
     @classmethod
     def repeated(cls, path: object, names: Sequence[str]) -> Self:
-        """Refuse columns that share a name."""
         return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
 
     @classmethod
     def pipe(cls, path: object, read: str = "a table is") -> Self:
-        """Refuse a pipe or a device, which can be read once only, and may never end."""
         return cls(
             f"{str(path)!r} is a pipe or a device, not a file, and {read} read more than once. Next: write it to a "
             "file first, and name that."
@@ -260,7 +235,6 @@ class SourceError(DataError):
 
     @classmethod
     def not_as_named(cls, path: object, what: str, why: object) -> Self:
-        """Say that the contents are not what the name promises."""
         return cls(
             f"{str(path)!r} cannot be read as {what}: {sentence(why)}. Next: check that the file is complete and that "
             "its name ends in what it holds."
