@@ -41,8 +41,6 @@ def format_of(path: Path) -> str | None:
     return FORMATS.get(ending)
 
 
-# --- writing ---------------------------------------------------------------------------------------------------------
-
 STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 FOLDERS_OF_STREAMS = ("/dev/fd", "/proc/self/fd")
 RANDOM = 8  # characters of a temporary name

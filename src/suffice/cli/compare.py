@@ -97,9 +97,6 @@ def compare(
 Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
 
 
-# --- the measurement ---------------------------------------------------------------------------------------------
-
-
 def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     """Return (rows to learn from, rows to judge) of each fold, the classes spread evenly over the folds."""
     from sklearn.model_selection import StratifiedKFold

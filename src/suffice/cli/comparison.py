@@ -76,9 +76,6 @@ def calibration_error(confidence: Array, right: NDArray[np.bool_]) -> float:
     return float(np.abs(gap).sum() / len(confidence))
 
 
-# --- the table ---------------------------------------------------------------------------------------------------
-
-
 def describe(training: Training, target: str, by: str, folds: int, seed: int) -> Facts:
     """Return what was compared and how, as plain values."""
     counts = [item["counts"] for item in training.labels.value_counts().to_pylist()]

@@ -32,9 +32,6 @@ def file_format(path: Path) -> str:
     return kind
 
 
-# --- reading -----------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class FileTable:
     """The table in a file: `columns` is a pyarrow Table of values, `csv` the same as text if the file is a CSV."""
@@ -138,9 +135,6 @@ def _read_ipc(path: Path) -> Table:
     if claims_too_much(table.num_rows, table.num_columns, path.stat().st_size):
         raise FileProblem.not_as_named(path, "Arrow", f"it claims {table.num_rows:,} rows")
     return checked(table)
-
-
-# --- writing -----------------------------------------------------------------------------------------------------
 
 
 def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:

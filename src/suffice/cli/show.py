@@ -39,9 +39,6 @@ def show(model: SavedModel, /, *, common: Common = COMMON) -> None:
         print(visible("\n".join(render(summary, page_width()))))
 
 
-# --- the facts ---------------------------------------------------------------------------------------------------
-
-
 def summarize(path: Path) -> Facts:
     """Return what there is to say of a model file as plain values."""
     from ..files.model_file import read_model
@@ -178,9 +175,6 @@ def _categorical(density: Categorical, j: int) -> Facts:
     order = np.argsort(-p[:, :-1].mean(axis=0), kind="stable")
     levels = [{"level": density.levels[j][i], "probability": p[:, i].tolist()} for i in order]
     return {"levels": levels, "never_seen": p[:, -1].tolist()}
-
-
-# --- the page ----------------------------------------------------------------------------------------------------
 
 
 def render(summary: Facts, width: int) -> list[str]:

@@ -33,7 +33,6 @@ class Categorical(Density):
 
     @property
     def k(self) -> int:
-        """The number of classes."""
         return len(self.log_p[0])
 
     def log_density(self, columns: Sequence[Codes]) -> Array:

@@ -25,7 +25,6 @@ class Mixture(Density):
 
     @property
     def k(self) -> int:
-        """The number of classes."""
         return int(self.owner[-1]) + 1
 
     def log_density(self, rows: Array) -> Array:

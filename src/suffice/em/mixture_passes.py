@@ -117,9 +117,6 @@ def _find(rows: Rows, asked: Pass) -> Sums:
     return Sums(likelihood, condense(rows, owner, share, filler, asked.family, asked.k))
 
 
-# --- climbing by passes ----------------------------------------------------------------------------------------------
-
-
 def _converse(ascent: Ascent, first: Pass) -> Conversation:
     """Answer what an ascent asks by passes; `first` gives the responsibilities it begins with."""
     asked: Pass = first

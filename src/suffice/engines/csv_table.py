@@ -139,8 +139,6 @@ class CsvTable:
                 where, known = (path, form.names) if missing else (self._paths[0], first)
                 raise SourceError.columns_missing(repr(str(where)), missing or extra, known, role)
 
-    # --- the first pass ----------------------------------------------------------------------------------------------
-
     def _look(self, path: Path, form: Form) -> dict[str, Seen]:
         """Return what the cells of a file say of each column that something depends on."""
         reading = self._reading
@@ -203,8 +201,6 @@ class CsvTable:
             many = f"more than {several - 1}" if several > 10 else str(several)
             return f"{many} different number{'' if several == 1 else 's'}, such as {seen.fraction}"
         return None
-
-    # --- what comes out ----------------------------------------------------------------------------------------------
 
     def batches(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Yield record batches of these columns, those named by `as_written` as the text they are."""

@@ -250,8 +250,6 @@ class BayesEstimate(GaussianEstimate):
         half = np.full(len(stacks), 0.5)  # ½ zᵀz + ½ I, and twice that
         return LowRank.factor(stacks, np.sqrt(2.0 * weight[:, None] * floor), half)
 
-    # --- repairs -----------------------------------------------------------------------------------------------------
-
     def _label(self, i: int) -> Level | None:
         return None if self._one else self.classes[i]
 

@@ -71,8 +71,6 @@ class View:
         pairs = zip(self.fitted.blocks, self.model.density.blocks, strict=False)
         self.place = {p: (b, j) for b, (block, _) in enumerate(pairs) for j, p in enumerate(block.positions)}
 
-    # --- rows ----------------------------------------------------------------------------------------------------
-
     def rows(self, X: object = None, y: object = None) -> Rows | None:
         """Return the rows of a table, or without one those that the model keeps; None if it keeps none."""
         if X is not None:
@@ -143,8 +141,6 @@ class View:
         """Return a table read; column p of the model stands at the p-th of the positions returned with it."""
         table = read_table(X)
         return table, self.schema.align(table.schema, type(self.estimator).__name__)
-
-    # --- columns -------------------------------------------------------------------------------------------------
 
     def positions(self, columns: Sequence[Name] | Name) -> list[int]:
         """Return where the named columns stand."""
@@ -218,8 +214,6 @@ class View:
         own = np.arange(len(joint)), rows.codes[index][known]
         gain = log_softmax(np.maximum(joint, -1e300))[own] - self.model.log_prior[own[1]]
         return float(np.maximum(gain, -20.0).sum() / len(index))
-
-    # --- questions -----------------------------------------------------------------------------------------------
 
     def table(self, cells: Mapping[int, NDArray[np.generic]]) -> Any:
         """Return a table of the model's kind with these columns, {position: values (n,)}, and all others missing."""

@@ -59,9 +59,6 @@ def script() -> str:
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
 
 
-# --- the program ------------------------------------------------------------------------------------------------------
-
-
 def _program(program: Program) -> dict[str, object]:
     """Return the parameters, each class of the program as a mapping with its name as `kind`.
 
@@ -119,9 +116,6 @@ def _places(levels: Sequence[Level], known: Sequence[Level]) -> list[int]:
     return [*(place.get((isinstance(level, bool), level), len(known)) for level in levels), len(known)]
 
 
-# --- rows and columns -------------------------------------------------------------------------------------------------
-
-
 def page_cells(program: Program, X: object) -> list[list[float | None]]:
     """Return the cells of a table as the page holds them: numbers, numbers of levels (the last: not known), or None."""
     table = read_table(X)
@@ -168,9 +162,6 @@ def _fields(program: Program) -> list[dict[str, object]]:
         else:
             found.append({"name": name, "levels": None, "count": position in counts})
     return found
-
-
-# --- JSON -------------------------------------------------------------------------------------------------------------
 
 
 def write_json(value: object) -> str:

@@ -110,9 +110,6 @@ def _center(block: Array, weight: Array | None) -> tuple[Array, float]:
     return mean, total
 
 
-# --- full and pooled scatters ----------------------------------------------------------------------------------------
-
-
 class _Product:
     """Adds up zᵀz (d, d) of centred rows z that arrive in pieces, many rows at a time."""
 
@@ -225,9 +222,6 @@ def _add_run(product: _Product, rows: _Rows, start: int, stop: int, size: int) -
     return mean[0], float(total[0])
 
 
-# --- diagonal scatters ----------------------------------------------------------------------------------------------
-
-
 def _diagonal(rows: _Rows, counts: Codes) -> tuple[Array, Array, Array]:
     """Return weight, mean and sums of squares about the mean, each (k, d), over the observed cells."""
     size = max(SEGMENT_CELLS // rows.d, 1)
@@ -272,9 +266,6 @@ def _center_observed(block: Array, weight: Array | None) -> tuple[Array, Array]:
     block *= np.sqrt(weight)[:, None]
     block[~observed] = 0.0
     return mean, total
-
-
-# --- joining ---------------------------------------------------------------------------------------------------------
 
 
 def join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Array, Array]:

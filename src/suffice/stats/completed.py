@@ -34,12 +34,10 @@ class CompletedStats(Statistic):
 
     @property
     def k(self) -> int:
-        """The number of classes."""
         return len(self.observed)
 
     @property
     def d(self) -> int:
-        """The number of columns."""
         return int(self.observed.shape[1])
 
     def merge(self, other: object) -> NoReturn:

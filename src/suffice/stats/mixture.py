@@ -48,7 +48,6 @@ class MixtureStats(Statistic):
 
     @property
     def k(self) -> int:
-        """The number of classes."""
         return len(self.asked)
 
     @property

@@ -41,12 +41,10 @@ class PatternStats(Statistic):
 
     @property
     def k(self) -> int:
-        """The number of classes."""
         return len(self.complete.weight)
 
     @property
     def d(self) -> int:
-        """The number of columns."""
         return int(self.complete.mean.shape[1])
 
     @classmethod

@@ -203,8 +203,6 @@ class Reservoir:
         one = self.part(order[first[back]])
         return replace(one, copies=copies[back], weight=weight[back])
 
-    # --- files -------------------------------------------------------------------------------------------------------
-
     def is_of(self, classes: Sequence[Level]) -> bool:
         """Say whether the hashes are those of these rows in these classes, so that a file holds what was kept.
 

@@ -69,9 +69,6 @@ def _recoded(known: Sequence[Level], codes: Codes, wanted: Sequence[Level]) -> C
     return np.asarray(table[codes])
 
 
-# --- files -----------------------------------------------------------------------------------------------------------
-
-
 def rows_to_arrays(rows: Sequence[Any]) -> tuple[Fields, Plain]:
     """Return the rows of several blocks as named arrays without NaN, and plain values: levels, numbers of columns."""
     fields: Fields = {}
@@ -118,9 +115,6 @@ def _rows_of_block(number: int, fields: Fields, levels: Plain, m: int) -> Any:
     if absent.shape != values.shape or absent.dtype != np.bool_ or values[absent].any():
         raise ValueError("cells of the sample of rows")
     return np.where(absent, np.nan, values)
-
-
-# --- hashes of contents --------------------------------------------------------------------------------------------
 
 
 def priorities(part: Any, seed: int) -> Keys:

@@ -30,9 +30,6 @@ class NewColumn(NamedTuple):
     levels: tuple[Level, ...] | None = None
 
 
-# --- filling ---------------------------------------------------------------------------------------------------------
-
-
 def fill_array(values: Cells, holes: Holes) -> Cells:
     """Return a copy of an array (n, d) with its holes filled; floats stay floats, objects take Python values."""
     out = np.array(values)
@@ -118,9 +115,6 @@ def _fit_numbers(series: Series, cells: Cells) -> Series:
         if (cells == np.floor(cells)).all() and least <= low and high < most:
             return series
     return series.cast(nw.Float64)
-
-
-# --- making ----------------------------------------------------------------------------------------------------------
 
 
 def make_table(container: str, named: bool, columns: Sequence[NewColumn]) -> object:

@@ -106,9 +106,6 @@ def _centred(score: Array) -> Array:
     return score
 
 
-# --- Gaussians -------------------------------------------------------------------------------------------------------
-
-
 def _joint(density: Gaussian, rows: Array, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions of correlated columns, rows that miss the same cells together."""
     k, (n, d) = len(density.means), rows.shape
@@ -168,9 +165,6 @@ def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) 
     for order in sample_orders(d, orders or default):
         mean.add(ordered_terms(density, rows, order))
     return mean.result()
-
-
-# --- any other density -----------------------------------------------------------------------------------------------
 
 
 def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:

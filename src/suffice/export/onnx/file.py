@@ -67,9 +67,6 @@ def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
     return model
 
 
-# --- densities --------------------------------------------------------------------------------------------------------
-
-
 class _Scores:
     """The terms of a program, each made when first asked for; piecewise linear ones together."""
 
@@ -147,9 +144,6 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
         return posterior
     count = g.sum(g.integers(g.join(known, 1)), 1, keep=True)
     return g.where(g.op("Greater", count, 0), posterior, stack.shares)
-
-
-# --- labels and facts -------------------------------------------------------------------------------------------------
 
 
 def _labels(classes: tuple[Level, ...]) -> tuple[object, int]:

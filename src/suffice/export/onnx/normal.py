@@ -100,9 +100,6 @@ def _center(g: Graph, location: Array) -> Array:
     return np.asarray(location.mean(axis=0).astype(g.dtype), dtype=np.float64)
 
 
-# --- complete rows ----------------------------------------------------------------------------------------------------
-
-
 def _dense(g: Graph, term: Normal, spread: Dense, x: Value) -> Measured:
     d = term.location.shape[1]
     if len(spread.whitener) == 1 and _same(term.inflation):
@@ -158,9 +155,6 @@ def _independent(g: Graph, term: Normal, spread: Independent, x: Value) -> Measu
         squares = (cells * cells) @ precision.T - cells @ (2.0 * precision * targets).T
         squares = g.op("Max", squares + known @ (precision * targets**2).T, 0.0)
     return Measured(squares, known @ np.log(variance).T, g.sum(g.integers(known), 1))
-
-
-# --- rows with missing cells ------------------------------------------------------------------------------------------
 
 
 def _same(values: Array) -> bool:

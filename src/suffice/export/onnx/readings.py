@@ -98,8 +98,6 @@ class Readings:
         """Return one of the inputs, for the number of rows."""
         return self._values[self.inputs[0].name]
 
-    # --- codes --------------------------------------------------------------------------------------------------------
-
     def codes(self, numbers: Sequence[int]) -> Value:
         """Return codes side by side (n, c)."""
         return self.g.join([self.code(number) for number in numbers], 1)
@@ -138,8 +136,6 @@ class Readings:
         g, x = self.g, self.block((own.reading,))
         above = g.integers(g.op("GreaterOrEqual", x, own.cuts[None]))
         return g.where(g.op("IsNaN", x), -1, g.sum(above, 1, keep=True))
-
-    # --- readings -----------------------------------------------------------------------------------------------------
 
     def block(self, numbers: Sequence[int]) -> Value:
         """Return readings side by side (n, d), NaN where missing."""

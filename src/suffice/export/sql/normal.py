@@ -84,16 +84,12 @@ class Normals:
         x, m = self._x(j), number(self.term.location[c, j])
         return where_known(x, f"({x} - {m}) * {number(scale)} * (({x} - {m}) * {number(scale)})")
 
-    # --- any pattern of missing cells --------------------------------------------------------------------------------
-
     def _eliminated(self, q: dict[int, str], spread: Dense) -> dict[int, str]:
         """Add distances and log determinants by elimination, a few covariances at a time."""
         g, h = len(spread.covariance), dict[int, str]()
         for covariances, components in self._groups(list(q), g):
             h |= _Elimination(self, spread, covariances, components, q, g == 1).run()
         return h
-
-    # --- complete rows -----------------------------------------------------------------------------------------------
 
     def _whitened(self, q: dict[int, str], spread: Dense) -> dict[int, str]:
         """Add distances of complete rows by the whole covariance's factor; those of other rows mean nothing."""
@@ -120,8 +116,6 @@ class Normals:
                 h[c] = number(spread.log_det[0 if g == 1 else c])
             self.stages.add(squares, drop=[name for each in own.values() for name in each])
         return h
-
-    # --- from distances to densities ---------------------------------------------------------------------------------
 
     def _finished(self, q: dict[int, str], h: dict[int, str]) -> dict[int, str]:
         known = self.stages.name()

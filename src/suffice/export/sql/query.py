@@ -81,8 +81,6 @@ class _Query:
         kept = [(f"u{i}", name) for i, name in enumerate(self.names)]
         return self.stages.finish([*kept, *zip(answers, names, strict=True)])
 
-    # --- scores ------------------------------------------------------------------------------------------------------
-
     def _start(self) -> None:
         double, new = self.language.double, {}
         for c in self.alive["j"]:
@@ -178,8 +176,6 @@ class _Query:
             return mixture(term, classes, self.cells, self.stages, self.exact)
         assert isinstance(term, Pairs)
         return pairs(term, classes, self.cells, self.stages)
-
-    # --- answers -----------------------------------------------------------------------------------------------------
 
     def _answers(self) -> list[str]:
         """Return label, posteriors and log density as expressions over the last stage."""
