@@ -32,7 +32,7 @@ class Marks:
     ) -> None:
         self._learned = learned
         # A target is never counted with, and text columns of odd numbers say nothing.
-        used = {name: own for name, own in total.items() if _speaks(own) and name != target}
+        used = {name: own for name, own in total.items() if not own.settled and len(own.odd) < 2 and name != target}
         of_files = [_common(_own(file[name]) for name in used) for file in seen]
         self.of_table = _common(_own(own) for own in used.values())
         self.mixed = {name for name in total for file in seen if file[name].point and file[name].comma}
@@ -59,10 +59,6 @@ class Marks:
             self.mixed.add(name)
         self.unsure[name] = example
         return "." if own.dots or form.separator == "," else ","
-
-
-def _speaks(seen: Seen) -> bool:
-    return not seen.settled and len(seen.odd) < 2
 
 
 def _own(seen: Seen) -> str:

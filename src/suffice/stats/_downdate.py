@@ -68,7 +68,8 @@ def downdate(
     if isinstance(whole, DiagonalScatter):
         squares = whole.values - part.values - amount * shift**2
         _refuse_negative(squares, whole.values, noise, touched)
-        return mean, DiagonalScatter(np.where(kept, _dusted(squares, whole.values, noise), 0.0))
+        dust = squares <= DUST * whole.values + _rounding(whole.values, noise)
+        return mean, DiagonalScatter(np.where(kept & ~dust, squares, 0.0))
     emptied = (own > 0) & ~kept
     if isinstance(whole, PooledScatter) and isinstance(part, PooledScatter):
         return mean, _downdate_pooled(whole, part, amount, shift, noise, touched, emptied[:, 0])
@@ -113,10 +114,6 @@ def _downdate_pooled(
 def _rounding(whole: Array, noise: Array) -> Array:
     """Return how large the rounding of a sum of squares may be that comes from uncertain means."""
     return 2.0 * np.sqrt(whole * noise) + noise
-
-
-def _dusted(left: Array, whole: Array, noise: Array) -> Array:
-    return np.where(left <= DUST * whole + _rounding(whole, noise), 0.0, left)
 
 
 def _refuse_negative(left: Array, whole: Array, noise: Array, touched: Codes) -> None:

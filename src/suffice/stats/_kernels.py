@@ -55,14 +55,10 @@ def summarize_segments(
     values: Array, codes: Codes, k: int, weight: Array | None, form: str
 ) -> tuple[Array, Array, Array]:
     """Return weight, mean (k, d) and the scatter in the asked form ("full", "pooled" or "diagonal")."""
-    rows, counts = _in_class_order(values, codes, k, weight)
+    rows, counts = _Rows(values, in_class_order(codes, k), weight), np.bincount(codes, minlength=k)
     if form == "diagonal":
         return _diagonal(rows, counts)
     return _gram(rows, counts, pooled=form == "pooled")
-
-
-def _in_class_order(values: Array, codes: Codes, k: int, weight: Array | None) -> tuple[_Rows, Codes]:
-    return _Rows(values, in_class_order(codes, k), weight), np.bincount(codes, minlength=k)
 
 
 def in_class_order(codes: Codes, k: int) -> Codes | None:

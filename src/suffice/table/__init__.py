@@ -45,7 +45,7 @@ class Table(Protocol):
         Levels given as a `range` need not all occur.
         """
 
-    def fill(self, holes: Holes) -> Any:
+    def fill(self, holes: Holes) -> object:
         """Return a table of the kind it was made from with these cells filled, all others as they were."""
 
 

@@ -60,7 +60,7 @@ class FrameTable:
             check_text([value for value in series.to_list() if holds_value(value)], name)
             raise
 
-    def fill(self, holes: Holes) -> Any:
+    def fill(self, holes: Holes) -> object:
         return fill_frame(self._frame, holes)
 
 

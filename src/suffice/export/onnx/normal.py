@@ -102,7 +102,7 @@ def _center(g: Graph, location: Array) -> Array:
 
 def _dense(g: Graph, term: Normal, spread: Dense, x: Value) -> Measured:
     d = term.location.shape[1]
-    if len(spread.whitener) == 1 and _same(term.inflation):
+    if len(spread.whitener) == 1 and (term.inflation == term.inflation[0]).all():
         whitener = spread.whitener[0] / np.sqrt(term.inflation[0])
         center = _center(g, term.location)
         squares = _shared_squares(g, (x - center) @ whitener.T, (term.location - center) @ whitener.T)
@@ -155,10 +155,6 @@ def _independent(g: Graph, term: Normal, spread: Independent, x: Value) -> Measu
         squares = (cells * cells) @ precision.T - cells @ (2.0 * precision * targets).T
         squares = g.op("Max", squares + known @ (precision * targets**2).T, 0.0)
     return Measured(squares, known @ np.log(variance).T, g.sum(g.integers(known), 1))
-
-
-def _same(values: Array) -> bool:
-    return bool((values == values[0]).all())
 
 
 def _marginal_dense(g: Graph, term: Normal, spread: Dense, tiles: Tiles) -> Measured:

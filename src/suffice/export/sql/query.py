@@ -7,7 +7,6 @@ from itertools import pairwise
 
 from ..._arrays import np
 from ...errors import ExportError, quoted
-from ...schema import Level
 from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Table, Term
 from .cells import Cells
 from .language import Language, case, number, total
@@ -241,15 +240,12 @@ class _Query:
         """Return the first class of largest posterior."""
         classes, order = self.program.classes, sorted(posterior)
         alike = len({type(label) for label in classes}) == 1
-        literals = {c: self._literal(classes[c], alike) for c in order}
+        literals = {c: self.language.level(classes[c] if alike else str(classes[c])) for c in order}
         branches = []
         for c, _ in pairwise(order):
             others = [posterior[b] for b in order if b > c]
             branches.append((" AND ".join(f"{posterior[c]} >= {other}" for other in others), literals[c]))
         return case(branches, literals[order[-1]])
-
-    def _literal(self, label: Level, alike: bool) -> str:
-        return self.language.level(label if alike else str(label))
 
 
 def _times(weight: float, text: str) -> str:
