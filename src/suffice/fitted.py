@@ -89,10 +89,8 @@ class Fitted:
     def with_past(self, **changed: Any) -> Self:
         """Return the value with something else told of it; what is derived stays."""
         other = replace(self, past=replace(self.past, **changed))
-        kept = {
-            name: value for name, value in vars(self).items() if isinstance(getattr(type(self), name, None), shared)
-        }
-        vars(other).update(kept)
+        made = vars(self).copy()  # another thread may make more of it
+        vars(other).update({name: made[name] for name in made if isinstance(getattr(type(self), name, None), shared)})
         return other
 
     def under(self, priors: Any) -> Self:
