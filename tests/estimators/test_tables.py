@@ -298,7 +298,7 @@ def test_predictions_are_those_of_the_rows_in_order(ending, table, path, tmp_pat
 )
 def test_each_batch_is_encoded_and_scored_once(asked, scored, path, tmp_path, small, monkeypatch):
     """Sets are those of the model's own priors: answers under others are another question."""
-    model = GaussianDiscriminant().fit_table(path, "kind", columns=NUMBERS)
+    model = GaussianDiscriminant(keep_rows=30).fit_table(path, "kind", columns=NUMBERS)
     _ = model._fitted.left_out_rows  # as the rows kept are scored once for all batches
     seen = {"encoded": [], "scored": []}
     encode, log_density = GaussianFamily.encode, Product.log_density
