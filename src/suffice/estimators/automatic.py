@@ -49,6 +49,10 @@ class GenerativeClassifier(GenerativeEstimator):
         Class labels, in the order of every result's columns.
     priors_ : array (k,)
         Class priors π.
+    n_features_in_ : int
+        The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
+    n_iter_ : int
+        EM steps by which rows without a label joined, where there were such rows (here there never are).
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel
