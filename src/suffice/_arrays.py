@@ -35,7 +35,9 @@ __all__ = [
     "gammaincc",
     "gammaln",
     "invert_triangular",
+    "is_number",
     "is_sparse",
+    "is_whole",
     "joint_code",
     "kmeans2",
     "log_softmax",
@@ -66,6 +68,16 @@ R = TypeVar("R")
 def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:
     """Return whether `value` is a SciPy sparse matrix or array."""
     return bool(sparse.issparse(value))
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether `value` is a number of Python or NumPy; a truth value is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: object, least: int) -> TypeGuard[int]:
+    """Return whether `value` is a whole number of Python or NumPy, and at least this."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
 
 
 def log_softmax(scores: Array, out: Array | None = None) -> Array:

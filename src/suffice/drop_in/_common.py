@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._arrays import Array, np
 from ..errors import SettingError
@@ -51,7 +51,7 @@ class DropIn:
     """What all share: settings of the parent that have no parameter here, and scikit-learn's rules for priors."""
 
     covariance, divisor, missing, prior, smoothing, keep_rows = "full", "mle", "em", None, 1.0, 0
-    _kind: type[Fitted] = DropInFitted
+    _kind: ClassVar[type[Fitted]] = DropInFitted
     _closed_form = True  # whether a row can be taken out of the sums
     if TYPE_CHECKING:  # constructor arguments are stored by their names
 

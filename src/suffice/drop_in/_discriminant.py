@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from .._arrays import Array, log_softmax, np
 from ..densities import Full, Gaussian, Product
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
+from ..estimators._constraints import ROWS, Constraints, OneOf
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Note
@@ -116,24 +117,31 @@ class QuadraticFitted(DiscriminantFitted):
         return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])
 
 
+def _check_solver(estimator: _Discriminant) -> None:
+    if estimator.solver == "svd" and estimator.shrinkage is not None:
+        raise NotImplementedError("shrinkage not supported with 'svd' solver. Next: use solver='eigen'.")
+    if estimator.solver == "svd" and estimator.covariance_estimator is not None:
+        raise SettingError(estimator._unsupported)
+
+
+def _check_one_shrinkage(estimator: _Discriminant) -> None:
+    if estimator.covariance_estimator is not None and estimator.shrinkage:
+        which = "covariance_estimator and shrinkage parameters are not None."
+        raise SettingError(f"{which} Only one of the two can be set. Next: leave out one.")
+
+
+def _check_shrinkage(estimator: _Discriminant) -> None:
+    if isinstance(estimator.shrinkage, str) and estimator.shrinkage != "auto":
+        raise SettingError.choice("shrinkage", estimator.shrinkage, (None, "auto", "a number from 0 to 1"))
+    estimator._settings()  # which a number out of range cannot make
+
+
 class _Discriminant(DropIn, GaussianDiscriminant):
     """LDA and QDA: scikit-learn's shrinkage, and covariances estimated by an object of the user's."""
 
     _closed_form = property(lambda self: self.covariance_estimator is None and not self._is_changed)
 
-    def _validate_settings(self) -> None:
-        if self.solver not in self._solvers:
-            raise SettingError.choice("solver", self.solver, self._solvers)
-        if self.solver == "svd" and self.shrinkage is not None:
-            raise NotImplementedError("shrinkage not supported with 'svd' solver. Next: use solver='eigen'.")
-        if self.covariance_estimator is not None and self.solver == "svd":
-            raise SettingError(self._unsupported)
-        if self.covariance_estimator is not None and self.shrinkage:
-            which = "covariance_estimator and shrinkage parameters are not None."
-            raise SettingError(f"{which} Only one of the two can be set. Next: leave out one.")
-        if isinstance(self.shrinkage, str) and self.shrinkage != "auto":
-            raise SettingError.choice("shrinkage", self.shrinkage, (None, "auto", "a number from 0 to 1"))
-        super()._validate_settings()
+    _rules = (_check_solver, _check_one_shrinkage, _check_shrinkage)
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         own = self.shrinkage
@@ -158,7 +166,8 @@ class LinearDiscriminantAnalysis(_Discriminant):
     [0, 1]
     """
 
-    _solvers, _fitted_shared = ("svd", "lsqr", "eigen"), True
+    _constraints: ClassVar[Constraints] = {"solver": OneOf(("svd", "lsqr", "eigen")), "keep_rows": ROWS}
+    _fitted_shared = True
     _unsupported = "covariance estimator is not supported with svd solver. Try another solver"
 
     # fmt: off
@@ -249,7 +258,8 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
     [1]
     """
 
-    _solvers, shared = ("svd", "eigen"), False
+    _constraints: ClassVar[Constraints] = {"solver": OneOf(("svd", "eigen")), "keep_rows": ROWS}
+    shared = False
     _unsupported = "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
 
     # fmt: off

@@ -73,6 +73,7 @@ class GaussianNB(_NaiveBayes):
 
 
 class _DiscreteNB(_NaiveBayes):
+    _rules = (lambda estimator: estimator._check_alpha(),)
     priors = property(lambda self: "uniform" if self.class_prior is None and not self.fit_prior else self.class_prior)
     class_log_prior_ = attribute("log class priors (k,)", lambda model: model.model_.log_prior)
     feature_count_ = attribute("sums by class (k, d)", lambda model: model.statistics_.blocks[0].total)
@@ -88,9 +89,6 @@ class _DiscreteNB(_NaiveBayes):
             warnings.warn(f"{text} Use `force_alpha=True` to keep alpha unchanged.", UserWarning, stacklevel=2)
             alpha = np.maximum(alpha, 1e-10)
         return alpha if alpha.ndim else float(alpha)
-
-    def _validate_settings(self) -> None:
-        self._check_alpha()
 
     def _smoothing(self, schema: Schema) -> Any:
         with warnings.catch_warnings():  # whoever set it has been warned

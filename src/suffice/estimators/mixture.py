@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
@@ -16,13 +16,12 @@ from ..estimate.mixture import MixtureFamily
 from ..learning.mixture import Components, MixtureFitted
 from ..schema import Schema
 from ..stats import MixtureStats
+from ._constraints import COMPONENTS, COUNT, COVARIANCE, DIVISOR, MISSING, SHRINKAGE, TOLERANCE, Constraints, OneOf
 from .base import GenerativeEstimator
-
-SHARED = (False, "class", True)
 
 
 class _NotMergeableError(MergeError, AttributeError):
-    """A MergeError that makes `hasattr(model, "partial_fit")` false, which is how tools ask."""
+    """A MergeError for tools that ask whether there is a `partial_fit`, to which this says no."""
 
 
 class _IfMergeable:
@@ -39,6 +38,20 @@ class _IfMergeable:
         if not instance._mergeable:
             raise _NotMergeableError(str(MergeError.mixture(self.what)))
         return self.method.__get__(instance, owner)
+
+
+def _check_shrinkage(estimator: MixtureDiscriminant) -> None:
+    setting = estimator._settings().shrinkage
+    if setting.rule == "ledoit-wolf":
+        raise SettingError(
+            "shrinkage='ledoit-wolf' needs to know which rows a covariance is made of, and a mixture shares rows "
+            "among components. Next: use shrinkage='oas' or a number."
+        )
+    if setting.pooling and estimator.shared:
+        raise SettingError(
+            f"shared={estimator.shared!r} and shrinkage={estimator.shrinkage!r} both pool the covariances. "
+            "Next: leave shared=False."
+        )
 
 
 PRIOR_ROWS = 0.5  # for each column and two more, the prior degrees of freedom of Fraley & Raftery
@@ -125,6 +138,18 @@ class MixtureDiscriminant(GenerativeEstimator):
     """
 
     _kind = MixtureFitted
+    _constraints: ClassVar[Constraints] = {
+        **GenerativeEstimator._constraints,
+        "covariance": COVARIANCE,
+        "shared": OneOf((False, "class", True)),
+        "divisor": DIVISOR,
+        "missing": MISSING,
+        **dict.fromkeys(("max_components", "n_init", "max_iter"), COUNT),
+        "tol": TOLERANCE,
+        "n_components": COMPONENTS,
+        "shrinkage": SHRINKAGE,
+    }
+    _rules = (_check_shrinkage,)
 
     def __init__(
         self,
@@ -156,44 +181,6 @@ class MixtureDiscriminant(GenerativeEstimator):
         self.tol = tol
         self.random_state = random_state
         self.keep_rows = keep_rows
-
-    def _validate_settings(self) -> None:
-        super()._validate_settings()
-        choices: dict[str, Sequence[Any]] = {
-            "covariance": list(STRUCTURES),
-            "shared": SHARED,
-            "divisor": ("mle", "unbiased"),
-            "missing": ("em", "error"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise SettingError.choice(name, getattr(self, name), allowed)
-        for name in ("max_components", "n_init", "max_iter"):
-            if not _is_count(getattr(self, name)):
-                raise SettingError(
-                    f"{name}={getattr(self, name)!r} must be a whole number of at least 1. Next: correct it."
-                )
-        tol: object = self.tol
-        if not isinstance(tol, int | float | np.number) or not 0.0 <= float(tol) < np.inf:
-            raise SettingError(f"tol={self.tol!r} must be a number of at least 0. Next: 1e-5 is the default.")
-        wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
-        for number in wanted:
-            if not _is_count(number) and number != BIC:
-                raise SettingError(
-                    f"n_components={self.n_components!r} must be a whole number of at least 1, 'bic', or one of these "
-                    "for every class in a dict by label. Next: 'bic' chooses class by class."
-                )
-        setting = self._settings().shrinkage
-        if setting.rule == "ledoit-wolf":
-            raise SettingError(
-                "shrinkage='ledoit-wolf' needs to know which rows a covariance is made of, and a mixture shares rows "
-                "among components. Next: use shrinkage='oas' or a number."
-            )
-        if setting.pooling and self.shared:
-            raise SettingError(
-                f"shared={self.shared!r} and shrinkage={self.shrinkage!r} both pool the covariances. "
-                "Next: leave shared=False."
-            )
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         rule = Shrinkage(self.shrinkage)
@@ -274,9 +261,3 @@ class MixtureDiscriminant(GenerativeEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
-
-
-def _is_count(number: Any) -> bool:
-    if isinstance(number, bool | np.bool_) or not isinstance(number, int | np.integer):
-        return False
-    return int(number) >= 1

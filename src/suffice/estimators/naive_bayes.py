@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from .._arrays import Array, np
 from ..densities import Bernoulli, Categorical, Gaussian
@@ -12,9 +12,9 @@ from ..errors import DataError, SchemaError, SettingError
 from ..estimate import FAMILIES, Block, Family, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily, as_family, lacking
-from ..estimate.priors import check_prior, check_smoothing
-from ..fitted import prior_of
+from ..questions.linear import prior_of
 from ..schema import Kind, Level, Name, Schema
+from ._constraints import DIVISOR, PRIOR, SMOOTHING, Constraints
 from .base import GenerativeEstimator
 
 AUTOMATIC = {
@@ -108,6 +108,13 @@ class NaiveBayes(GenerativeEstimator):
     ['law']
     """
 
+    _constraints: ClassVar[Constraints] = {
+        **GenerativeEstimator._constraints,
+        "divisor": DIVISOR,
+        "smoothing": SMOOTHING,
+        "prior": PRIOR,
+    }
+
     def __init__(
         self,
         families: Any = "auto",
@@ -124,13 +131,6 @@ class NaiveBayes(GenerativeEstimator):
         self.priors = priors
         self.prior = prior
         self.keep_rows = keep_rows
-
-    def _validate_settings(self) -> None:
-        super()._validate_settings()
-        if self.divisor not in ("mle", "unbiased"):
-            raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
-        check_smoothing(self.smoothing)
-        check_prior(self.prior)
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         given = {"divisor": self.divisor, "smoothing": self.smoothing, "prior": self.prior}

@@ -13,8 +13,8 @@ from ..automatic.member_family import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
-from ..fitted import Fitted, Past
-from ..released import Release
+from ..fitted import Fitted
+from ..released import Past, Release
 from ..schema import Schema
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
 from ..stats.counts import CodedColumns

@@ -57,7 +57,7 @@ def merge(fitted: F, other: F) -> F:
         if mine != theirs:
             columns = [fitted.schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
             raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
-    fitted, other = fitted.merging(other)
+    fitted, other = fitted.before_merge(other)
     past = replace(
         fitted.past,
         released=Release.of_both(fitted.past.released, other.past.released),

@@ -94,7 +94,7 @@ class MixtureFitted(Fitted):
         statistics = ByClass(classes, _weight(found), (found,), len(batch.codes), heaviest=batch.heaviest)
         return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
 
-    def counted_steps(self, joined: Joined) -> Joined:
+    def with_steps(self, joined: Joined) -> Joined:
         """Return what joined, with its steps in the statistics."""
         stats = joined.statistics.block(0, MixtureStats)
         counted = replace(stats, steps=np.full(stats.k, joined.steps))
@@ -111,7 +111,7 @@ class MixtureFitted(Fitted):
         few = replace(own, wanted=wanted, starts=1, random_state=0, steps=steps, tolerance=tolerance)
         return replace(self, statistics=NOTHING, priors=None, chosen=None, components=few)
 
-    def merging(self, other: Self) -> tuple[Self, Self]:
+    def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both; MergeError unless every class of both is one component."""
         if not (self.components.are_single and other.components.are_single):
             raise MergeError.mixture()

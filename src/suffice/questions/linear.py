@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from .._arrays import Array, np
 from ..densities import Gaussian, MultivariateT, StudentT
+from ..estimate import NormalInverseWishart
 from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
@@ -20,6 +21,14 @@ def gaussian_of(fitted: Fitted) -> Gaussian:
     prior = fitted.told.prior
     assert prior is not None
     return plug_in(density, fitted.statistics.blocks[0].column_weight(), prior)
+
+
+def prior_of(learned: Fitted | None) -> NormalInverseWishart:
+    """Return the prior as used, its strength chosen by leave-one-out if it was left open; AttributeError without."""
+    prior = None if learned is None else learned.told.prior
+    if prior is None:
+        raise AttributeError("prior_ exists once a model is fitted with prior=NormalInverseWishart(...).")
+    return prior
 
 
 def is_shared(fitted: Fitted) -> bool:
