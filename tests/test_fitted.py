@@ -189,7 +189,7 @@ def test_what_is_told_of_the_past_forgets_nothing_costly(model):
     assert value.past.origin is None
     made = derived_of(value) & of_sort(value, shared)
     assert made
-    assert all(vars(other)[name] is vars(value)[name] for name in made)
+    assert all(getattr(other, name) is getattr(value, name) for name in made)
 
 
 def test_the_past_can_be_told_while_another_thread_asks():
