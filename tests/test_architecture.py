@@ -61,12 +61,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "disclosure": ROW_5,
     # row 7: an engine knows no distribution
     "engines": {"stats", "schema", "table"} | ROW_0,
-    "export": ROW_5 | {"fitted"},
+    "export": {"fitted", "densities", "joint", "schema", "table"} | ROW_0,  # of a model's densities, not of its rows
     "automatic": ROW_5 | {"fitted", "disclosure", "export"},
     "files": ROW_5 | {"fitted", "automatic"},
     # row 8: verbs as functions of what was learned
     "learning": ROW_7,
-    "questions": ROW_7 | {"learning"},
+    "questions": (ROW_7 - {"automatic", "files"}) | {"learning"},  # no kind of model by name
     "plots": ROW_5 | {"fitted"},
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
@@ -484,6 +484,8 @@ BAD = {
     ),
     "density looks at data": ("densities/gaussian.py", "from suffice.stats import GaussianStats"),
     "engine knows a distribution": ("engines/memory.py", "import suffice.densities.gaussian"),
+    "SQL of statistics": ("export/sql/query.py", "from suffice.stats import ByClass"),
+    "question asks which model it is": ("questions/decide.py", "from ..automatic.pooled import PooledFitted"),
     "relative, one level up": ("stats/gaussian.py", "from ..estimate import likelihood"),
     "relative, module itself": ("stats/gaussian.py", "from .. import joint"),
     "from the package, a module": ("stats/gaussian.py", "from suffice import joint"),
