@@ -158,8 +158,8 @@ def test_merges_of_models_frozen_apart_say_so(tmp_path):
     model = fit(0, 300).merge(fit(300, 600))
     (said,) = told_of_samples(model)
     assert said == (
-        "members learned rows of weight 300 from a sample of these: they were merged from a model whose columns were "
-        "frozen apart from these"
+        "members know rows of weight 300 from a sample: they came with a merged model, which had chosen knots and bins "
+        "of its own"
     )
     assert [note.kind for note in model.notes_ if str(note) == said] == [Kind.UNCERTAIN]
     model.save(tmp_path / "model.suffice")
