@@ -400,6 +400,34 @@ def test_table_has_no_cycles() -> None:
     assert seen == set(MAY_IMPORT)
 
 
+def test_imports_point_down_the_map() -> None:
+    """The list in ARCHITECTURE.md names every unit, and each imports units of its own line or below."""
+    place = _lines_of_the_map()
+    assert set(place) | {"__init__", "__main__"} == set(MAY_IMPORT)
+    upward = set()
+    for path, items in _imports_by_file().items():
+        own = Path(path).with_suffix("").parts[0]
+        for item in items:
+            other = unit_of(item.name)
+            if item.name.startswith(f"{PACKAGE}.") and own in place and place[other] < place[own]:
+                upward.add(f"{own} imports {other}")
+    assert upward == set()
+
+
+def _lines_of_the_map() -> dict[str, int]:
+    """Return at which line of the list each unit stands: first in it, or named as a file that is a unit."""
+    text = (SOURCE.parents[1] / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    listed = text.split(f"src/{PACKAGE}/\n")[1].split("\ntests/")[0]
+    place: dict[str, int] = {}
+    for number, line in enumerate(listed.splitlines()):
+        units = {own for own in MAY_IMPORT if line.startswith((f"  {own}/", f"  {own}.py"))}
+        units |= {own for own in MAY_IMPORT if f" {own}.py" in line and (SOURCE / f"{own}.py").exists()}
+        if line.startswith("  _*.py"):
+            units = {own for own in MAY_IMPORT if own.startswith("_") and f" {own}.py" not in listed}
+        place |= dict.fromkeys(units - {"__init__", "__main__", *place}, number)
+    return place
+
+
 def test_every_unit_has_a_row() -> None:
     assert set(MAY_IMPORT) == {Path(relative).with_suffix("").parts[0] for relative in FILES}
 
