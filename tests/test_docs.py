@@ -212,3 +212,39 @@ def test_the_first_steps_work_as_shown(tmp_path: Path, monkeypatch, capsys) -> N
         assert main(shlex.split(line)[1:]) == 0
     assert Path("answers.csv").read_text().splitlines()[1].startswith("Adelie,")
     assert capsys.readouterr().out == next(block.text for block in page if block.text.startswith("1: Adelie"))
+
+
+# --- what the documents for developers name -------------------------------------------------------------------------
+
+FOR_DEVELOPERS = ["ARCHITECTURE.md", "CONTRIBUTING.md"]
+
+
+@cache
+def developers_names(pattern: str) -> list[tuple[str, ...]]:
+    """What a pattern finds in the documents for developers."""
+    texts = ((ROOT / name).read_text(encoding="utf-8") for name in FOR_DEVELOPERS)
+    return sorted({found for text in texts for found in re.findall(pattern, text)})
+
+
+@pytest.mark.parametrize(("path", "name"), developers_names(r"`(tests/[\w/]+\.py)::(\w+)`"))
+def test_tests_that_are_named_are_there(path: str, name: str) -> None:
+    assert re.search(rf"^def {name}\(", (ROOT / path).read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_files_that_are_named_are_there() -> None:
+    """By their path in the repository or in the package; `NAME` stands for what a newcomer writes."""
+    places = [ROOT, ROOT / "src" / "suffice"]
+    named = [path for path, _ in developers_names(r"`((?:\w+/)*\w+(?:\.py|/))`()") if "NAME" not in path]
+    assert len(named) > 30
+    named += [path for path, _ in developers_names(r"`(tests/[\w/]+)`()")]
+    alone = {path.name for place in places for path in place.rglob("*.py")}
+    assert [path for path in named if not any((place / path).exists() for place in places) and path not in alone] == []
+
+
+def test_the_map_of_the_code_names_every_folder() -> None:
+    tree = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    named = set(re.findall(r"^  (\w+)/ ", tree, re.MULTILINE))
+    package = ROOT / "src" / "suffice"
+    assert named == {path.name for path in package.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    alone = [path.name for path in package.glob("*.py") if path.name[0] != "_"]
+    assert [name for name in alone if name not in tree] == []

@@ -47,7 +47,7 @@ def test_passes_find_what_statistics_find(table, rng, shared, weighted, monkeypa
     weight = rng.integers(1, 4, size=len(X)).astype(float) if weighted else None
     whole = GaussianDiscriminant(shared=shared).fit(X, codes, weight)
     monkeypatch.setattr(patterns, "MAX_CELLS", 10)
-    monkeypatch.setattr(sweep, "CHUNK_CELLS", 4 * 256)
+    monkeypatch.setattr(sweep, "rows_within", lambda *_, least: least)
     passes = GaussianDiscriminant(shared=shared).fit(X, codes, weight)
     assert isinstance(passes.statistics_.blocks[0], CompletedStats)
     assert_allclose(passes.means_, whole.means_, atol=CLOSE)

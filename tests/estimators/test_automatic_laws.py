@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris
 
 from suffice import GenerativeClassifier
 from suffice.testing import models
+from suffice.testing.case import ModelCase
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def model(iris):
 
 @pytest.mark.parametrize("law", ["_one_by_one", "_learns_in_any_order"])
 def test_law(model, iris, law):
-    case = models._Case(model, *iris, 1e-8)
+    case = ModelCase(model, *iris, 1e-8)
     getattr(models, law)(case, np.random.default_rng(0))
 
 

@@ -23,6 +23,7 @@ from suffice.export.lower import lower
 from suffice.export.onnx import graph
 from suffice.export.onnx.check import check, feeds
 from suffice.export.onnx.file import build
+from suffice.fitted import Fitted
 from suffice.table import read_table
 
 POSTERIOR = {"float64": 1e-9, "float32": 1e-4}
@@ -269,7 +270,7 @@ def test_to_onnx_checks_and_writes(name: str, tmp_path: Path) -> None:
 def test_a_failed_check_leaves_the_old_file(small: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model.onnx"
     path.write_text("old")
-    monkeypatch.setattr(small, "score_samples", lambda rows: np.zeros(len(rows)))
+    monkeypatch.setattr(Fitted, "log_density", lambda self, rows: np.zeros(len(rows[0])))
     with pytest.raises(ExportError, match=r"log densities by \d.*check=False"):
         small.to_onnx(path)
     assert path.read_text() == "old"
@@ -320,6 +321,6 @@ def test_trial_rows_are_hard() -> None:
         assert rows.iloc[0].isna().all()
         assert 0.1 < rows.isna().to_numpy().mean() < 0.3
         assert "never met" in set(rows["town"])
-    size = trial_rows(case("naive: all families")[0])["size 1"].abs()
+    size = trial_rows(case("naive: all families")[0]._fitted)["size 1"].abs()
     assert size[7::16].mean() > 1.5 * size.mean()
-    assert not np.isnan(np.asarray(trial_rows(case("naive: words")[0]), dtype=float)).any()
+    assert not np.isnan(np.asarray(trial_rows(case("naive: words")[0]._fitted), dtype=float)).any()

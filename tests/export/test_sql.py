@@ -237,7 +237,7 @@ def test_the_check_finds_a_query_that_is_off(monkeypatch) -> None:
     lower = module.lower
 
     def wrong(fitted):
-        program = lower(fitted._fitted)
+        program = lower(fitted)
         return dataclasses.replace(program, log_prior=program.log_prior + np.array([2e-8, 0.0, 0.0]))
 
     monkeypatch.setattr(module, "lower", wrong)

@@ -121,6 +121,6 @@ def test_it_is_chosen_pooled_explained_saved_and_exported(keep_rows, monkeypatch
     assert_allclose(reasons - reasons[:, :1], log_p - log_p[:, :1], atol=1e-9)
     model.save(tmp_path / "m.suffice")
     assert_allclose(load(tmp_path / "m.suffice").predict_log_proba(X[:50]), log_p, rtol=0, atol=1e-12)
-    program = lower(model)
+    program = lower(model._fitted)
     pooled = [program.terms[i] for i in program.stack.terms]
     assert sum(isinstance(term, Table) for term in pooled) == 3

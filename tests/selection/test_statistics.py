@@ -15,7 +15,7 @@ def rows(rng: np.random.Generator, n: int) -> MemberRows:
 
 
 def frozen(own: MemberRows) -> MemberStats:
-    return own.condensed(FrozenColumns.freeze(own.rows.numbers, own.rows.coded, own.weight))
+    return own.frozen(FrozenColumns.freeze(own.rows.numbers, own.rows.coded, own.weight))
 
 
 def test_what_was_learned_from_a_sample_is_said_wherever_it_goes(rng) -> None:

@@ -76,7 +76,7 @@ def few_to_judge(statistics: ByClass) -> Note | None:
     if kept >= LEAST_ROWS or kept >= 0.9 * statistics.rows:
         return None
     what = f"judged members by the {kept} rows that are still kept of the {statistics.rows} learned"
-    why = "the others kept were forgotten; a fit on the rows that are left judges by all of them"
+    why = "the other rows kept to judge by were forgotten; fit anew on the rows that are left to judge by all of them"
     return Note(what, why, kind=Kind.UNCERTAIN)
 
 

@@ -119,9 +119,9 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
     error = float(np.hypot(error, worst / (float(judge.weight.sum()) + 1.0)))
     notes = []
     if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
-        notes.append(f"{naive:.4f} nats if members keep their weights")
+        notes.append(f"it is {naive:.4f} nats where rows keep their part in the weights of members")
     if error > DOUBTFUL * mean:
-        notes.append(f"standard error {error:.4f} nats, one more row that is wrong counted")
+        notes.append(f"its standard error {error:.4f} nats allows for one more row answered wrongly")
     what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
     return (Note(what, ", ".join(notes)),) if notes else ()
 

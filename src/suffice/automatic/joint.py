@@ -181,8 +181,10 @@ def _add_up(
 
 def joint_note(family: ShrunkGaussianFamily) -> Note:
     """Return what is to be said of the joint model."""
-    towards = (
-        "is the shared one" if np.isinf(family.strength) else f"leans on the shared one by {family.strength:g} rows"
+    shared = (
+        "all classes share one covariance"
+        if np.isinf(family.strength)
+        else f"a covariance shared by all classes counts as {family.strength:g} rows of each"
     )
-    what = f"joint model: each class's covariance {towards}, which is drawn to a sphere by {family.sphere:g}"
-    return Note(what, "largest leave-one-out log density", kind=Kind.CHOSEN)
+    what = f"joint model: {shared}, pulled {family.sphere:g} of the way to equal variances without correlations"
+    return Note(what, "so the rows kept are most likely, each left out in turn", kind=Kind.CHOSEN)

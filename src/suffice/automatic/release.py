@@ -26,7 +26,7 @@ from .members.gaussian import GaussianPart
 from .members.splines import SplineCounts
 from .statistics import MemberRows, MemberStats
 
-MEMBERS = "left out one-dependence, parts of classes and indicators of levels"
+MEMBERS = "left out pairs of columns, parts of classes and covariances of categories"
 KNOTS = "read numbers on a round grid, by histograms"
 FINENESS = 8.0  # steps of the grid in the range of the middle half of the rows, at least
 

@@ -260,8 +260,8 @@ class MemberStats(Statistic):
         """What is to be said of how these statistics came about."""
         if not self.sampled:
             return ()
-        what = f"members learned rows of weight {self.sampled:g} from a sample of these"
-        return (Note(what, "they were merged from a model whose columns were frozen apart from these"),)
+        what = f"members know rows of weight {self.sampled:g} from a sample"
+        return (Note(what, "they came with a merged model, which had chosen knots and bins of its own"),)
 
     def distinct(self, bound: int) -> MemberStats:
         """Return the statistics as they are."""

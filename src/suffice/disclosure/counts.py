@@ -7,9 +7,9 @@ from ..stats import CategoricalStats, SumStats, ValueStats
 from .least import Given, Least
 
 ROUNDED = "rounded counts of too few rows to none or to just enough"
-RARE = "took levels of too few rows for missing cells"
-SPREAD = "took from other classes what too few rows of a class tell"
-GROUPED = "put groups of neighbouring values in the place of single ones"
+RARE = "made missing cells of levels that too few rows have"
+SPREAD = "took from other classes what too few rows of a class would tell"
+GROUPED = "put means of neighbouring values in the place of single ones"
 
 
 def release_categories(stats: CategoricalStats, weight: Array, least: Least, given: Given) -> CategoricalStats:

@@ -28,9 +28,9 @@ from ..stats.patterns import MAX_CELLS
 from .counts import ROUNDED, SPREAD
 from .least import Given, Least
 
-COMPLETED = "filled missing cells by EM, once for all, so that no pattern of missing cells is left"
-POOLED = "gave classes of few rows for their columns the covariance of others"
-UNCORRELATED = "left out the correlations of columns, of which too few rows tell"
+COMPLETED = "filled missing cells by EM, once for all, so that which cells miss together is not told"
+POOLED = "gave classes of too few rows for so many columns the covariance of other classes"
+UNCORRELATED = "left out correlations of columns that too few rows tell of"
 UNREMEMBERED = "keeps what all classes add to the shared covariance, not what each does"
 Gaussians = GaussianStats | PatternStats | CompletedStats
 BINARY = 1e-9

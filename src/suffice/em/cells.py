@@ -153,7 +153,7 @@ def climb_notes(steps: int, moved: float, secured: NDArray[np.bool_], classes: S
         yield Note("stopped EM early", why, amount=moved, kind=Kind.STOPPED_EARLY)
     for i in np.flatnonzero(secured):
         label = classes[int(i)] if len(secured) == len(classes) else None
-        why = "EM came near a singular one or did not settle: it has a prior worth so many rows of uncorrelated values"
+        why = "columns follow from each other, or nearly, or EM did not settle; a prior worth that many rows was added"
         yield Note(SECURED, why, label, amount=PRIOR_ROWS, kind=Kind.SECURED)
 
 

@@ -1,4 +1,10 @@
-"""Maximum likelihood of Gaussians with its repairs."""
+"""Maximum likelihood of Gaussians with its repairs.
+
+A class whose rows do not vary (one row, say) takes the pooled covariance; a column that is constant within a
+class gets FLOOR of its pooled variance; a column that never varies has no density. A singular covariance gets the least
+shrinkage of its correlations that serves, see `densities.usable`. Every repair is a `Note`, and a repaired Gaussian has
+no divisor.
+"""
 
 from __future__ import annotations
 
@@ -75,7 +81,7 @@ class GaussianEstimate:
     def _note_sweeps(self, stats: CompletedStats) -> None:
         """Record how missing cells were filled in by passes over the rows."""
         self._note_unseen(stats)
-        why = f"their patterns are too many to keep; {stats.steps} passes were made"
+        why = f"rows miss cells in too many ways to keep sums for each; {stats.steps} passes were made"
         self.notes.append(Note("filled missing cells by passes over the rows", why, kind=Kind.FILLED))
         for note in climb_notes(stats.steps, stats.moved, stats.secured > 0, self.classes):
             self._note_climb(note)
@@ -285,7 +291,7 @@ class GaussianEstimate:
             own = squares_by_class[list(alike)].sum(axis=0) if len(alike) == 1 else squares_by_class.sum(axis=0)
             scale[keep] = np.where(own[keep] > weight * SMALLEST**0.5, np.sqrt(own[keep] / weight), np.inf)
             amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
-        why = f"as {self.shrinkage.rule} estimates"
+        why = f"by the amount that {self.shrinkage.rule} estimates"
         self.notes.append(Note("shrunk the correlations", why, label, (), amount, kind=Kind.SHRUNK))
         return amount
 
@@ -293,7 +299,8 @@ class GaussianEstimate:
         self, label: Level | None, amount: float, rank: int, involved: Sequence[int], names: Sequence[Name]
     ) -> None:
         columns = tuple(names[j] for j in involved) if len(involved) < len(names) else ()
-        why = f"the correlations have rank {rank} of {len(names)}, or come close to that"
+        which = "these columns" if columns else "columns"
+        why = f"{which} follow from each other, or nearly so; the correlations have rank {rank} of {len(names)}"
         self.notes.append(Note("shrunk the correlations", why, label, columns, amount, kind=Kind.SHRUNK))
 
     def _low_rank(

@@ -147,7 +147,7 @@ def _fit_notes(stats: MixtureStats, classes: Sequence[Level]) -> list[Note]:
         classes, stats.asked, stats.counts, stats.steps, stats.unfinished, strict=True
     ):
         if found < asked:
-            why = "they collapsed: too few rows or no spread in some direction in every start"
+            why = "from every start they came down to too few rows, or to rows without spread in some direction"
             notes.append(Note("left out components", why, label, amount=float(asked - found), kind=Kind.LEFT_OUT))
         if unfinished:
             why = f"the likelihood still rose after {steps} steps"

@@ -1,4 +1,9 @@
-"""Gaussian statistics under a conjugate prior → the posterior predictive density of each class, a Student t."""
+"""Gaussian statistics under a conjugate prior → the posterior predictive density of each class, a Student t.
+
+So no class is scored by a covariance that it hardly knows. The prior covariance B is drawn from the pooled scatter
+towards the variances of all rows, so that neither depends on units. EM with missing cells takes the prior as rows at
+the class means, and takes them out again.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +106,7 @@ class BayesEstimate(GaussianEstimate):
             if len(facts.keep):
                 base[np.ix_(facts.keep, facts.keep)] = self._prior_covariance(facts)
             completed = complete_under(stats, first, base, float(strength), self.notes.append)
-        why = "their expected squares count as observed ones; without missing cells the predictive is exact"
+        why = "under a prior, filled cells count as if they were observed: answers are exact for complete tables only"
         self.notes.append(Note("completed missing cells by EM", why, kind=Kind.FILLED))
         return completed
 
@@ -132,8 +137,8 @@ class BayesEstimate(GaussianEstimate):
             return center + weight / kappa * apart, kappa, apart * np.sqrt(strength * weight / kappa)
         for c in np.flatnonzero(~seen.all(axis=1)):
             columns = tuple(names[int(j)] for j in np.flatnonzero(~seen[c])) if seen[c].any() else ()
-            why = "no value in the class and a flat prior on its mean; mean_strength above 0 makes it proper"
-            what, label = f"{MEAN}, as of one row", self.classes[int(c)]
+            why = "no value in the class, and mean_strength=0 says nothing of its mean; give more than 0"
+            what, label = f"{MEAN}, counted as one row", self.classes[int(c)]
             self.notes.append(Note(what, why, label, columns, kind=Kind.BORROWED))
         return np.where(seen, mean, center), kappa, np.zeros_like(apart)
 
@@ -160,7 +165,7 @@ class BayesEstimate(GaussianEstimate):
                 raise SingularCovarianceError.too_few_rows(self._label(i), float(rows[i].min()) / cells, d)
         for c in np.flatnonzero(~weight.reshape(len(weight), -1).any(axis=1)) if self.prior.is_vague else ():
             if not self._one:
-                why = "no value in the class, and the prior says nothing"
+                why = "no value in the class, and the prior says nothing of it"
                 self.notes.append(Note(SPREAD, why, self.classes[int(c)], kind=Kind.BORROWED))
         return found
 

@@ -156,8 +156,8 @@ class Edits(Answers):
         - Components of mixtures that are of few rows join others.
         - A column in which fewer than `least` rows of a class differ from all its others is taken from other classes.
           Where no rows are kept this can be told of columns of 0 and 1 alone.
-        - `GenerativeClassifier` keeps its Gaussians of numbers, hat functions (by histograms on a round grid) and
-          categories, weighted anew; pairs of columns and parts of classes go.
+        - `GenerativeClassifier` keeps its Gaussians of numbers, its piecewise linear densities (by histograms on a
+          round grid) and its categories, weighted anew; pairs of columns and parts of classes go.
 
         This is a promise about single rows in one file. It is no differential privacy, and no promise about the
         difference of two files, about what all rows of a class have in common, or about what rows of whole numbers fit

@@ -29,11 +29,11 @@ class GenerativeClassifier(GenerativeEstimator):
     """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
 
     Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
-    one covariance per class to a shared one), naive Bayes with hat functions for numbers and with Dirichlet priors for
-    categories, averaged one-dependence estimators and, from 800 rows on, Gaussians on parts of each class. Every
-    setting is judged by exact leave-one-out on at most `keep_rows` rows, and a log-linear stack with non-negative
-    weights pools the members; nothing is held back from the densities. Missing cells are exact in every member:
-    Gaussians integrate them out and fill them by EM at fit, in the others they contribute nothing.
+    one covariance per class to a shared one), naive Bayes with piecewise linear densities for numbers and with
+    Dirichlet priors for categories, averaged one-dependence estimators and, from 800 rows on, Gaussians on parts of
+    each class. Every setting is judged by exact leave-one-out on at most `keep_rows` rows, and a log-linear stack with
+    non-negative weights pools the members; nothing is held back from the densities. Missing cells are exact in every
+    member: Gaussians integrate them out and fill them by EM at fit, in the others they contribute nothing.
 
     Parameters
     ----------
@@ -57,6 +57,10 @@ class GenerativeClassifier(GenerativeEstimator):
         Class labels, in the order of every result's columns.
     priors_ : array (k,)
         Class priors π.
+    n_features_in_ : int
+        The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
+    n_iter_ : int
+        EM steps by which rows without a label joined, where there were such rows (here there never are).
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel
@@ -136,10 +140,10 @@ class GenerativeClassifier(GenerativeEstimator):
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
         Contributions add up, with the class priors, to the log posterior odds, as for `GaussianDiscriminant.explain`.
-        The pool adds up its members, and Shapley values are linear: those of hat functions and of categories are exact,
-        those of Gaussians and of one-dependence estimators are exact for few columns and otherwise the mean over
-        `orders`, whose standard errors `return_error` gives. What the pool itself adds is shared out in proportion. A
-        missing cell contributes exactly 0.
+        The pool adds up its members, and Shapley values are linear: those of piecewise linear densities and of
+        categories are exact, those of Gaussians and of one-dependence estimators are exact for few columns and
+        otherwise the mean over `orders`, whose standard errors `return_error` gives. What the pool itself adds is
+        shared out in proportion. A missing cell contributes exactly 0.
         """
         return super().explain(X, orders=orders, return_error=return_error)
 

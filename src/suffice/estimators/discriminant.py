@@ -112,6 +112,10 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Only when shrinkage="loo": the amounts it chose.
     prior_ : NormalInverseWishart
         Only under a prior: with the strength that was given, or that leave-one-out chose.
+    n_features_in_ : int
+        The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
+    n_iter_ : int
+        EM steps by which rows without a label joined, where there were such rows.
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel

@@ -103,6 +103,8 @@ class MixtureDiscriminant(GenerativeEstimator):
         Their covariances.
     n_iter_ : int
         Most EM steps of any class.
+    n_features_in_ : int
+        The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel

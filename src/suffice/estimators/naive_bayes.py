@@ -71,6 +71,10 @@ class NaiveBayes(GenerativeEstimator):
         Of the categorical and Bernoulli columns.
     parameters_ : dict {column: {name: array (k,)}}
         Of the Laplace, Student t, Poisson, Bernoulli and multinomial columns.
+    n_features_in_ : int
+        The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
+    n_iter_ : int
+        EM steps by which rows without a label joined, where there were such rows.
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel

@@ -1,5 +1,8 @@
 """What leaves the statistics of a Gaussian with each row, and when a formula may be trusted to follow.
 
+It may where no single row can bring a variance or an eigenvalue near the point where an estimate is repaired; any other
+row is left out by a refit, so that the answer is what the library says of the other rows.
+
 Without a row x of weight w of class c, with δ = x − m_c and left = n_c − w:
 n_c' = left, m_c' = m_c − (w / left) δ, S_c' = S_c − h δδᵀ with h = w n_c / left, and x − m_c' = (n_c / left) δ.
 """

@@ -44,6 +44,7 @@ HALVINGS = 2  # of the step about the best point so far
 LEAST_KEPT = 1e-9  # share of a density's precision that a row is at least said to leave
 BETTER = 1e-9  # nats by which settings must be better
 ERRORS = 1.5  # standard errors: what one or two rows decide is not decided
+ENDS = {0.0: "a covariance for each class by itself", 1.0: "one covariance for all classes"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +108,9 @@ def completed(stats: GaussianStats | PatternStats | CompletedStats) -> GaussianS
 def choice_note(chosen: RDA) -> Note:
     """Return the note that says what was chosen."""
     amount = "the least that serves" if chosen.amount is None else f"{chosen.amount:.3g}"
-    what = f"chose to share {chosen.shared:.3g} of the covariances and to shrink correlations by {amount}"
-    why = "the most shared of those that leave-one-out log losses cannot tell from the best, every class one row short"
-    return Note(what, why, kind=Kind.CHOSEN)
+    shared = ENDS.get(float(chosen.shared), f"covariances of which classes share {chosen.shared:.3g}")
+    why = "of the settings that leave-one-out cannot tell from the best, this shares the most"
+    return Note(f"chose {shared}, correlations shrunk by {amount}", why, kind=Kind.CHOSEN)
 
 
 def undecided(losses: Array, counts_for: Array, errors: float) -> NDArray[np.bool_]:

@@ -82,14 +82,15 @@ def choose_strength(
 def strength_note(prior: NormalInverseWishart) -> Note:
     """Return the note that says what was chosen."""
     counts = "by which all classes share one covariance" if np.isinf(prior.strength) else f"of {prior.strength:g} rows"
-    what = f"chose a prior {counts}, {1.0 - float(prior.pooled):.3g} of it diagonal"
-    return Note(what, "the strongest whose leave-one-out log loss is not told from the least", kind=Kind.CHOSEN)
+    what = f"chose a prior {counts}, {1.0 - float(prior.pooled):.3g} of it without correlations"
+    why = "of the priors that leave-one-out cannot tell from the best, this is the strongest"
+    return Note(what, why, kind=Kind.CHOSEN)
 
 
 def unjudged_note(prior: NormalInverseWishart) -> Note:
     """Return the note that says that nothing could be chosen."""
-    what = f"took a prior of {prior.strength:g} rows, {1.0 - float(prior.pooled):.3g} of it diagonal"
-    why = "too few complete rows are kept to choose by, or the table is wider than long"
+    what = f"took a prior of {prior.strength:g} rows, {1.0 - float(prior.pooled):.3g} of it without correlations"
+    why = "too few complete rows are kept to choose by, or there are more columns than rows"
     return Note(what, why, kind=Kind.UNCERTAIN)
 
 

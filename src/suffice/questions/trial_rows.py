@@ -1,4 +1,7 @@
-"""Rows that an export is tried on: drawn from the model, with cells taken out and levels never met put in."""
+"""Rows that an export is tried on: drawn from the model, with cells taken out and levels never met put in.
+
+What an export says of them and Python does not is an error, before the export is handed out.
+"""
 
 from __future__ import annotations
 

@@ -101,8 +101,8 @@ def _downdate_pooled(
     touched: Codes,
     emptied: Flags,
 ) -> PooledScatter:
-    if whole.own is not None and part.own is not None:
-        own = _subtract_each(whole.own, part.own, amount, shift, noise, touched)
+    if whole.by_class is not None and part.by_class is not None:
+        own = _subtract_each(whole.by_class, part.by_class, amount, shift, noise, touched)
         own[emptied] = 0.0
         return PooledScatter.of(own)
     values = whole.values - part.values - (amount * shift).T @ shift

@@ -217,8 +217,8 @@ class GaussianStats(Statistic):
         fields: Fields = {"weight": self.weight, "mean": self.mean, "scatter": self.scatter.values}
         if isinstance(self.scatter, ThinScatter):
             fields["owner"], fields["root_weight"] = self.scatter.owner, self.scatter.root_weight
-        if isinstance(self.scatter, PooledScatter) and self.scatter.own is not None:
-            fields["own"] = self.scatter.own
+        if isinstance(self.scatter, PooledScatter) and self.scatter.by_class is not None:
+            fields["own"] = self.scatter.by_class
         return fields, {"scatter": self.scatter.name, "form": self.form.name}
 
     @classmethod

@@ -146,48 +146,50 @@ class FullScatter(Scatter):
 class PooledScatter(Scatter):
     """The scatter about the class means, summed over classes.
 
-    `own` (k, d, d), what each class adds to it, is kept while it has at most `OWN_CELLS` numbers, so that a class can
-    leave again; else None.
+    `by_class` (k, d, d), what each class adds to it, is kept while it has at most `OWN_CELLS` numbers, so that a class
+    can leave again; else None.
     """
 
     name: ClassVar[str] = "pooled"
-    own: Array | None = None
+    by_class: Array | None = None
 
     @property
     def own_size(self) -> int:
         """How many numbers are kept for the classes."""
-        return 0 if self.own is None else int(self.own.size)
+        return 0 if self.by_class is None else int(self.by_class.size)
 
     @classmethod
-    def of(cls, own: Array) -> Self:
+    def of(cls, by_class: Array) -> Self:
         """Return the sum of class scatters (k, d, d), with these where they are few enough."""
-        return cls(own.sum(axis=0), own if keeps_own(len(own), own.shape[1]) else None)
+        return cls(by_class.sum(axis=0), by_class if keeps_own(len(by_class), by_class.shape[1]) else None)
 
     @classmethod
     def zero(cls, k: int, d: int) -> Self:
         return cls(np.zeros((d, d)), np.zeros((k, d, d)) if keeps_own(k, d) else None)
 
     def add(self, other: Self, weight: Array, share: Array, shift: Array) -> Self:
-        if self.own is not None and other.own is not None:
-            return type(self).of(FullScatter(self.own).add(FullScatter(other.own), weight, share, shift).values)
+        if self.by_class is not None and other.by_class is not None:
+            return type(self).of(
+                FullScatter(self.by_class).add(FullScatter(other.by_class), weight, share, shift).values
+            )
         return type(self)(self.values + other.values + ((weight * share)[:, None] * shift).T @ shift)
 
     def place(self, index: Sequence[int], k: int) -> Self:
-        kept = self.own is not None and keeps_own(k, len(self.values))
-        return type(self)(self.values, spread(self.own, index, k) if kept and self.own is not None else None)
+        kept = self.by_class is not None and keeps_own(k, len(self.values))
+        return type(self)(self.values, spread(self.by_class, index, k) if kept and self.by_class is not None else None)
 
     def regroup(self, index: Codes, k: int, weight: Array, shift: Array) -> Self:
-        if self.own is not None:
-            return type(self).of(FullScatter(self.own).regroup(index, k, weight, shift).values)
+        if self.by_class is not None:
+            return type(self).of(FullScatter(self.by_class).regroup(index, k, weight, shift).values)
         if weight[index < 0].any():
             raise MergeError.pooled(len(weight))
         return type(self)(self.values + (weight[:, None] * shift).T @ shift)
 
     def scale(self, factor: float) -> Self:
-        return type(self)(self.values * factor, None if self.own is None else self.own * factor)
+        return type(self)(self.values * factor, None if self.by_class is None else self.by_class * factor)
 
     def without(self, gone: NDArray[np.bool_]) -> Self:
-        return self if self.own is None else type(self).of(np.where(gone[:, None, None], 0.0, self.own))
+        return self if self.by_class is None else type(self).of(np.where(gone[:, None, None], 0.0, self.by_class))
 
     def diagonal(self, k: int) -> Array:
         return np.diagonal(self.values)[None].copy()
