@@ -106,7 +106,7 @@ class BayesEstimate(GaussianEstimate):
             if len(facts.keep):
                 base[np.ix_(facts.keep, facts.keep)] = self._prior_covariance(facts)
             completed = complete_under(stats, first, base, float(strength), self.notes.append)
-        why = "under a prior, filled cells count as if they were observed, which is exact for complete rows only"
+        why = "under a prior, filled cells count as if they were observed: answers are exact for complete tables only"
         self.notes.append(Note("completed missing cells by EM", why, kind=Kind.FILLED))
         return completed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -64,7 +63,7 @@ class State(ClassifierMixin, BaseEstimator):
         """Return what estimates are told; `schema` where columns are known."""
         return Settings(keep_rows=int(self.keep_rows))
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         """Return the fields that the value of this kind of estimator (`_kind`) has beside those of any other."""
         return {}
 
@@ -92,7 +91,9 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _value(self, schema: Schema, blocks: tuple[Block, ...]) -> Fitted:
         settings, who = self._settings(schema), type(self).__name__
-        return self._kind(who, schema, blocks, NOTHING, settings, copy(self.priors), **self._particulars())
+        return self._kind(who, schema, blocks, NOTHING, settings).told_anew(
+            settings, self.priors, **self._particulars()
+        )
 
     def _restored(
         self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, object]

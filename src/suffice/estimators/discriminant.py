@@ -21,7 +21,7 @@ from ._constraints import COVARIANCE, DIVISOR, MISSING, PRIOR, SHRINKAGE_OR_LOO,
 from .base import GenerativeEstimator
 
 
-def _is_shared(estimator: Any) -> bool:
+def _is_shared(estimator: GaussianDiscriminant) -> bool:
     if not estimator._fitted_shared:
         raise AttributeError(
             "Discriminant coordinates and linear coefficients exist when all classes share one covariance. "
@@ -157,11 +157,11 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         covariance: str = "full",
         *,
         shared: bool = False,
-        shrinkage: Any = None,
-        priors: Any = None,
+        shrinkage: str | float | RDA | None = None,
+        priors: object = None,
         divisor: str = "mle",
         missing: str = "em",
-        prior: Any = None,
+        prior: NormalInverseWishart | None = None,
         keep_rows: int = 2000,
     ) -> None:
         self.covariance = covariance
@@ -254,7 +254,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     # --- discriminant coordinates ------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).
 
         x ↦ (x − x̄) Σ^(−1/2) V, x̄ the prior-weighted mean of the class means.

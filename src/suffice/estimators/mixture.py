@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from types import MethodType
 from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
 from ..em.starts import BIC
 from ..errors import MergeError, SchemaError, SettingError
-from ..estimate import Block, Settings, Shrinkage
+from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..learning.mixture import Components, MixtureFitted
@@ -32,12 +33,12 @@ class _IfMergeable:
         self.what = what
         self.__doc__ = method.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: MixtureDiscriminant | None, owner: type) -> Callable[..., Any]:
         if instance is None:
             return self.method
-        if not instance._mergeable:
+        if not Components(instance.n_components).are_single:
             raise _NotMergeableError(str(MergeError.mixture(self.what)))
-        return self.method.__get__(instance, owner)
+        return MethodType(self.method, instance)
 
 
 def _check_shrinkage(estimator: MixtureDiscriminant) -> None:
@@ -153,19 +154,19 @@ class MixtureDiscriminant(GenerativeEstimator):
 
     def __init__(
         self,
-        n_components: Any = BIC,
+        n_components: object = BIC,
         *,
         covariance: str = "full",
         shared: bool | str = False,
-        shrinkage: Any = None,
-        priors: Any = None,
+        shrinkage: str | float | RDA | None = None,
+        priors: object = None,
         divisor: str = "mle",
         missing: str = "em",
         max_components: int = 5,
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: object = None,
         keep_rows: int = 2000,
     ) -> None:
         self.n_components = n_components
@@ -197,13 +198,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         family = MixtureFamily(inner=inner, within=self.shared == "class", prior=prior)
         return (Block(family, tuple(range(len(schema)))),)
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         counts = (int(self.max_components), int(self.n_init), int(self.max_iter))
         return {"components": Components(self.n_components, self.random_state, *counts, float(self.tol))}
-
-    @property
-    def _mergeable(self) -> bool:
-        return Components(self.n_components).are_single
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")
@@ -239,7 +236,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         return self._by_class(self._mixture.components.means)
 
     @property
-    def covariances_(self) -> Any:
+    def covariances_(self) -> list[Array] | Array:
         """The covariances as used: a list of (m, d, d), of (d, d) for shared="class", or (d, d) for shared=True."""
         gaussian = self._mixture.components
         inner, d = gaussian.covariance.dense(), gaussian.means.shape[1]
@@ -248,9 +245,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         family = self._fitted.blocks[0].family
         assert isinstance(family, MixtureFamily)
         if family.inner.shared:
-            return outer[0]
+            return np.asarray(outer[0])
         each = self._by_class(outer)
-        return [own[0] for own in each] if family.within else each
+        return [np.asarray(own[0]) for own in each] if family.within else each
 
     @property
     def n_iter_(self) -> int:

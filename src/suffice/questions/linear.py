@@ -12,15 +12,15 @@ from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 
 
-def gaussian_of(fitted: Fitted) -> Gaussian:
-    """Return the class densities of a model of one block; under a prior, those of the posterior means of μ and Σ."""
-    density = fitted.joint.density.blocks[0]
+def gaussian_of(fitted: Fitted, number: int = 0) -> Gaussian:
+    """Return the class densities of a Gaussian block; under a prior, those of the posterior means of μ and Σ."""
+    density = fitted.joint.density.blocks[number]
     if isinstance(density, Gaussian):
         return density
     assert isinstance(density, MultivariateT | StudentT)
     prior = fitted.told.prior
     assert prior is not None
-    return plug_in(density, fitted.statistics.blocks[0].column_weight(), prior)
+    return plug_in(density, fitted.statistics.blocks[number].column_weight(), prior)
 
 
 def prior_of(learned: Fitted | None) -> NormalInverseWishart:
