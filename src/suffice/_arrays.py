@@ -52,6 +52,16 @@ def is_sparse(value: object) -> TypeGuard[sparse.csr_array]:
     return bool(sparse.issparse(value))
 
 
+def is_number(value: object) -> TypeGuard[float]:
+    """Return whether `value` is a number of Python or NumPy; a truth value is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: object, least: int) -> TypeGuard[int]:
+    """Return whether `value` is a whole number of Python or NumPy, and at least this."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+
+
 def log_softmax(scores: Array, out: Array | None = None) -> Array:
     """Return scores − log Σ exp(scores) per row, (n, k) in nats, without overflow or saturation; in `out` if given.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any, Generic, Self, TypeVar, overload
 
 T = TypeVar("T")
-ORIGIN = "_origin"
+SHARED = "_shared"  # under this name values that differ in class priors or past alone have one dict
 
 
 class derived(Generic[T]):  # noqa: N801 - a decorator
@@ -22,18 +22,31 @@ class derived(Generic[T]):  # noqa: N801 - a decorator
     def __get__(self, value: None, owner: type) -> Self: ...
     @overload
     def __get__(self, value: object, owner: type) -> T: ...
-    def __get__(self, value: Any, owner: type) -> Any:
+    def __get__(self, value: object, owner: type) -> Self | T:
         if value is None:
             return self
-        return vars(value).setdefault(self.name, self._made(value))  # found there before this is asked again
+        found: T = vars(value).setdefault(self.name, self._made(value))  # found there before this is asked again
+        return found
 
-    def _made(self, value: Any) -> T:
+    def _made(self, value: object) -> T:
         return self.make(value)
 
 
 class shared(derived[T]):  # noqa: N801 - a decorator
-    """A derived attribute that class priors do not change: a value under other priors has it of its origin."""
+    """A derived attribute that neither class priors nor what became of a model change; see `shared_with`."""
 
-    def _made(self, value: Any) -> T:
-        origin = vars(value).get(ORIGIN)
-        return self.make(value) if origin is None else getattr(origin, self.name)
+    def _made(self, value: object) -> T:
+        known: MutableMapping[str, T] = shared_with(value)
+        return known[self.name] if self.name in known else known.setdefault(self.name, self.make(value))
+
+
+def shared_with(value: object) -> dict[str, Any]:
+    """Return the dict of what is shared among values like this one."""
+    known: dict[str, Any] = vars(value).setdefault(SHARED, {})
+    return known
+
+
+def share(value: object, other: T) -> T:
+    """Return the other value, which from now on has what is shared in common with the first."""
+    vars(other)[SHARED] = shared_with(value)
+    return other

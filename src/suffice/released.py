@@ -1,11 +1,12 @@
-"""What a released model says of itself: the least number of rows, what was given up, and what that costs."""
+"""What became of a model beside what it learned; of a released one what was given up, and what that costs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ._arrays import np
+from ._dialect import Dialect
 from .notes import Kind, Note
 
 FEWEST = 2  # a sum of one row is that row
@@ -72,7 +73,7 @@ class Release:
         """Return what is to be said once rows have joined that no one has released."""
         return replace(self, cost=None, unknown="rows have joined since", joined=True)
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """Return it as JSON values."""
         notes = [
             {
@@ -84,9 +85,7 @@ class Release:
             }
             for note in self.notes
         ]
-        cost = None
-        if self.cost is not None:
-            cost = {name: getattr(self.cost, name) for name in ("before", "after", "error", "rows", "folds")}
+        cost = None if self.cost is None else asdict(self.cost)
         told = {"cost": cost, "unknown": self.unknown, "joined": self.joined}
         return {"least": self.least, "given_up": notes, **told}
 
@@ -138,3 +137,23 @@ class RowsHeld:
         if self.least is None:
             return "holds no rows as they were, but sums that may be of single rows"
         return f"holds no rows, and no sums of fewer than {self.least} rows (released)"
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What became of a model, beside what it has learned.
+
+    `object_labels`: labels came as an array of objects. `unlabelled`: how many rows without a label the last fit saw;
+    `joined`: whether such rows have joined by EM, `steps` of it. `notes` are those of the last fit's EM. `dialect` is
+    how the CSV file of that fit was written; `released` what the model gave up if it holds no row; `origin` the file
+    that it was loaded from, with the fingerprint of that.
+    """
+
+    object_labels: bool = False
+    unlabelled: int = 0
+    joined: bool = False
+    steps: int | None = None
+    notes: tuple[Note, ...] = ()
+    dialect: Dialect | None = None
+    released: Release | None = None
+    origin: tuple[str, str] | None = None

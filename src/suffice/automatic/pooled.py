@@ -196,7 +196,7 @@ class PooledFitted(Fitted):
         if self.holds_no_rows:
             raise DataError.without_rows("This model keeps no rows to judge itself by", released=True)
         check_judges(self.statistics)
-        pool, sample = self.pool, self.rows_kept
+        pool, sample = self.pool, self.reservoir
         log_prior = self._priors_without(sample.codes, sample.row_weight())
         if log_prior is None:
             return pool.left_out_posterior
@@ -246,7 +246,7 @@ class PooledFitted(Fitted):
             "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
         )
 
-    def merging(self, other: Self) -> tuple[Self, Self]:
+    def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's members as rows of its sample where both have frozen their columns apart."""
         mine, theirs = (value.statistics.blocks[-1] for value in (self, other))
         if isinstance(mine, MemberStats) and isinstance(theirs, MemberStats) and mine.columns != theirs.columns:
@@ -271,10 +271,10 @@ class PooledFitted(Fitted):
         block = self.statistics.blocks[-1]
         return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
 
-    def kept_rows(self) -> list[Any]:
-        return [*super().kept_rows(), rows_of_sample(self.statistics).rows]
+    def sampled_rows(self) -> list[Any]:
+        return [*super().sampled_rows(), rows_of_sample(self.statistics).rows]
 
-    def let_go(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
+    def release_whole(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
         """Return the released value and what was given up; see `disclosure.members`."""
         statistics, given = self.statistics, Given()
         if self.holds_no_rows:
@@ -300,7 +300,7 @@ class PooledFitted(Fitted):
         if like is None:
             pool = choose_by_rows(statistics, exact, parts=False)
             joint = joint_by_rows(statistics, exact) if shift else None
-            unit = self.rows_kept.rows_per_weight
+            unit = self.reservoir.rows_per_weight
             choice = Choice.of(pool, statistics.classes, None if joint is None else joint[0], unit)
         else:
             assert like.choice is not None

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from .._arrays import Array, np
 from ..errors import SettingError
-from ..estimate import Dirichlet
+from ..estimate import Dirichlet, NormalInverseWishart
 from ..fitted import Fitted
+from ..schema import Name
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,7 +20,7 @@ class DropInFitted(Fitted):
 
     strict: bool = False  # whether priors that do not sum to one are refused
 
-    def class_priors(self, priors: Any) -> Any:
+    def class_priors(self, priors: object) -> object:
         """Return priors as one number per class, divided by their sum with a warning, or refused."""
         found = super().class_priors(priors)
         if found is None or isinstance(found, str | Dirichlet):
@@ -39,7 +40,7 @@ class DropInFitted(Fitted):
 def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool] = lambda model: True) -> property:
     """Return a fitted attribute; AttributeError where the settings do not let it exist."""
 
-    def get(model: Any) -> Any:
+    def get(model: Any) -> object:
         if not exists(model):
             raise AttributeError(f"With these settings of {type(model).__name__} there is none of this: {doc}")
         return read(model._still())
@@ -50,17 +51,19 @@ def attribute(doc: str, read: Callable[[Any], Any], exists: Callable[[Any], bool
 class DropIn:
     """What all share: settings of the parent that have no parameter here, and scikit-learn's rules for priors."""
 
-    covariance, divisor, missing, prior, smoothing, keep_rows = "full", "mle", "em", None, 1.0, 0
-    _kind: type[Fitted] = DropInFitted
+    covariance, divisor, missing, keep_rows = "full", "mle", "em", 0
+    prior: NormalInverseWishart | None = None
+    smoothing: float | Dirichlet | Mapping[Name, float | Dirichlet] = 1.0
+    _kind: ClassVar[type[Fitted]] = DropInFitted
     _closed_form = True  # whether a row can be taken out of the sums
     if TYPE_CHECKING:  # constructor arguments are stored by their names
 
         def __getattr__(self, name: str) -> Any: ...
 
-    def _store(self, arguments: dict[str, Any]) -> None:
+    def _store(self, arguments: dict[str, object]) -> None:
         vars(self).update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
-    def leave_one_out(self, X: Any, y: Any, sample_weight: Any = None) -> Array:
+    def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return exact leave-one-out log posteriors (n, k); SettingError where the settings leave no closed form."""
         if not self._closed_form:
             raise SettingError(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 
 from .._arrays import Array, log_softmax, np
-from ..densities import Full, Gaussian, Product
+from ..densities import Full, Gaussian, Product, Rows
 from ..errors import DataError, SettingError
 from ..estimate import RDA, Settings, Shrinkage
 from ..estimators import GaussianDiscriminant
+from ..estimators._constraints import ROWS, Constraints, OneOf
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Note
 from ..questions.linear import gaussian_of, is_shared, linear_scores
 from ..schema import Schema
-from ..stats import ByClass, FullScatter, GaussianStats, PatternStats
+from ..stats import ByClass, CompletedStats, FullScatter, GaussianStats, PatternStats
 from ..stats.batch import Batch
 from ._common import DropIn, DropInFitted, attribute
 
@@ -38,17 +38,22 @@ class DiscriminantFitted(DropInFitted):
         scatter = np.empty((len(batch.classes), *rows.shape[1:] * 2))
         for c, weight in enumerate(statistics.weight):
             self.covariance_estimator.fit(rows[batch.codes == c])
-            if not hasattr(self.covariance_estimator, "covariance_"):
+            try:
+                found = self.covariance_estimator.covariance_
+            except AttributeError:
                 name = type(self.covariance_estimator).__name__
-                raise SettingError(f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance.")
-            scatter[c] = weight * self.covariance_estimator.covariance_
+                raise SettingError(
+                    f"{name} does not have a covariance_ attribute. Next: see sklearn.covariance."
+                ) from None
+            scatter[c] = weight * found
         stats = cast(PatternStats, statistics.blocks[0])
         gaussian = GaussianStats(statistics.weight, stats.complete.mean, FullScatter(scatter))
         return replace(statistics, blocks=(PatternStats(gaussian, {}),))
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
-        stats: Any = self.statistics.blocks[0]
-        if isinstance(self.settings.shrinkage.setting, RDA):  # a table wider than long: matrices, as there
+        stats = self.statistics.blocks[0]
+        if isinstance(self.settings.shrinkage.setting, RDA) and isinstance(stats, PatternStats | CompletedStats):
+            # a table wider than long: matrices, as there
             dense = replace(self.statistics, blocks=(replace(stats, complete=stats.complete.dense()),))
             return super(DiscriminantFitted, replace(self, statistics=dense))._estimate()
         return super()._estimate()
@@ -92,13 +97,13 @@ class LinearFitted(DiscriminantFitted):
         """The overall mean (d,)."""
         return np.asarray(np.exp(self.joint.log_prior) @ gaussian_of(self).means)
 
-    def log_posterior(self, rows: Sequence[Any], priors: Any = None) -> Array:
+    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
         """Return log posteriors (n, k) from linear scores, as they do there."""
         if priors is not None:
             return super().log_posterior(rows, priors)
         return log_softmax(linear_scores(self, rows[0], self.mean))
 
-    def posterior_and_density(self, rows: Sequence[Any], priors: Any = None) -> tuple[Array, Array]:
+    def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return log posteriors (n, k) and log p(x) (n,)."""
         return self.log_posterior(rows, priors), self.log_density(rows)
 
@@ -116,31 +121,38 @@ class QuadraticFitted(DiscriminantFitted):
         return (1.0 - self.reg_param) * covariances + self.reg_param * np.eye(covariances.shape[1])
 
 
+def _check_solver(estimator: _Discriminant) -> None:
+    if estimator.solver == "svd" and estimator.shrinkage is not None:
+        raise NotImplementedError("shrinkage not supported with 'svd' solver. Next: use solver='eigen'.")
+    if estimator.solver == "svd" and estimator.covariance_estimator is not None:
+        raise SettingError(estimator._unsupported)
+
+
+def _check_one_shrinkage(estimator: _Discriminant) -> None:
+    if estimator.covariance_estimator is not None and estimator.shrinkage:
+        which = "covariance_estimator and shrinkage parameters are not None."
+        raise SettingError(f"{which} Only one of the two can be set. Next: leave out one.")
+
+
+def _check_shrinkage(estimator: _Discriminant) -> None:
+    if isinstance(estimator.shrinkage, str) and estimator.shrinkage != "auto":
+        raise SettingError.choice("shrinkage", estimator.shrinkage, (None, "auto", "a number from 0 to 1"))
+    estimator._settings()  # which a number out of range cannot make
+
+
 class _Discriminant(DropIn, GaussianDiscriminant):
     """LDA and QDA: scikit-learn's shrinkage, and covariances estimated by an object of the user's."""
 
     _closed_form = property(lambda self: self.covariance_estimator is None and not self._is_changed)
 
-    def _validate_settings(self) -> None:
-        if self.solver not in self._solvers:
-            raise SettingError.choice("solver", self.solver, self._solvers)
-        if self.solver == "svd" and self.shrinkage is not None:
-            raise NotImplementedError("shrinkage not supported with 'svd' solver. Next: use solver='eigen'.")
-        if self.covariance_estimator is not None and self.solver == "svd":
-            raise SettingError(self._unsupported)
-        if self.covariance_estimator is not None and self.shrinkage:
-            which = "covariance_estimator and shrinkage parameters are not None."
-            raise SettingError(f"{which} Only one of the two can be set. Next: leave out one.")
-        if isinstance(self.shrinkage, str) and self.shrinkage != "auto":
-            raise SettingError.choice("shrinkage", self.shrinkage, (None, "auto", "a number from 0 to 1"))
-        super()._validate_settings()
+    _rules = (_check_solver, _check_one_shrinkage, _check_shrinkage)
 
     def _settings(self, schema: Schema | None = None) -> Settings:
-        own = self.shrinkage
+        own: Any = self.shrinkage
         rule = "ledoit-wolf" if own == "auto" else RDA(amount=own, target="identity") if own else None
         return Settings(shrinkage=Shrinkage(rule), keep_rows=int(self.keep_rows))
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         return {"covariance_estimator": self.covariance_estimator}
 
     def __sklearn_tags__(self) -> Any:
@@ -158,13 +170,15 @@ class LinearDiscriminantAnalysis(_Discriminant):
     [0, 1]
     """
 
-    _solvers, _fitted_shared = ("svd", "lsqr", "eigen"), True
+    _constraints: ClassVar[Constraints] = {"solver": OneOf(("svd", "lsqr", "eigen")), "keep_rows": ROWS}
+    _fitted_shared = True
     _unsupported = "covariance estimator is not supported with svd solver. Try another solver"
 
     # fmt: off
     def __init__(
-        self, solver: str = "svd", shrinkage: Any = None, priors: Any = None, n_components: int | None = None,
-        store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: Any = None,
+        self, solver: str = "svd", shrinkage: str | float | None = None, priors: object = None,
+        n_components: int | None = None, store_covariance: bool = False, tol: float = 1e-4,
+        covariance_estimator: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
@@ -172,7 +186,7 @@ class LinearDiscriminantAnalysis(_Discriminant):
     _kind = LinearFitted
     _is_changed = property(lambda self: not self.shared if self._learned is None else not is_shared(self._learned))
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         return super()._particulars() | {"n_components": self.n_components}
 
     shared = property(
@@ -217,22 +231,22 @@ class LinearDiscriminantAnalysis(_Discriminant):
             one = fitted.statistics.regroup(dict.fromkeys(classes, classes[0]))
             assert isinstance(fitted, LinearFitted)
             whole = replace(fitted, statistics=one, priors=None, n_components=None)
-            total: Any = whole.joint.density.blocks[0]
+            total = gaussian_of(whole).covariance.dense()[0]
             white = covariance.whiten(np.eye(len(used)))
-            squares, axes = np.linalg.eigh(white.T @ (total.covariance.dense()[0] - covariance.dense()[0]) @ white)
+            squares, axes = np.linalg.eigh(white.T @ (total - covariance.dense()[0]) @ white)
             squares, inner = squares[::-1], white @ axes[:, ::-1]
         outer = np.zeros((gaussian.means.shape[1], inner.shape[1]))
         outer[used] = inner
         return outer, squares / squares.sum()
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Return discriminant coordinates (n, n_components): centred by solver "svd", not by "eigen", as there."""
         if self.solver == "lsqr":
             raise NotImplementedError("transform not implemented for 'lsqr' solver (use 'svd' or 'eigen').")
         fitted = self._fitted
         return (fitted.rows(X)[0] - self._origin_of(fitted)) @ self.scalings_[:, : self._n_features_out]
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return X @ coef_.T + intercept_ (n, k), or (n,) for two classes, with missing cells integrated out."""
         fitted = self._fitted
         assert isinstance(fitted, LinearFitted)
@@ -249,13 +263,14 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
     [1]
     """
 
-    _solvers, shared = ("svd", "eigen"), False
+    _constraints: ClassVar[Constraints] = {"solver": OneOf(("svd", "eigen")), "keep_rows": ROWS}
+    shared = False
     _unsupported = "covariance_estimator is not supported with solver='svd'. Try solver='eigen' instead."
 
     # fmt: off
     def __init__(
-        self, *, solver: str = "svd", shrinkage: Any = None, priors: Any = None, reg_param: float = 0.0,
-        store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: Any = None,
+        self, *, solver: str = "svd", shrinkage: str | float | None = None, priors: object = None,
+        reg_param: float = 0.0, store_covariance: bool = False, tol: float = 1e-4, covariance_estimator: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
@@ -264,7 +279,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
 
     _kind = QuadraticFitted
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         return super()._particulars() | {"reg_param": self.reg_param if self.solver == "svd" else 0.0}
 
     covariance_ = attribute(
@@ -277,7 +292,7 @@ class QuadraticDiscriminantAnalysis(_Discriminant):
         "principal axes, k of (d, d)", lambda m: [np.linalg.eigh(c)[1][:, ::-1] for c in m.covariances_]
     )
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: object) -> Array:
         """Return log p(x, k) + ½ d log 2π (n, k), d the observed cells; for two classes their log odds (n,)."""
         fitted = self._fitted
         rows = fitted.rows(X)

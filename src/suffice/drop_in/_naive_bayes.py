@@ -10,11 +10,12 @@ from .._arrays import Array, np
 from ..densities import Diagonal, Gaussian, Product
 from ..densities.counts import CountDensity, Linear
 from ..errors import SettingError
-from ..estimate import Block, Settings, Shrinkage
+from ..estimate import Block, Family, Settings, Shrinkage
 from ..estimate.families import BernoulliFamily, CategoricalFamily
+from ..estimate.priors import smoothing_of
 from ..estimators import NaiveBayes
 from ..notes import Kind, Note
-from ..schema import Schema
+from ..schema import Name, Schema
 from ..stats import GaussianStats, SumStats
 from ._common import DropIn, DropInFitted, attribute
 
@@ -56,12 +57,12 @@ class GaussianNB(_NaiveBayes):
     families = "gaussian"
     _closed_form = property(lambda self: not self.var_smoothing)  # without a row, epsilon_ is another
 
-    def __init__(self, *, priors: Any = None, var_smoothing: float = 1e-9) -> None:
+    def __init__(self, *, priors: object = None, var_smoothing: float = 1e-9) -> None:
         self._store(locals())
 
     _kind = GaussianFitted
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         return {"strict": True, "var_smoothing": self.var_smoothing}
 
     theta_ = attribute("class means (k, d)", lambda model: model.means_)
@@ -73,30 +74,28 @@ class GaussianNB(_NaiveBayes):
 
 
 class _DiscreteNB(_NaiveBayes):
+    _rules = (lambda estimator: estimator._check_alpha(),)
     priors = property(lambda self: "uniform" if self.class_prior is None and not self.fit_prior else self.class_prior)
     class_log_prior_ = attribute("log class priors (k,)", lambda model: model.model_.log_prior)
     feature_count_ = attribute("sums by class (k, d)", lambda model: model.statistics_.blocks[0].total)
     feature_log_prob_ = attribute("log probabilities (k, d)", lambda model: _log(model.model_.density.blocks[0].p))
 
-    def _check_alpha(self) -> Any:
-        """Return `alpha`, a number or (d,), raised to 1e-10 with a warning unless `force_alpha`."""
-        alpha: Any = np.asarray(self.alpha, dtype=np.float64)
+    def _check_alpha(self) -> Array:
+        """Return `alpha` as an array () or (d,), raised to 1e-10 with a warning unless `force_alpha`."""
+        alpha: Array = np.asarray(self.alpha, dtype=np.float64)
         if not ((alpha >= 0) & (alpha < np.inf)).all():
             raise SettingError("All values in alpha must be greater than 0. Next: 1 is Laplace's rule.")
         if (alpha < 1e-10).any() and not self.force_alpha:
             text = "alpha too small will result in numeric errors, setting alpha = 1.0e-10."
             warnings.warn(f"{text} Use `force_alpha=True` to keep alpha unchanged.", UserWarning, stacklevel=2)
             alpha = np.maximum(alpha, 1e-10)
-        return alpha if alpha.ndim else float(alpha)
+        return alpha
 
-    def _validate_settings(self) -> None:
-        self._check_alpha()
-
-    def _smoothing(self, schema: Schema) -> Any:
+    def _smoothing(self, schema: Schema) -> float | dict[Name, float]:
         with warnings.catch_warnings():  # whoever set it has been warned
             warnings.simplefilter("ignore", UserWarning)
             alpha = self._check_alpha()
-        return alpha if isinstance(alpha, float) else dict(zip(schema.names, alpha.tolist(), strict=True))
+        return dict(zip(schema.names, alpha.tolist(), strict=True)) if alpha.ndim else float(alpha)
 
     def _settings(self, schema: Schema | None = None) -> Settings:
         smoothing = 1.0 if schema is None else self._smoothing(schema)
@@ -108,7 +107,7 @@ class _DiscreteNB(_NaiveBayes):
             raise SettingError(f"{text} instead of {len(schema)}.")
         return tuple(replace(block, family=self._family(block.family, len(schema))) for block in super()._plan(schema))
 
-    def _family(self, family: Any, columns: int) -> Any:
+    def _family(self, family: Family, columns: int) -> Family:
         return family
 
     def __sklearn_tags__(self) -> Any:
@@ -136,7 +135,7 @@ class MultinomialNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+        self, *, alpha: object = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
@@ -154,13 +153,13 @@ class BernoulliNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, binarize: float | None = 0.0, fit_prior: bool = True,
-        class_prior: Any = None,
+        self, *, alpha: object = 1.0, force_alpha: bool = True, binarize: float | None = 0.0, fit_prior: bool = True,
+        class_prior: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
 
-    def _family(self, family: Any, columns: int) -> Any:
+    def _family(self, family: Family, columns: int) -> Family:
         if self.binarize is not None and not 0.0 <= self.binarize < np.inf:
             raise SettingError(f"binarize={self.binarize!r} must be at least 0, or None. Next: 0.0 is usual.")
         return BernoulliFamily(threshold=None if self.binarize is None else float(self.binarize))
@@ -178,13 +177,13 @@ class CategoricalNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: float = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
-        min_categories: Any = None,
+        self, *, alpha: float = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: object = None,
+        min_categories: object = None,
     ) -> None:
         self._store(locals())
     # fmt: on
 
-    def _family(self, family: Any, columns: int) -> Any:
+    def _family(self, family: Family, columns: int) -> Family:
         least = np.asarray(0 if self.min_categories is None else self.min_categories)
         if least.dtype.kind not in "iu":
             raise SettingError(f"'min_categories' should have integral type. Got {least.dtype} instead.")
@@ -218,14 +217,14 @@ class ComplementFitted(DropInFitted):
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         _, notes = super()._estimate()
-        alpha: Any = self.settings.smoothing
+        alpha, names = self.settings.smoothing, self.schema.names
         counts = self.statistics.block(0, SumStats).total
-        others = counts.sum(axis=0) - counts + (alpha if isinstance(alpha, float) else list(alpha.values()))
+        others = counts.sum(axis=0) - counts + [smoothing_of(alpha, name).strength for name in names]
         weights = -_log(others / others.sum(axis=1, keepdims=True))
         weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
         return Product((_Weights(weights),)), notes
 
-    def log_prior_of(self, priors: Any) -> Array:
+    def log_prior_of(self, priors: object) -> Array:
         """Return zeros (k,): where there are several classes priors play no part."""
         k = len(self.statistics.classes)
         return super().log_prior_of(priors) if k == 1 else np.zeros(k)
@@ -248,7 +247,7 @@ class ComplementNB(_DiscreteNB):
 
     # fmt: off
     def __init__(
-        self, *, alpha: Any = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: Any = None,
+        self, *, alpha: object = 1.0, force_alpha: bool = True, fit_prior: bool = True, class_prior: object = None,
         norm: bool = False,
     ) -> None:
         self._store(locals())
@@ -256,7 +255,7 @@ class ComplementNB(_DiscreteNB):
 
     _kind = ComplementFitted
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         return {"norm": self.norm}
 
     class_log_prior_ = attribute("log class priors (k,)", lambda model: model._fitted.log_class_prior)

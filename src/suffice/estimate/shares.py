@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from .._arrays import Array, np
 from ..densities import Categorical
-from ..errors import SettingError
-from ..schema import Name
+from ..errors import SettingError, quoted
+from ..schema import Level, Name
 from ..stats import CategoricalStats
 from .priors import Dirichlet, check_smoothing, smoothing_of
 
 PRIORS = (None, "uniform", "one number per class", "a Dirichlet")
 
 
-def class_log_prior(weight: Array, priors: str | Array | Dirichlet | None) -> Array:
+def class_log_prior(weight: Array, priors: object) -> Array:
     """Return log π (k,) in nats: class shares of the weight (None), equal ("uniform"), or the given numbers.
 
     A Dirichlet of strength α makes them (n_k + α) / (N + α K); classes have no pooled shares to be spread by.
@@ -35,7 +35,7 @@ def class_log_prior(weight: Array, priors: str | Array | Dirichlet | None) -> Ar
         return np.asarray(np.log(shares))
 
 
-def check_priors(priors: Array, k: int) -> Array:
+def check_priors(priors: object, k: int) -> Array:
     """Return class priors as an array (k,); SettingError if they are not k probabilities that sum to one."""
     try:
         shares = np.asarray(priors, dtype=np.float64)
@@ -49,6 +49,27 @@ def check_priors(priors: Array, k: int) -> Array:
             f"{shares.sum():.6g}. Next: divide them by their sum."
         )
     return np.asarray(shares / shares.sum())
+
+
+def ordered_priors(priors: object, classes: Sequence[Level]) -> object:
+    """Return class priors given by label as one number per class in order, others as they are."""
+    if not isinstance(priors, Mapping):
+        return priors
+    if set(priors) != set(classes):
+        raise SettingError(f"priors names {quoted(list(priors))}; the classes are {quoted(classes)}. Next: name each.")
+    return np.array([priors[label] for label in classes], dtype=np.float64)
+
+
+def frozen_priors(priors: object) -> object:
+    """Return class priors, as users state them, as a value that does not change with their array or dict."""
+    if isinstance(priors, Mapping):
+        return tuple(sorted(((repr(label), float(share)) for label, share in priors.items())))
+    if priors is None or isinstance(priors, str | Dirichlet):
+        return priors
+    try:
+        return tuple(np.asarray(priors, dtype=np.float64).ravel().tolist())
+    except (TypeError, ValueError):  # said when they are used
+        return repr(priors)
 
 
 def estimate_categorical(stats: CategoricalStats, smoothing: object, columns: Sequence[Name] = ()) -> Categorical:

@@ -58,7 +58,7 @@ class Answers(State):
     def predict_joint_log_proba(self, X: object) -> Array:
         """Return log π_k + log p(x | k), (n, k) in nats: the number every other answer is made from."""
         fitted = self._fitted.joint_value
-        return fitted.log_joint(fitted.rows(X, resident=True))
+        return fitted.joint.log_joint(fitted.rows(X, resident=True))
 
     def decision_function(self, X: object) -> Array:
         """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
@@ -338,7 +338,7 @@ class Answers(State):
         return impute.impute(self._fitted.joint_value, X, y, draws, random_state)
 
     def sample(
-        self, n: int, *, label: object = None, given: Mapping[Name, Any] | None = None, random_state: object = None
+        self, n: int, *, label: object = None, given: Mapping[Name, object] | None = None, random_state: object = None
     ) -> tuple[Any, Any]:
         """Return `n` new rows drawn from the joint density, and their labels (n,).
 

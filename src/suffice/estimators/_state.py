@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
-from copy import copy
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .._arrays import Array, np
-from ..errors import SettingError
+from .._arrays import Array, NDArray, np
 from ..estimate import Block, Note, Settings
-from ..fitted import NOTHING, Fitted, Past
+from ..fitted import NOTHING, Fitted
 from ..joint import JointModel
+from ..released import Past
 from ..schema import Schema
 from ..stats import ByClass
 from ..table import Table, read_table
 from ..table.labels import check_filled
 from ..table.residence import take_in
+from ._constraints import ROWS, Constraints
 
 
 class _Turn:
@@ -46,9 +46,11 @@ class State(ClassifierMixin, BaseEstimator):
     wait for each other. A subclass gives `_plan(schema)` (its blocks) and `_settings()` (what its estimates are told).
     """
 
-    priors: Any
+    priors: object
     keep_rows: int
-    _kind: type[Fitted] = Fitted
+    _kind: ClassVar[type[Fitted]] = Fitted
+    _constraints: ClassVar[Constraints] = {"keep_rows": ROWS}  # what each setting may be
+    _rules: ClassVar[Sequence[Callable[[Any], None]]] = ()  # and all of them together
     _learned: Fitted | None = None
 
     # --- what a subclass says ----------------------------------------------------------------------------------------
@@ -61,17 +63,16 @@ class State(ClassifierMixin, BaseEstimator):
         """Return what estimates are told; `schema` where columns are known."""
         return Settings(keep_rows=int(self.keep_rows))
 
-    def _particulars(self) -> dict[str, Any]:
-        """Return what the value of this kind of estimator has beside that of others."""
+    def _particulars(self) -> dict[str, object]:
+        """Return the fields that the value of this kind of estimator (`_kind`) has beside those of any other."""
         return {}
 
     def _validate_settings(self) -> None:
-        """Raise SettingError for constructor arguments that cannot work."""
-        rows: object = self.keep_rows
-        if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
-            raise SettingError(
-                f"keep_rows={rows!r} must be a whole number, at least 0. Next: 2000 is usual, 0 is none."
-            )
+        """Raise SettingError for constructor arguments that cannot work, each by itself and then together."""
+        for name, constraint in self._constraints.items():
+            constraint(name, getattr(self, name))
+        for rule in self._rules:
+            rule(self)
 
     # --- the value ---------------------------------------------------------------------------------------------------
 
@@ -90,10 +91,12 @@ class State(ClassifierMixin, BaseEstimator):
 
     def _value(self, schema: Schema, blocks: tuple[Block, ...]) -> Fitted:
         settings, who = self._settings(schema), type(self).__name__
-        return self._kind(who, schema, blocks, NOTHING, settings, copy(self.priors), **self._particulars())
+        return self._kind(who, schema, blocks, NOTHING, settings).told_anew(
+            settings, self.priors, **self._particulars()
+        )
 
     def _restored(
-        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, Any]
+        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, object]
     ) -> Self:
         """Return the estimator with what it had learned when it was saved; ValueError where that cannot be."""
         self._validate_settings()
@@ -120,10 +123,11 @@ class State(ClassifierMixin, BaseEstimator):
     def _still(self) -> Self:
         """Return a copy that later edits do not reach."""
         copied = object.__new__(type(self))
-        copied.__dict__ = {name: value for name, value in vars(self).items() if name != "_turn"}
+        copied.__dict__ = vars(self).copy()
+        copied.__dict__.pop("_turn", None)
         return copied
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = dict(super().__getstate__())
         state.pop("_turn", None)
         return state
@@ -165,7 +169,7 @@ class State(ClassifierMixin, BaseEstimator):
         return list(self._fitted.notes)
 
     @property
-    def classes_(self) -> Any:
+    def classes_(self) -> NDArray[np.generic]:
         """The class labels in the order of every result's columns (k,)."""
         return self._known("classes_").labels
 
@@ -177,7 +181,7 @@ class State(ClassifierMixin, BaseEstimator):
     n_features_in_ = _Columns()
 
     @property
-    def feature_names_in_(self) -> Any:
+    def feature_names_in_(self) -> NDArray[np.object_]:
         """The names of the columns, an array of objects (d,); AttributeError where they have none."""
         schema = self._known("feature_names_in_").schema
         if not schema.named:

@@ -17,6 +17,14 @@ from ..schema import Kind, Schema
 from .base import GenerativeEstimator
 
 
+def _check_judges(estimator: GenerativeClassifier) -> None:
+    if estimator.keep_rows < LEAST_ROWS:
+        raise SettingError(
+            f"keep_rows={estimator.keep_rows}: the members are judged by the rows that are kept, and fewer than "
+            f"{LEAST_ROWS} say too little. Next: leave keep_rows=2000."
+        )
+
+
 class GenerativeClassifier(GenerativeEstimator):
     """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
 
@@ -82,18 +90,11 @@ class GenerativeClassifier(GenerativeEstimator):
     """
 
     _kind = PooledFitted
+    _rules = (_check_judges,)
 
-    def __init__(self, *, priors: Any = None, keep_rows: int = 2000) -> None:
+    def __init__(self, *, priors: object = None, keep_rows: int = 2000) -> None:
         self.priors = priors
         self.keep_rows = keep_rows
-
-    def _validate_settings(self) -> None:
-        super()._validate_settings()
-        if self.keep_rows < LEAST_ROWS:
-            raise SettingError(
-                f"keep_rows={self.keep_rows}: the members are judged by the rows that are kept, and fewer than "
-                f"{LEAST_ROWS} say too little. Next: leave keep_rows=2000."
-            )
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return the blocks of the joint model, the numbers together and the categories, and that of the members."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
@@ -14,20 +14,51 @@ from ..densities import STRUCTURES
 from ..errors import SchemaError, SettingError
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
-from ..estimate.priors import check_prior
-from ..fitted import Fitted, prior_of
-from ..questions.linear import covariances, gaussian_of, linear, middle
+from ..fitted import Fitted
+from ..questions.linear import covariances, gaussian_of, linear, middle, prior_of
 from ..schema import Schema
+from ._constraints import COVARIANCE, DIVISOR, MISSING, PRIOR, SHRINKAGE_OR_LOO, Constraints
 from .base import GenerativeEstimator
 
 
-def _is_shared(estimator: Any) -> bool:
+def _is_shared(estimator: GaussianDiscriminant) -> bool:
     if not estimator._fitted_shared:
         raise AttributeError(
             "Discriminant coordinates and linear coefficients exist when all classes share one covariance. "
             "Next: fit with shared=True."
         )
     return True
+
+
+def _check_loo(estimator: GaussianDiscriminant) -> None:
+    if not estimator._by_loo:
+        return
+    if estimator.covariance != "full":
+        raise SettingError(
+            f'shrinkage="loo" chooses how far correlations shrink, and covariance={estimator.covariance!r} has none. '
+            'Next: use covariance="full", or leave shrinkage=None.'
+        )
+    if not estimator.keep_rows:
+        raise SettingError(
+            'shrinkage="loo" judges by rows that are kept, and keep_rows=0 keeps none. '
+            "Next: leave keep_rows=2000, or give the amounts: shrinkage=RDA(...)."
+        )
+
+
+def _check_one_estimate(estimator: GaussianDiscriminant) -> None:
+    if estimator.prior is not None and estimator.shrinkage is not None:
+        raise SettingError(
+            f"shrinkage={estimator.shrinkage!r} and prior={estimator.prior!r} both say how to estimate the covariances."
+            " Next: give one of them."
+        )
+
+
+def _check_one_pooling(estimator: GaussianDiscriminant) -> None:
+    if estimator.shared and estimator._settings().shrinkage.pooling > 0:
+        raise SettingError(
+            f"shared=True and shrinkage={estimator.shrinkage!r} both pool the covariances. Next: leave shared=False; "
+            "RDA(shared=1.0) is the fully shared case."
+        )
 
 
 class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, GenerativeEstimator):
@@ -111,16 +142,26 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
     ['low', 'high']
     """
 
+    _constraints: ClassVar[Constraints] = {
+        **GenerativeEstimator._constraints,
+        "covariance": COVARIANCE,
+        "divisor": DIVISOR,
+        "missing": MISSING,
+        "shrinkage": SHRINKAGE_OR_LOO,
+        "prior": PRIOR,
+    }
+    _rules = (_check_loo, _check_one_estimate, _check_one_pooling)
+
     def __init__(
         self,
         covariance: str = "full",
         *,
         shared: bool = False,
-        shrinkage: Any = None,
-        priors: Any = None,
+        shrinkage: str | float | RDA | None = None,
+        priors: object = None,
         divisor: str = "mle",
         missing: str = "em",
-        prior: Any = None,
+        prior: NormalInverseWishart | None = None,
         keep_rows: int = 2000,
     ) -> None:
         self.covariance = covariance
@@ -132,49 +173,17 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         self.prior = prior
         self.keep_rows = keep_rows
 
-    def _validate_settings(self) -> None:
-        super()._validate_settings()
-        if self.covariance not in list(STRUCTURES):
-            raise SettingError.choice("covariance", self.covariance, STRUCTURES)
-        if self.divisor not in ("mle", "unbiased"):
-            raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
-        if self.missing not in ("em", "error"):
-            raise SettingError.choice("missing", self.missing, ("em", "error"))
-        setting = self._settings().shrinkage
-        if self._settings().by_loo:
-            self._check_loo()
-        check_prior(self.prior)
-        if self.prior is not None and self.shrinkage is not None:
-            raise SettingError(
-                f"shrinkage={self.shrinkage!r} and prior={self.prior!r} both say how to estimate the covariances. "
-                "Next: give one of them."
-            )
-        if self.shared and setting.pooling > 0:
-            raise SettingError(
-                f"shared=True and shrinkage={self.shrinkage!r} both pool the covariances. Next: leave shared=False; "
-                "RDA(shared=1.0) is the fully shared case."
-            )
-
-    def _check_loo(self) -> None:
-        if self.covariance != "full":
-            raise SettingError(
-                f'shrinkage="loo" chooses how far correlations shrink, and covariance={self.covariance!r} has none. '
-                'Next: use covariance="full", or leave shrinkage=None.'
-            )
-        if not self.keep_rows:
-            raise SettingError(
-                'shrinkage="loo" judges by rows that are kept, and keep_rows=0 keeps none. '
-                "Next: leave keep_rows=2000, or give the amounts: shrinkage=RDA(...)."
-            )
+    @property
+    def _by_loo(self) -> bool:
+        return isinstance(self.shrinkage, str) and self.shrinkage == "loo"
 
     def _settings(self, schema: Schema | None = None) -> Settings:
-        by_loo = isinstance(self.shrinkage, str) and self.shrinkage == "loo"
         return replace(
             super()._settings(schema),
             divisor=self.divisor,
-            shrinkage=Shrinkage(RDA() if by_loo else self.shrinkage),
+            shrinkage=Shrinkage(RDA() if self._by_loo else self.shrinkage),
             prior=self.prior,
-            by_loo=by_loo,
+            by_loo=self._by_loo,
             missing=self.missing,
         )
 
@@ -245,7 +254,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
 
     # --- discriminant coordinates ------------------------------------------------------------------------------------
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: object) -> Any:
         """Return discriminant coordinates (n, min(k − 1, d)).
 
         x ↦ (x − x̄) Σ^(−1/2) V, x̄ the prior-weighted mean of the class means.

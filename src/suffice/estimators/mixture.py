@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from types import MethodType
+from typing import Any, ClassVar
 
 from .._arrays import Array, Codes, np
 from ..densities import STRUCTURES, Mixture
 from ..em.starts import BIC
 from ..errors import MergeError, SchemaError, SettingError
-from ..estimate import Block, Settings, Shrinkage
+from ..estimate import RDA, Block, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..estimate.mixture import MixtureFamily
 from ..learning.mixture import Components, MixtureFitted
 from ..schema import Schema
 from ..stats import MixtureStats
+from ._constraints import COMPONENTS, COUNT, COVARIANCE, DIVISOR, MISSING, SHRINKAGE, TOLERANCE, Constraints, OneOf
 from .base import GenerativeEstimator
-
-SHARED = (False, "class", True)
 
 
 class _NotMergeableError(MergeError, AttributeError):
-    """A MergeError that makes `hasattr(model, "partial_fit")` false, which is how tools ask."""
+    """A MergeError for tools that ask whether there is a `partial_fit`, to which this says no."""
 
 
 class _IfMergeable:
@@ -33,12 +33,26 @@ class _IfMergeable:
         self.what = what
         self.__doc__ = method.__doc__
 
-    def __get__(self, instance: Any, owner: type) -> Any:
+    def __get__(self, instance: MixtureDiscriminant | None, owner: type) -> Callable[..., Any]:
         if instance is None:
             return self.method
-        if not instance._mergeable:
+        if not Components(instance.n_components).are_single:
             raise _NotMergeableError(str(MergeError.mixture(self.what)))
-        return self.method.__get__(instance, owner)
+        return MethodType(self.method, instance)
+
+
+def _check_shrinkage(estimator: MixtureDiscriminant) -> None:
+    setting = estimator._settings().shrinkage
+    if setting.rule == "ledoit-wolf":
+        raise SettingError(
+            "shrinkage='ledoit-wolf' needs to know which rows a covariance is made of, and a mixture shares rows "
+            "among components. Next: use shrinkage='oas' or a number."
+        )
+    if setting.pooling and estimator.shared:
+        raise SettingError(
+            f"shared={estimator.shared!r} and shrinkage={estimator.shrinkage!r} both pool the covariances. "
+            "Next: leave shared=False."
+        )
 
 
 PRIOR_ROWS = 0.5  # for each column and two more, the prior degrees of freedom of Fraley & Raftery
@@ -125,22 +139,34 @@ class MixtureDiscriminant(GenerativeEstimator):
     """
 
     _kind = MixtureFitted
+    _constraints: ClassVar[Constraints] = {
+        **GenerativeEstimator._constraints,
+        "covariance": COVARIANCE,
+        "shared": OneOf((False, "class", True)),
+        "divisor": DIVISOR,
+        "missing": MISSING,
+        **dict.fromkeys(("max_components", "n_init", "max_iter"), COUNT),
+        "tol": TOLERANCE,
+        "n_components": COMPONENTS,
+        "shrinkage": SHRINKAGE,
+    }
+    _rules = (_check_shrinkage,)
 
     def __init__(
         self,
-        n_components: Any = BIC,
+        n_components: object = BIC,
         *,
         covariance: str = "full",
         shared: bool | str = False,
-        shrinkage: Any = None,
-        priors: Any = None,
+        shrinkage: str | float | RDA | None = None,
+        priors: object = None,
         divisor: str = "mle",
         missing: str = "em",
         max_components: int = 5,
         n_init: int = 3,
         max_iter: int = 500,
         tol: float = 1e-5,
-        random_state: Any = None,
+        random_state: object = None,
         keep_rows: int = 2000,
     ) -> None:
         self.n_components = n_components
@@ -157,44 +183,6 @@ class MixtureDiscriminant(GenerativeEstimator):
         self.random_state = random_state
         self.keep_rows = keep_rows
 
-    def _validate_settings(self) -> None:
-        super()._validate_settings()
-        choices: dict[str, Sequence[Any]] = {
-            "covariance": list(STRUCTURES),
-            "shared": SHARED,
-            "divisor": ("mle", "unbiased"),
-            "missing": ("em", "error"),
-        }
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                raise SettingError.choice(name, getattr(self, name), allowed)
-        for name in ("max_components", "n_init", "max_iter"):
-            if not _is_count(getattr(self, name)):
-                raise SettingError(
-                    f"{name}={getattr(self, name)!r} must be a whole number of at least 1. Next: correct it."
-                )
-        tol: object = self.tol
-        if not isinstance(tol, int | float | np.number) or not 0.0 <= float(tol) < np.inf:
-            raise SettingError(f"tol={self.tol!r} must be a number of at least 0. Next: 1e-5 is the default.")
-        wanted = self.n_components.values() if isinstance(self.n_components, Mapping) else [self.n_components]
-        for number in wanted:
-            if not _is_count(number) and number != BIC:
-                raise SettingError(
-                    f"n_components={self.n_components!r} must be a whole number of at least 1, 'bic', or one of these "
-                    "for every class in a dict by label. Next: 'bic' chooses class by class."
-                )
-        setting = self._settings().shrinkage
-        if setting.rule == "ledoit-wolf":
-            raise SettingError(
-                "shrinkage='ledoit-wolf' needs to know which rows a covariance is made of, and a mixture shares rows "
-                "among components. Next: use shrinkage='oas' or a number."
-            )
-        if setting.pooling and self.shared:
-            raise SettingError(
-                f"shared={self.shared!r} and shrinkage={self.shrinkage!r} both pool the covariances. "
-                "Next: leave shared=False."
-            )
-
     def _settings(self, schema: Schema | None = None) -> Settings:
         rule = Shrinkage(self.shrinkage)
         return replace(super()._settings(schema), divisor=self.divisor, shrinkage=rule, missing=self.missing)
@@ -210,13 +198,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         family = MixtureFamily(inner=inner, within=self.shared == "class", prior=prior)
         return (Block(family, tuple(range(len(schema)))),)
 
-    def _particulars(self) -> dict[str, Any]:
+    def _particulars(self) -> dict[str, object]:
         counts = (int(self.max_components), int(self.n_init), int(self.max_iter))
         return {"components": Components(self.n_components, self.random_state, *counts, float(self.tol))}
-
-    @property
-    def _mergeable(self) -> bool:
-        return Components(self.n_components).are_single
 
     partial_fit = _IfMergeable(GenerativeEstimator.partial_fit, "take in more rows")
     forget = _IfMergeable(GenerativeEstimator.forget, "forget rows")
@@ -252,7 +236,7 @@ class MixtureDiscriminant(GenerativeEstimator):
         return self._by_class(self._mixture.components.means)
 
     @property
-    def covariances_(self) -> Any:
+    def covariances_(self) -> list[Array] | Array:
         """The covariances as used: a list of (m, d, d), of (d, d) for shared="class", or (d, d) for shared=True."""
         gaussian = self._mixture.components
         inner, d = gaussian.covariance.dense(), gaussian.means.shape[1]
@@ -261,9 +245,9 @@ class MixtureDiscriminant(GenerativeEstimator):
         family = self._fitted.blocks[0].family
         assert isinstance(family, MixtureFamily)
         if family.inner.shared:
-            return outer[0]
+            return np.asarray(outer[0])
         each = self._by_class(outer)
-        return [own[0] for own in each] if family.within else each
+        return [np.asarray(own[0]) for own in each] if family.within else each
 
     @property
     def n_iter_(self) -> int:
@@ -274,9 +258,3 @@ class MixtureDiscriminant(GenerativeEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing != "error"
         return tags
-
-
-def _is_count(number: Any) -> bool:
-    if isinstance(number, bool | np.bool_) or not isinstance(number, int | np.integer):
-        return False
-    return int(number) >= 1

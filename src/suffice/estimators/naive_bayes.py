@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from .._arrays import Array, np
-from ..densities import Bernoulli, Categorical, Gaussian
+from ..densities import Bernoulli, Categorical
 from ..errors import DataError, SchemaError, SettingError
-from ..estimate import FAMILIES, Block, Family, NormalInverseWishart, Settings, Shrinkage
-from ..estimate.bayes import matrices, plug_in
+from ..estimate import FAMILIES, Block, Dirichlet, Family, NormalInverseWishart, Settings, Shrinkage
+from ..estimate.bayes import matrices
 from ..estimate.families import GaussianFamily, as_family, lacking
-from ..estimate.priors import check_prior, check_smoothing
-from ..fitted import prior_of
+from ..questions.linear import gaussian_of, prior_of
 from ..schema import Kind, Level, Name, Schema
+from ._constraints import DIVISOR, PRIOR, SMOOTHING, Constraints
 from .base import GenerativeEstimator
 
 AUTOMATIC = {
@@ -108,14 +108,21 @@ class NaiveBayes(GenerativeEstimator):
     ['law']
     """
 
+    _constraints: ClassVar[Constraints] = {
+        **GenerativeEstimator._constraints,
+        "divisor": DIVISOR,
+        "smoothing": SMOOTHING,
+        "prior": PRIOR,
+    }
+
     def __init__(
         self,
-        families: Any = "auto",
+        families: object = "auto",
         *,
-        smoothing: Any = 1.0,
+        smoothing: float | Dirichlet | Mapping[Name, float | Dirichlet] = 1.0,
         divisor: str = "mle",
-        priors: Any = None,
-        prior: Any = None,
+        priors: object = None,
+        prior: NormalInverseWishart | None = None,
         keep_rows: int = 2000,
     ) -> None:
         self.families = families
@@ -125,16 +132,9 @@ class NaiveBayes(GenerativeEstimator):
         self.prior = prior
         self.keep_rows = keep_rows
 
-    def _validate_settings(self) -> None:
-        super()._validate_settings()
-        if self.divisor not in ("mle", "unbiased"):
-            raise SettingError.choice("divisor", self.divisor, ("mle", "unbiased"))
-        check_smoothing(self.smoothing)
-        check_prior(self.prior)
-
     def _settings(self, schema: Schema | None = None) -> Settings:
-        given = {"divisor": self.divisor, "smoothing": self.smoothing, "prior": self.prior}
-        return replace(super()._settings(schema), shrinkage=Shrinkage(None), **given)
+        own, smoothing = super()._settings(schema), self.smoothing
+        return replace(own, divisor=self.divisor, shrinkage=Shrinkage(None), smoothing=smoothing, prior=self.prior)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return one block per family for the single columns, and one per tuple of columns."""
@@ -166,10 +166,9 @@ class NaiveBayes(GenerativeEstimator):
         """Class means (k, d), posterior means under a prior; NaN for columns that are not Gaussian."""
         fitted = self._fitted
         means = np.full((len(fitted.statistics.classes), len(fitted.schema)), np.nan)
-        for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
-            gaussian = self._gaussian(block, density)
-            if gaussian is not None:
-                means[:, list(block.positions)] = gaussian.means
+        for number, block in enumerate(fitted.blocks):
+            if isinstance(block.family, GaussianFamily):
+                means[:, list(block.positions)] = gaussian_of(fitted, number).means
         return means
 
     @property
@@ -187,21 +186,12 @@ class NaiveBayes(GenerativeEstimator):
             raise AttributeError("covariances_: no column of this model is Gaussian. Next: see parameters_.")
         covariances = np.full((k, d, d), np.nan)
         covariances[np.ix_(range(k), gaussian, gaussian)] = 0.0
-        for block, density in zip(fitted.blocks, fitted.joint.density.blocks, strict=True):
-            inner = self._gaussian(block, density)
-            if inner is not None:
+        for number, block in enumerate(fitted.blocks):
+            if isinstance(block.family, GaussianFamily):
+                inner = gaussian_of(fitted, number)
                 cells = [block.positions[j] for j in inner.used]
                 covariances[np.ix_(range(k), cells, cells)] = matrices(inner.covariance)
         return covariances
-
-    def _gaussian(self, block: Block, density: Any) -> Gaussian | None:
-        """Return the Gaussian of a block of Gaussian columns; under a prior, that of the posterior means."""
-        if isinstance(density, Gaussian) or not isinstance(block.family, GaussianFamily):
-            return density if isinstance(density, Gaussian) else None
-        fitted = self._fitted
-        stats, prior = fitted.statistics.blocks[fitted.blocks.index(block)], fitted.told.prior
-        assert prior is not None
-        return plug_in(density, stats.column_weight(), prior)
 
     @property
     def probabilities_(self) -> dict[Name, dict[Level, Array]]:
@@ -245,12 +235,12 @@ class NaiveBayes(GenerativeEstimator):
         return tags
 
 
-def _stays_gaussian(named: Any) -> bool:
+def _stays_gaussian(named: object) -> bool:
     """Return whether numbers are Gaussian columns under what a user gave for a family."""
     return isinstance(named, GaussianFamily) or (isinstance(named, str) and named in ("auto", "gaussian"))
 
 
-def _assign(families: Any, schema: Schema) -> tuple[list[tuple[Family, tuple[int, ...]]], dict[int, Family]]:
+def _assign(families: object, schema: Schema) -> tuple[list[tuple[Family, tuple[int, ...]]], dict[int, Family]]:
     """Return the joint blocks and the family of every other column, by position."""
     given = families if isinstance(families, Mapping) else {}
     joint: list[tuple[Family, tuple[int, ...]]] = []
@@ -295,7 +285,7 @@ def _automatic(kind: Kind, name: Name) -> Family:
     return FAMILIES[AUTOMATIC[kind]]
 
 
-def _family(wanted: Any) -> Family:
+def _family(wanted: object) -> Family:
     if isinstance(wanted, str):
         if wanted not in FAMILIES:
             raise SettingError.choice("families", wanted, ["auto", *FAMILIES])

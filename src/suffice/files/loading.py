@@ -13,11 +13,12 @@ from ..automatic.member_family import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..errors import ModelFileError, SufficeError
 from ..estimate import Block
-from ..fitted import Fitted, Past
-from ..released import Release
+from ..fitted import Fitted
+from ..released import Past, Release
 from ..schema import Schema
-from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats
+from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, Statistic
 from ..stats.counts import CodedColumns
+from ..stats.statistic import Plain
 from .model_file import check_whole, fingerprint, read_model
 from .settings import PIECES, describe, state_of, unplain
 
@@ -32,7 +33,7 @@ class Estimator(Protocol):
         ...
 
     def _restored(
-        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, Any]
+        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, object]
     ) -> Self:
         """Return the estimator with what it had learned."""
         ...
@@ -93,7 +94,7 @@ def read_back(path: Path) -> str:
     return describe(estimator._fitted, estimator.get_params(deep=False))
 
 
-def _past(document: Mapping[str, Any], origin: tuple[str, str] | None) -> Past:
+def _past(document: Plain, origin: tuple[str, str] | None) -> Past:
     """Return what a file tells beside what was learned, of which older files do not say all."""
     dialect, released = document.get("dialect"), document.get("released")
     return Past(
@@ -105,19 +106,20 @@ def _past(document: Mapping[str, Any], origin: tuple[str, str] | None) -> Past:
     )
 
 
-def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Any, ...], columns: int) -> None:
+def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Statistic, ...], columns: int) -> None:
     positions = sorted(p for b in blocks if not isinstance(b.family, MemberFamily) for p in b.positions)
     if positions != list(range(columns)) or len(blocks) != len(statistics):
         raise ValueError("blocks do not cover the columns")
     for block, stats in zip(blocks, statistics, strict=True):
-        kept = type(block.family.zero(1, 1))
+        empty = block.family.zero(1, 1)
+        kept = type(empty)
         known = type(stats) is kept or (kept is PatternStats and isinstance(stats, CompletedStats))
         known |= kept is MemberRows and isinstance(stats, MemberStats)
         if isinstance(stats, PatternStats | CompletedStats | GaussianStats):
-            known &= stats.complete.form is _complete(block.family.zero(1, 1)).form
+            known &= isinstance(empty, PatternStats | GaussianStats) and stats.complete.form is empty.complete.form
         if not known or stats.column_weight().shape[1] != len(block.positions):
             raise ValueError("a block and its statistics differ")
-        if isinstance(block.family, MemberFamily):
+        if isinstance(stats, MemberRows | MemberStats) and isinstance(block.family, MemberFamily):
             _check_members(block.family.numbers, block.positions, stats, columns)
 
 
@@ -137,9 +139,3 @@ def _check_sample(blocks: tuple[Block, ...], statistics: ByClass) -> None:
         rows = statistics.sample.rows
         if [len(part.codes) if isinstance(part, CodedColumns) else part.shape[1] for part in rows] != wanted:
             raise ValueError("the sample of rows has other columns")
-
-
-def _complete(stats: Any) -> GaussianStats:
-    """Return the statistics of rows without a missing cell."""
-    complete: GaussianStats = stats.complete
-    return complete

@@ -22,7 +22,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from .._arrays import Array, np
 from .._files import whole_file
@@ -42,6 +42,7 @@ from ..stats import (
     ValueStats,
 )
 from ..stats._checks import amounts, at_most, grouped
+from ..stats.statistic import Plain
 from ..table import CONTAINERS
 from .archive import Archive, DamagedArchive, open_archive
 
@@ -169,7 +170,7 @@ def _write(
 
 def read_model(
     path: FilePath, more: Mapping[str, type[Statistic]] = MappingProxyType({})
-) -> tuple[dict[str, Any], Schema, ByClass]:
+) -> tuple[Plain, Schema, ByClass]:
     """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it.
 
     `more` are types of statistics, by name, beside those of `suffice.stats`.
@@ -190,7 +191,7 @@ def read_model(
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({error!r})") from error
 
 
-def check_whole(document: Mapping[str, Any], state: Mapping[str, object], schema: Schema, statistics: ByClass) -> None:
+def check_whole(document: Plain, state: Mapping[str, object], schema: Schema, statistics: ByClass) -> None:
     """Raise ValueError unless saving what was read would write this very document.
 
     So nothing in it is of another type than it should be, unknown, or understood in some other way than it stands
@@ -214,7 +215,7 @@ def _text(value: object) -> str:
     return json.dumps(value, sort_keys=True, allow_nan=False)
 
 
-def _read_document(path: FilePath, archive: Archive) -> dict[str, Any]:
+def _read_document(path: FilePath, archive: Archive) -> Plain:
     data = archive.read("model.json")
     if len(data) > MAX_JSON:
         raise ModelFileError.unreadable(path, "model.json is larger than that of any model")
@@ -242,7 +243,7 @@ def _no_number(text: str) -> NoReturn:
     raise ValueError(text)
 
 
-def _read_arrays(path: FilePath, archive: Archive, document: dict[str, Any]) -> dict[str, Array]:
+def _read_arrays(path: FilePath, archive: Archive, document: Plain) -> dict[str, Array]:
     digests = document.get("sha256")
     if not isinstance(digests, dict):
         raise ModelFileError.unreadable(path, "it lists no arrays")
@@ -284,7 +285,7 @@ def _array(path: FilePath, name: str, data: bytes) -> Array:
     return np.asarray(values)
 
 
-def _schema(saved: dict[str, Any]) -> Schema:
+def _schema(saved: Plain) -> Schema:
     columns = tuple(Column(column["name"], Kind(column["kind"])) for column in saved["columns"])
     named = bool(saved["named"])
     names = [column.name for column in columns]
@@ -297,7 +298,7 @@ def _schema(saved: dict[str, Any]) -> Schema:
 
 
 def _statistics(
-    document: dict[str, Any], schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, type[Statistic]]
+    document: Plain, schema: Schema, arrays: dict[str, Array], kinds: Mapping[str, type[Statistic]]
 ) -> ByClass:
     classes, rows = tuple(document["classes"]), document["rows"]
     weight = arrays["weight"]
@@ -332,7 +333,7 @@ def _finite(label: Level) -> bool:
     return isinstance(label, str) or math.isfinite(label)
 
 
-def _sample(document: dict[str, Any], arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
+def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
     if "sample" not in document:
         return None
     prefix = "sample_"

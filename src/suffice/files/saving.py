@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from .._files import is_stream
 from ..errors import ModelChangedError, ModelFileError, SufficeError
@@ -19,7 +18,7 @@ Origin = tuple[str, str]  # the name of the file that a model was loaded from, a
 def save_checked(
     path: str | os.PathLike[str],
     fitted: Fitted,
-    params: Mapping[str, Any],
+    params: Mapping[str, object],
     read: Callable[[Path], str],
     over_anything: bool = False,
 ) -> Origin:
@@ -52,7 +51,7 @@ def _check_place(target: Path, origin: Origin | None, over_anything: bool) -> No
         raise ModelFileError.no_model(target)
 
 
-def _check_reads_back(complete: Path, read: Callable[[Path], str], own: str, path: Any) -> None:
+def _check_reads_back(complete: Path, read: Callable[[Path], str], own: str, path: object) -> None:
     """Raise ModelFileError where a file just written does not give the same model again."""
     try:
         again = read(complete)

@@ -23,7 +23,7 @@ PIECES: dict[str, type[Statistic]] = {"MemberRows": MemberRows, "MemberStats": M
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 
 
-def state_of(fitted: Fitted, params: Mapping[str, Any]) -> dict[str, Any]:
+def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
     """Return what a model file says of a model beside its schema and statistics; `params` are its estimator's."""
     past = fitted.past
     return {
@@ -38,13 +38,13 @@ def state_of(fitted: Fitted, params: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe(fitted: Fitted, params: Mapping[str, Any]) -> str:
+def describe(fitted: Fitted, params: Mapping[str, object]) -> str:
     """Return the text of a model's `model.json`: equal for equal models, whose arrays it has digests of."""
     document = describe_model(state_of(fitted, params), fitted.schema, fitted.statistics)[0]
     return json.dumps(document, sort_keys=True)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> object:
     """Return a setting as JSON values; dicts, tuples, arrays and families carry a tag."""
     if isinstance(value, GaussianFamily | MemberFamily | MixtureFamily):
         return _plain_family(value)
@@ -52,7 +52,7 @@ def plain(value: Any) -> Any:
         return None  # a generator has no value to write down; the fitted model does not need it
     for tag, kind in SETTINGS.items():
         if type(value) is kind:
-            return {tag: [plain(getattr(value, f.name)) for f in fields(value)]}
+            return {tag: [plain(own) for own in _fields(value).values()]}
     if isinstance(value, np.ndarray | list):
         return {"list": [plain(item) for item in np.asarray(value).tolist()]}
     if isinstance(value, tuple):
@@ -63,16 +63,20 @@ def plain(value: Any) -> Any:
         return value.item()
     if value is None or isinstance(value, str | int | float | bool):
         return {"number": "inf"} if value == np.inf else value  # JSON has no word for it
-    known: Any = FAMILIES.get(str(getattr(value, "name", None)))
+    known = FAMILIES.get(value.name) if isinstance(value, Family) else None
     if known is not None and type(known) is type(value):
-        changed = {
-            f.name: getattr(value, f.name) for f in fields(value) if getattr(value, f.name) != getattr(known, f.name)
-        }
+        usual = _fields(known)
+        changed = {name: own for name, own in _fields(value).items() if own != usual[name]}
         return {"family": known.name} | ({"with": plain(changed)} if changed else {})
     raise SettingError(f"{value!r} cannot be written to a model file. Next: use a family that suffice ships.")
 
 
-def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict[str, Any]:
+def _fields(value: Any) -> dict[str, object]:
+    """Return the fields of a dataclass by name."""
+    return {own.name: getattr(value, own.name) for own in fields(value)}
+
+
+def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict[str, object]:
     if isinstance(family, MemberFamily):
         return {"members": family.numbers}
     if isinstance(family, MixtureFamily):
@@ -108,7 +112,7 @@ def unplain(plain: Any) -> Any:
     raise ValueError(f"unknown tag {tag!r}")
 
 
-def _family(name: str, changed: Any) -> Family:
+def _family(name: str, changed: object) -> Family:
     """Return a family that suffice ships, with the fields that differ from its defaults."""
     known: Any = FAMILIES[name]
     if changed is None:

@@ -11,12 +11,13 @@ import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..errors import DataError
 from ..files.archive import Archive, open_archive
 from ..files.model_file import read_model, write_model
 from ..files.settings import PIECES, plain
+from ..stats.statistic import Plain
 from .kernels import Learned, Summary
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ class Checkpoint:
     source: Source
     read: Sequence[str]
 
-    def run(self, progress: Watcher | None) -> Any:
+    def run(self, progress: Watcher | None) -> Learned | None:
         """Return what is learned from all rows, beginning where an earlier run ended; the file is gone then."""
         from ..engines import learn
 
@@ -53,6 +54,7 @@ class Checkpoint:
                 self._write(fold)
                 written = time.monotonic()
 
+        learned: Learned | None
         try:
             learned = learn(self.source, self.read, self.kernel, progress=progress, fold=fold, begun=begun, after=after)
         except BaseException:
@@ -81,7 +83,7 @@ class Checkpoint:
             zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive,
         ):
             for number, (count, state) in enumerate(fold.levels):
-                own: dict[str, Any] = {"count": count, "state": state is not None, "statistics": False}
+                own: dict[str, object] = {"count": count, "state": state is not None, "statistics": False}
                 if state is not None:
                     own |= {"rows": state.rows, "unlabelled": state.unlabelled}
                     own |= {"unlabelled_weight": state.unlabelled_weight, "holed": list(state.holed)}
@@ -120,7 +122,7 @@ class Checkpoint:
         rows = sum(state.rows for _, state in levels if state is not None)
         return Fold(levels, int(document["parts"])), rows
 
-    def _level(self, archive: Archive, number: int, own: dict[str, Any]) -> tuple[int, Any]:
+    def _level(self, archive: Archive, number: int, own: Plain) -> tuple[int, Learned | None]:
         from ..engines.fold import FAN_IN
 
         if type(own["count"]) is not int or not 0 <= own["count"] <= FAN_IN:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from .._arrays import np
+from .._arrays import is_number, np
 from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, quoted
 from ..fitted import Fitted
 from ..released import Release
@@ -57,7 +57,7 @@ def merge(fitted: F, other: F) -> F:
         if mine != theirs:
             columns = [fitted.schema.names[p] for p in sorted({*mine.positions, *theirs.positions})]
             raise MergeError(f"The two models treat {quoted(columns)} differently. Next: fit both with equal settings.")
-    fitted, other = fitted.merging(other)
+    fitted, other = fitted.before_merge(other)
     past = replace(
         fitted.past,
         released=Release.of_both(fitted.past.released, other.past.released),
@@ -149,10 +149,8 @@ def _check_possible(fitted: Fitted, statistics: ByClass) -> None:
             raise error.placed(label, number) from None
 
 
-def _check_decay(factor: float) -> float:
-    told: object = factor
-    number = isinstance(told, int | float | np.integer | np.floating) and not isinstance(told, bool)
-    if not number or not 0.0 < float(factor) <= 1.0:
+def _check_decay(factor: object) -> float:
+    if not is_number(factor) or not 0.0 < float(factor) <= 1.0:
         raise SettingError(f"decay={factor!r} must be a number above 0 and at most 1. Next: 0.99, say; 1 is no decay.")
     return float(factor)
 

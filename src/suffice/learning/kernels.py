@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._arrays import np
+from ..automatic.columns import FrozenColumns
+from ..automatic.statistics import MemberRows, TableRows
 from ..errors import DataError
-from ..estimate import Block
+from ..estimate import Block, Family
 from ..fitted import Fitted
 from ..schema import Schema
 from ..stats import ByClass, ClassSamples
 from ..stats.batch import Batch
 from ..table import read_table
-from .two_passes import summarize_frozen
-from .unlabelled import is_holed
+
+if TYPE_CHECKING:
+    from ..engines.arrow import Table
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Summary:
     target: str
     weight: str | None
     unlabelled: str
-    columns: Any = None  # as frozen by a first pass
+    columns: FrozenColumns | None = None  # as frozen by a first pass
     samples: bool = False  # whether rows of each class are asked for
 
     @property
@@ -72,7 +76,7 @@ class Summary:
         """The blocks as they are counted."""
         return self.fitted.blocks
 
-    def __call__(self, table: Any, rows_only: bool = False) -> Learned:
+    def __call__(self, table: Table, rows_only: bool = False) -> Learned:
         """Summarise a pyarrow table; `rows_only` does without the statistics that a first pass does not need."""
         batch, absent = self.read(table)
         if batch is None:
@@ -89,14 +93,14 @@ class Summary:
             weight = float(len(unknown.codes) if unknown.weight is None else unknown.weight.sum())
         statistics = self._count(known)
         if self.columns is not None:
-            statistics = summarize_frozen(statistics, self.columns)
-        holed = tuple(is_holed(block, part) for block, part in zip(self.plan, batch.rows, strict=True))
+            statistics = _in_columns(statistics, self.columns)
+        holed = tuple(block.family.misses(part) for block, part in zip(self.plan, batch.rows, strict=True))
         samples = None
         if self.samples:
             samples = ClassSamples.summarize(known.rows, known.codes, known.classes, known.weight, len(self.schema))
         return Learned(statistics, table.num_rows, absent, weight, holed, samples)
 
-    def read(self, table: Any) -> tuple[Batch | None, int]:
+    def read(self, table: Table) -> tuple[Batch | None, int]:
         """Return the rows of a pyarrow table, None if there are none, and how many have no label.
 
         These are refused, left out, or numbered −1.
@@ -125,10 +129,18 @@ class Summary:
         sample = self.fitted.sample_of(batch)
         return ByClass(batch.classes, batch.class_weight, blocks, len(batch.codes), sample, batch.heaviest)
 
-    def observing(self, wrap: Any) -> Summary:
+    def observing(self, wrap: Callable[[Family], Any]) -> Summary:
         """Return the kernel with the families of blocks whose cells a joint density fills wrapped."""
         plan = tuple(replace(b, family=wrap(b.family)) if _joint(b) else b for b in self.plan)
         return replace(self, fitted=replace(self.fitted, blocks=plan))
+
+
+def _in_columns(statistics: ByClass, columns: FrozenColumns) -> ByClass:
+    """Return the statistics of a batch with the rows of the automatic members condensed in frozen columns."""
+    rows = statistics.blocks[-1]
+    assert isinstance(rows, MemberRows)
+    assert isinstance(rows.rows, TableRows)
+    return replace(statistics, blocks=(*statistics.blocks[:-1], rows.frozen(columns)))
 
 
 def _joint(block: Block) -> bool:

@@ -27,7 +27,7 @@ def fit(begun: F, table: Table, y: object, sample_weight: object) -> F:
     past = replace(begun.past, object_labels=isinstance(y, np.ndarray) and y.dtype == object)
     fitted = begun.with_statistics(statistics, past=past)
     if not batch.is_labelled:
-        joined = fitted.join(batch) or fitted.counted_steps(join_unlabelled(fitted, batch))
+        joined = fitted.join(batch) or fitted.with_steps(join_unlabelled(fitted, batch))
         absent = int((batch.codes < 0).sum())
         statistics = replace(joined.statistics, sample=statistics.sample)
         fitted = fitted.with_statistics(statistics, chosen=fitted.choices).with_past(

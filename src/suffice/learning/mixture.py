@@ -15,7 +15,7 @@ from ..errors import MergeError, SettingError, quoted
 from ..estimate import Block, Settings, class_log_prior
 from ..fitted import NOTHING, Fitted
 from ..schema import Level
-from ..stats import ByClass, MixtureStats
+from ..stats import ByClass, MixtureStats, Statistic
 from ..stats.batch import Batch, Joined
 from .kernels import Learned
 from .passes import Passes, class_samples
@@ -27,8 +27,8 @@ HELD_OUT_STEPS, HELD_OUT_TOLERANCE = 100, 1e-3  # of EM, where any model serves 
 class Components:
     """How components are looked for: a number, "bic", or one of these by label; see `MixtureDiscriminant`."""
 
-    wanted: Any
-    random_state: Any = None
+    wanted: object
+    random_state: object = None
     most: int = 5
     starts: int = 3
     steps: int = 500
@@ -73,7 +73,7 @@ class MixtureFitted(Fitted):
     def _stats(self) -> MixtureStats:
         return self.statistics.block(0, MixtureStats)
 
-    def summarize_block(self, block: Block, rows: Any, batch: Batch) -> MixtureStats:
+    def summarize_block(self, block: Block, rows: Array, batch: Batch) -> MixtureStats:
         """Return the statistics of the components, found by EM."""
         search, told = self.components.search(batch.classes), self._told_of(batch.classes)
         return fit_mixtures(rows, batch.codes, len(batch.classes), batch.weight, self._family, told, search)
@@ -94,7 +94,7 @@ class MixtureFitted(Fitted):
         statistics = ByClass(classes, _weight(found), (found,), len(batch.codes), heaviest=batch.heaviest)
         return Joined(statistics, int(found.steps.max()), not found.unfinished.any())
 
-    def counted_steps(self, joined: Joined) -> Joined:
+    def with_steps(self, joined: Joined) -> Joined:
         """Return what joined, with its steps in the statistics."""
         stats = joined.statistics.block(0, MixtureStats)
         counted = replace(stats, steps=np.full(stats.k, joined.steps))
@@ -102,7 +102,7 @@ class MixtureFitted(Fitted):
 
     def for_fold(self) -> Self:
         """Return the value with as many components as were found, from one start with a fixed seed, nearly climbed."""
-        wanted: Any = 1
+        wanted: object = 1
         if not self.components.are_single:
             number = np.bincount(self._stats.owner, minlength=len(self.statistics.classes))
             wanted = dict(zip(self.statistics.classes, number.tolist(), strict=True))
@@ -111,13 +111,13 @@ class MixtureFitted(Fitted):
         few = replace(own, wanted=wanted, starts=1, random_state=0, steps=steps, tolerance=tolerance)
         return replace(self, statistics=NOTHING, priors=None, chosen=None, components=few)
 
-    def merging(self, other: Self) -> tuple[Self, Self]:
+    def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both; MergeError unless every class of both is one component."""
         if not (self.components.are_single and other.components.are_single):
             raise MergeError.mixture()
         return self, other
 
-    def _leaving(self) -> tuple[tuple[Block, ...], tuple[Any, ...]]:
+    def _leaving(self) -> tuple[tuple[Block, ...], tuple[Statistic, ...]]:
         if not self.components.are_single:
             raise SettingError(
                 "A mixture of several components has no closed form for leave-one-out: EM would run again for "

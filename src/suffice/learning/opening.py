@@ -14,6 +14,7 @@ from ..schema import Schema
 if TYPE_CHECKING:
     from ..engines import Source
 
+Run = Callable[..., Any]  # run(source, columns, kernel, progress=…): what a kernel makes of all rows, merged
 ENGINES = ("auto", "local", "dask", "spark", "duckdb")
 
 
@@ -40,15 +41,15 @@ def explained() -> Iterator[None]:
         raise DataError(message) from error
 
 
-def engine_for(engine: Any, source: Any) -> Callable[..., Any]:
-    """Return what learns from a source: run(source, columns, kernel, progress=…)."""
+def engine_for(engine: object, source: object) -> Run:
+    """Return what learns from a source."""
     from ..engines import engine_of, learn
 
     if isinstance(engine, str) and "://" not in engine:
         check_choice("engine", engine, ENGINES)
     library = type(engine).__module__.split(".")[0]
     known = {"distributed": "dask", "pyspark": "spark", "builtins": "dask"}  # a client, a session, an address
-    name = engine if engine in ENGINES else known.get(library)
+    name = engine if isinstance(engine, str) and engine in ENGINES else known.get(library)
     if name == "auto":
         name = engine = engine_of(source)
     if name in ("local", "duckdb"):

@@ -67,7 +67,7 @@ def _climb(fitted: F, learned: Learned, passes: Passes, target: str) -> F:
     if joined is None and learned.unlabelled_weight:
         passes.check("EM over rows without a label")
         joined = passes.join(statistics, learned.unlabelled_weight, learned.holed, estimating(fitted))
-        joined = fitted.counted_steps(joined)
+        joined = fitted.with_steps(joined)
         statistics = replace(joined.statistics, sample=statistics.sample)
     chosen = None if joined is None else fitted.choices
     found = fitted.with_statistics(statistics, chosen=chosen)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .._arrays import Array, np
 from ..em.cell_passes import ObservedStats, Observing, complete_by_sweeps, sweep
@@ -17,12 +17,18 @@ from ..em.mixture_passes import Pass, Sample, Sums, sweep as sweep_mixtures
 from ..em.step import Moments, Point
 from ..errors import SourceError
 from ..estimate import Block
+from ..estimate.families import GaussianFamily
 from ..joint import JointModel
 from ..schema import Level
-from ..stats import ByClass, ClassSamples, MixtureStats
+from ..stats import ByClass, ClassSamples, MixtureStats, Statistic
 from ..stats.batch import Batch, Joined
-from .kernels import Summary
+from .kernels import Learned, Summary
+from .opening import Run
 from .unlabelled import Estimate, expect_rows, fill, join, log_prior, summarize_by, with_filled
+
+if TYPE_CHECKING:
+    from ..engines import Source, Watcher
+    from ..engines.arrow import Table
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ class Swept:
 class Work(Protocol):
     """What a pass does with a batch."""
 
-    def __call__(self, batch: Batch) -> Sequence[Any]:
+    def __call__(self, batch: Batch) -> Sequence[object]:
         """Return values that merge."""
         ...
 
@@ -56,7 +62,7 @@ class Sweeping:
     work: Work
     values: int
 
-    def __call__(self, table: Any) -> Swept:
+    def __call__(self, table: Table) -> Swept:
         """Do the work on a pyarrow table."""
         batch, _ = self.summary.read(table)
         if batch is None:
@@ -76,10 +82,10 @@ class Passes:
 
     summary: Summary
     plan: Sequence[Block]
-    source: Any
+    source: Source
     read: Sequence[str]
-    run: Callable[..., Any]
-    progress: Any = None
+    run: Run
+    progress: Watcher | None = None
 
     def check(self, who: str) -> None:
         """Raise SourceError where the rows can be read only once."""
@@ -94,23 +100,27 @@ class Passes:
 
     # --- many patterns of missing cells ------------------------------------------------------------------------------
 
-    def observe(self) -> Any:
+    def observe(self) -> Learned | None:
         """Return what is learned without keeping patterns: what EM by passes begins with."""
         self.check("EM for cells that miss in so many patterns")
-        return self.run(self.source, self.read, self.summary.observing(Observing), progress=self.progress)
+        found: Learned | None = self.run(
+            self.source, self.read, self.summary.observing(Observing), progress=self.progress
+        )
+        return found
 
     def complete(self, statistics: ByClass) -> ByClass:
         """Return statistics with the missing cells filled that `observe` has counted."""
         blocks = list(statistics.blocks)
         for number, (block, stats) in enumerate(zip(self.summary.plan, statistics.blocks, strict=True)):
             if isinstance(stats, ObservedStats):
-                inner: Any = block.family.component()
+                inner = block.family.component()
+                assert isinstance(inner, GaussianFamily)
 
                 def run(units: Units, point: Point, number: int = number) -> Moments:
-                    (moments,) = self.sweep(statistics.classes, Completing(number, units, point), 1)
-                    return moments  # type: ignore[no-any-return]
+                    found: tuple[Moments] = self.sweep(statistics.classes, Completing(number, units, point), 1)
+                    return found[0]
 
-                done: Any = complete_by_sweeps(run, stats, inner.form)
+                done = complete_by_sweeps(run, stats, inner.form)
                 blocks[number] = MixtureStats.single(done, statistics.weight) if inner is not block.family else done
         return replace(statistics, blocks=tuple(blocks))
 
@@ -156,7 +166,7 @@ class Completing:
     units: Units
     point: Point
 
-    def __call__(self, batch: Batch) -> Sequence[Any]:
+    def __call__(self, batch: Batch) -> Sequence[object]:
         """Return the moments of the labelled rows."""
         known = batch if batch.is_labelled else batch.split()[0]
         return (sweep(known.rows[self.block], known.codes, known.weight, self.units, self.point),)
@@ -168,7 +178,7 @@ class Climbing:
 
     asked: tuple[Pass, ...]
 
-    def __call__(self, batch: Batch) -> Sequence[Any]:
+    def __call__(self, batch: Batch) -> Sequence[object]:
         """Return the sums of each."""
         return sweep_mixtures(batch.rows[0], batch.codes, batch.weight, self.asked)
 
@@ -188,7 +198,7 @@ class Likelihood:
 class Filled:
     """Statistics by block of all rows, missing cells at what a model expects, and their weight by class (k,)."""
 
-    parts: tuple[Any, ...]
+    parts: tuple[Statistic, ...]
     weight: Array
 
     def merge(self, other: Filled) -> Filled:
@@ -206,7 +216,7 @@ class Expecting:
     plan: tuple[Block, ...]
     held: tuple[Array | None, ...]
 
-    def __call__(self, batch: Batch) -> Sequence[Any]:
+    def __call__(self, batch: Batch) -> Sequence[object]:
         """Return the likelihood, the statistics of the rows without a label, and those of all with cells filled."""
         known, unknown = batch.split()
         weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight

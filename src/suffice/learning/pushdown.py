@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
-from .._arrays import Array, np
-from ..estimate import FAMILIES
+from .._arrays import Codes, np
+from ..estimate import FAMILIES, Family
 from ..estimate.families import GaussianFamily
-from ..schema import sort_levels
+from ..schema import Level, sort_levels
 from ..stats import (
     ByClass,
     CategoricalStats,
@@ -18,10 +18,20 @@ from ..stats import (
     GaussianStats,
     PatternStats,
     PooledScatter,
+    Statistic,
     SumStats,
 )
 from ..table.labels import read_labels
 from .kernels import Learned, Summary
+from .opening import Run
+
+if TYPE_CHECKING:
+    from ..engines import Source, Watcher
+    from ..engines.arrow import Table
+    from ..engines.duckdb import ClassSums
+
+
+Counts = Sequence[tuple[Level, Level | None, float]]  # of a column: class, level (None if missing), weight
 
 
 @dataclass(frozen=True)
@@ -30,7 +40,7 @@ class Sampling:
 
     summary: Summary
 
-    def __call__(self, table: Any) -> Learned:
+    def __call__(self, table: Table) -> Learned:
         """Return the sample of a pyarrow table, in statistics without blocks."""
         batch, absent = self.summary.read(table)
         if batch is None:
@@ -40,7 +50,9 @@ class Sampling:
         return Learned(ByClass(batch.classes, weight, (), 0, sample), table.num_rows, absent)
 
 
-def push_down(summary: Summary, source: Any, read: Sequence[str], run: Any, progress: Any = None) -> Learned | None:
+def push_down(
+    summary: Summary, source: Source, read: Sequence[str], run: Run, progress: Watcher | None
+) -> Learned | None:
     """Return what is learned from a DuckDB relation by sums inside the database.
 
     Where rows are kept, they are read once more for these. None where a column, a family or a cell is not of the kind
@@ -63,31 +75,32 @@ def push_down(summary: Summary, source: Any, read: Sequence[str], run: Any, prog
     classes, codes = read_labels(sums.labels, len(sums.labels), summary.fitted.who)
     order = np.argsort(codes)
     at = {position: column for column, position in enumerate(numbers)}
-    blocks: list[Any] = []
+    blocks: list[Statistic] = []
     for block in plan:
         if block.family == FAMILIES["categorical"]:
             own = [class_counts(source, names[p], summary.target, summary.weight) for p in block.positions]
             blocks.append(_counted(own, [sums.labels[i] for i in order]))
         else:
-            stats = _summed(block.family, sums, order, [at[p] for p in block.positions])
+            stats = _summed(block.family, sums, order, np.array([at[p] for p in block.positions]))
             if stats is None:
                 return None
             blocks.append(stats)
     heaviest = 1.0 if summary.weight is None else None  # of weights the database is asked for the sums alone
     statistics = ByClass(classes, sums.weight[order], tuple(blocks), sums.rows, heaviest=heaviest)
     if summary.fitted.settings.keep_rows:
-        kept = run(source, read, Sampling(summary), progress=progress)
+        kept: Learned = run(source, read, Sampling(summary), progress=progress)
+        assert kept.statistics is not None
         statistics = replace(statistics, sample=kept.statistics.sample)
     return Learned(statistics, sums.rows + sums.unlabelled, sums.unlabelled, holed=(False,) * len(plan))
 
 
-def _is_simple(family: Any) -> bool:
+def _is_simple(family: Family) -> bool:
     if isinstance(family, GaussianFamily):
         return not family.fourth
     return family in (FAMILIES["categorical"], FAMILIES["bernoulli"])
 
 
-def _summed(family: Any, sums: Any, order: Any, columns: Sequence[int]) -> Any:
+def _summed(family: Family, sums: ClassSums, order: Codes, columns: Codes) -> Statistic | None:
     """Return the statistics of a block of columns of numbers; None where a Bernoulli column holds other numbers."""
     weight, cells = sums.weight[order], sums.cells[np.ix_(order, columns)]
     mean, squares = sums.mean[np.ix_(order, columns)], sums.squares[np.ix_(order, columns)]
@@ -96,12 +109,13 @@ def _summed(family: Any, sums: Any, order: Any, columns: Sequence[int]) -> Any:
         return SumStats(cells, cells * mean) if np.allclose(squares, spread, rtol=1e-9, atol=1e-9) else None
     if not family.fills:
         return GaussianStats(cells, mean, DiagonalScatter(squares), DiagonalScatter)
-    scatter: Array = sums.scatter[np.ix_(order, columns, columns)]
+    assert sums.scatter is not None
+    scatter = sums.scatter[np.ix_(order, columns, columns)]
     kept = PooledScatter.of(scatter) if family.form is PooledScatter else FullScatter(scatter)
     return PatternStats(GaussianStats(weight, mean, kept, family.form), {})
 
 
-def _counted(columns: Sequence[Any], labels: Sequence[Any]) -> CategoricalStats:
+def _counted(columns: Sequence[Counts], labels: Sequence[Level]) -> CategoricalStats:
     """Return the counts of columns of words."""
     place = {label: i for i, label in enumerate(labels)}
     levels, counts, missing = [], [], np.zeros((len(labels), len(columns)))

@@ -6,17 +6,23 @@ by part (the smallest of all are among the smallest of each), so that both ways 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 from .._arrays import Array, Codes, np
 from ..automatic.columns import FrozenColumns
-from ..automatic.statistics import MemberRows, TableRows, hashes_of, smallest_distinct
+from ..automatic.statistics import MemberRows, hashes_of, smallest_distinct
 from ..errors import SourceError
 from ..schema import Level, sort_levels
-from ..stats import ByClass
-from ..stats.rows import concat_rows, take_rows
+from ..stats.counts import CodedColumns
+from ..stats.rows import Keys, concat_rows, take_rows
+from .kernels import Summary
+from .opening import Run
+
+if TYPE_CHECKING:
+    from ..engines import Source, Watcher
+    from ..engines.arrow import Table
 
 
 @dataclass(frozen=True)
@@ -24,14 +30,14 @@ class Smallest:
     """The distinct rows with the smallest hashes, at most `bound`, in the order of these; `beyond` if there are more.
 
     `keys` (n,) are hashes of the contents, `labels` (n,) numbers of classes in the list `classes`, `weight` (n,);
-    `total`
-    is the weight of all rows, `squares` the sum of its squares, row by row: together they say how many rows these are.
+    `total` is the weight of all rows, `squares` the sum of its squares, row by row: together they say how many rows
+    these are.
     """
 
     bound: int
     numbers: Array
-    coded: Any
-    keys: Any
+    coded: CodedColumns
+    keys: Keys
     labels: Codes
     classes: tuple[Level, ...]
     weight: Array
@@ -92,31 +98,23 @@ class Smallest:
 class Finding:
     """The kernel of the first pass: from what a batch teaches to its smallest rows."""
 
-    summary: Any
+    summary: Summary
     bound: int
 
-    def __call__(self, table: Any) -> Smallest | None:
+    def __call__(self, table: Table) -> Smallest | None:
         """Return the smallest rows of a pyarrow table."""
         learned = self.summary(table, rows_only=True)
         if learned.statistics is None:
             return None
-        part = learned.statistics.blocks[-1]
+        part = learned.statistics.block(-1, MemberRows)
         return Smallest.of(part, learned.statistics.classes, learned.rows, self.bound)
 
 
 def freeze_columns(
-    summary: Any, source: Any, read: Sequence[str], run: Callable[..., Any], bound: int, progress: Any = None
-) -> Any:
+    summary: Summary, source: Source, read: Sequence[str], run: Run, bound: int, progress: Watcher | None
+) -> Summary:
     """Return the kernel of the second pass, with columns frozen by a first; unchanged where so few rows need none."""
     if source.once:
         raise SourceError.read_once("GenerativeClassifier", "twice")
-    found = run(source, read, Finding(summary, bound), progress=progress)
+    found: Smallest | None = run(source, read, Finding(summary, bound), progress=progress)
     return replace(summary, columns=found.frozen()) if found is not None and found.beyond else summary
-
-
-def summarize_frozen(statistics: ByClass, columns: FrozenColumns) -> ByClass:
-    """Return the statistics of a batch with the members' rows condensed in frozen columns."""
-    rows = statistics.blocks[-1]
-    assert isinstance(rows, MemberRows)
-    assert isinstance(rows.rows, TableRows)
-    return replace(statistics, blocks=(*statistics.blocks[:-1], rows.frozen(columns)))

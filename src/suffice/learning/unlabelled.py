@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from .._arrays import Array, log_softmax, logsumexp, np
+from ..densities import Rows
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..notes import Kind, Note
-from ..stats import ByClass
+from ..stats import ByClass, Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.rows import take_rows
 from ..tasks import classify
@@ -79,7 +80,7 @@ def join_unlabelled(fitted: Fitted, batch: Batch) -> Joined:
     labelled, plan, estimate = fitted.statistics, fitted.blocks, estimating(fitted)
     known, unknown = batch.split()
     weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
-    holed = [is_holed(block, part) for block, part in zip(plan, batch.rows, strict=True)]
+    holed = [block.family.misses(part) for block, part in zip(plan, batch.rows, strict=True)]
 
     def expect(model: JointModel, held: Sequence[Array | None]) -> Expected:
         objective, posterior = _expect(model, labelled, known, unknown, weight, plan)
@@ -155,17 +156,11 @@ def join(
     return Joined(reached(before), MAX_STEPS, False, tuple(trace))
 
 
-def is_holed(block: Block, rows: Any) -> bool:
-    """Return whether a joint density has to fill missing cells of the block."""
-    return block.family.misses(rows)
-
-
-def _held(block: Block, stats: Any, notes: Sequence[Note], labelled: ByClass) -> Array:
+def _held(block: Block, stats: Statistic, notes: Sequence[Note], labelled: ByClass) -> Array:
     """Return the squares (g, d) that a weak prior adds to each class that EM could not do without one."""
-    family: Any = block.family
     named = [note.label for note in notes if note.kind is Kind.SECURED]
     flags = [None in named or label in named for label in labelled.classes]
-    return np.asarray(family.prior_squares(stats, np.array(flags)))
+    return np.asarray(block.family.prior_squares(stats, np.array(flags)))
 
 
 def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | None]) -> float:
@@ -173,8 +168,7 @@ def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | 
     total = 0.0
     for block, density, squares in zip(plan, model.density.blocks, held, strict=True):
         if squares is not None and squares.any():
-            family: Any = block.family
-            total += family.log_prior_of_squares(density, squares)
+            total += block.family.log_prior_of_squares(density, squares)
     return total
 
 
@@ -186,7 +180,7 @@ def fill(
     plan: Sequence[Block],
     held: Sequence[Array | None],
     model: JointModel,
-) -> list[Any]:
+) -> list[Statistic]:
     """Return statistics by block: one EM step for labels and cells.
 
     Where a block holds cells to fill those of all rows, missing cells at what the model expects, and else those of the
@@ -202,22 +196,20 @@ def fill(
     for i, (block, density) in enumerate(zip(plan, model.density.blocks, strict=True)):
         squares = held[i]
         if squares is not None:
-            family: Any = block.family
             rows = np.concatenate([known.rows[i], unknown.rows[i][row]])
-            blocks.append(family.fill(rows, everyone, k, counts, density))
+            blocks.append(block.family.fill(rows, everyone, k, counts, density))
         else:
             blocks.append(block.family.summarize(take_rows(unknown.rows[i], row), codes, k, share[row, codes]))
     return blocks
 
 
 def with_filled(
-    labelled: ByClass, parts: Sequence[Any], weight: Array, held: Sequence[Array | None], plan: Sequence[Block]
+    labelled: ByClass, parts: Sequence[Statistic], weight: Array, held: Sequence[Array | None], plan: Sequence[Block]
 ) -> ByClass:
     """Return the statistics of all rows from what `fill` found; weak priors add their squares."""
     blocks = []
     for block, own, part, squares in zip(plan, labelled.blocks, parts, held, strict=True):
-        family: Any = block.family
-        blocks.append(own.merge(part) if squares is None else family.add_squares(part, squares))
+        blocks.append(own.merge(part) if squares is None else block.family.add_squares(part, squares))
     return ByClass(labelled.classes, weight, tuple(blocks), labelled.rows)
 
 
@@ -258,7 +250,7 @@ def expect_rows(
     return objective, posterior
 
 
-def _recode(batch: Batch, statistics: ByClass, plan: Sequence[Block]) -> tuple[Any, ...]:
+def _recode(batch: Batch, statistics: ByClass, plan: Sequence[Block]) -> Rows:
     triples = zip(plan, statistics.blocks, batch.rows, strict=True)
     return tuple(block.family.recode(part, stats) for block, stats, part in triples)
 

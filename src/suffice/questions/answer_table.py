@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .._arrays import Array, np
 from .._files import format_of
@@ -19,7 +19,8 @@ from .decide import adapt_priors, log_posterior
 from .sets import threshold
 
 if TYPE_CHECKING:
-    from ..engines import Progress, Source
+    from ..engines import Progress, Source, Watcher
+    from ..engines.arrow import Table
 
 
 def predict_table(
@@ -49,7 +50,7 @@ def predict_table(
     return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
 
 
-def adapt_to_table(fitted: Fitted, source: object, progress: Any) -> Array:
+def adapt_to_table(fitted: Fitted, source: object, progress: Watcher | None) -> Array:
     """Return the class priors (k,) under which the rows of a table are most likely."""
     return _adapted(fitted, *_opened(fitted, source), progress)
 
@@ -62,7 +63,7 @@ def _opened(fitted: Fitted, given: object) -> tuple[Source, list[str]]:
     return opened, names
 
 
-def _adapted(fitted: Fitted, source: Source, names: Sequence[str], progress: Any) -> Array:
+def _adapted(fitted: Fitted, source: Source, names: Sequence[str], progress: Watcher | None) -> Array:
     from ..engines import answer
 
     if source.once:
@@ -86,7 +87,7 @@ class Posteriors:
     fitted: Fitted
     columns: tuple[str, ...]
 
-    def __call__(self, table: Any) -> Array:
+    def __call__(self, table: Table) -> Array:
         """Return log posteriors (n, k) of the rows of a pyarrow table."""
         return log_posterior(self.fitted, table.select(list(self.columns)), "uniform")
 
@@ -96,13 +97,13 @@ class Answers:
     """The kernel of a prediction: from a batch of a table to a table of answers."""
 
     fitted: Fitted
-    priors: Any
+    priors: object
     reject: float | None
     keep: dict[str, str]  # names of columns to copy, and of what is copied
     columns: tuple[str, ...]
     alpha: float | None = None
 
-    def __call__(self, table: Any) -> Any:
+    def __call__(self, table: Table) -> Table:
         """Answer for the rows of a pyarrow table."""
         from ..engines import answers_table
 

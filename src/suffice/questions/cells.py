@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from .._arrays import NDArray, np
+from .._arrays import NDArray, is_whole, np
+from ..densities import Rows
 from ..densities.product import missing_cells
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Kind, Level, Name
+from ..stats import Statistic
+from ..table.types import Cells
 
 
 def read_count(value: object, name: str) -> int:
     """Return a whole number of at least 1; SettingError otherwise."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer) or int(value) < 1:
+    if not is_whole(value, 1):
         raise SettingError(f"{name}={value!r} must be a whole number of at least 1. Next: give one.")
     return int(value)
 
 
-def check_fillable(fitted: Fitted, rows: Sequence[Any], model: JointModel, verb: str) -> None:
+def check_fillable(fitted: Fitted, rows: Rows, model: JointModel, verb: str) -> None:
     """Raise DataError naming columns with holes that no density could fill."""
     names = fitted.schema.names
     parts = zip(fitted.blocks, rows, model.density.blocks, fitted.statistics.blocks, strict=True)
@@ -39,7 +41,7 @@ def check_fillable(fitted: Fitted, rows: Sequence[Any], model: JointModel, verb:
         _refuse_unlearned(block, stats, names, holes)
 
 
-def _refuse_unlearned(block: Block, stats: Any, names: Sequence[Name], holes: NDArray[np.bool_]) -> None:
+def _refuse_unlearned(block: Block, stats: Statistic, names: Sequence[Name], holes: NDArray[np.bool_]) -> None:
     """Raise DataError naming columns to fill of which no value was ever seen."""
     never = holes & (stats.column_weight().sum(axis=0) == 0)
     if never.any():
@@ -50,7 +52,7 @@ def _refuse_unlearned(block: Block, stats: Any, names: Sequence[Name], holes: ND
         )
 
 
-def values_of(cells: Any, kind: Kind, levels: Sequence[Level] | None) -> Any:
+def values_of(cells: Cells, kind: Kind, levels: Sequence[Level] | None) -> Cells:
     """Return the values of cells: truth values in a column of those, levels for codes (None for −1), or numbers."""
     if levels is None:
         return cells > 0.5 if kind is Kind.BOOLEAN else np.asarray(cells, dtype=np.float64)

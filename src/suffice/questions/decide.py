@@ -8,7 +8,7 @@ from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .._arrays import Array, np, row_chunks
+from .._arrays import Array, NDArray, is_number, np, row_chunks
 from .._arrays_api import fetch, is_device_array, namespace, put
 from ..errors import SettingError
 from ..fitted import Fitted
@@ -62,32 +62,32 @@ def adapt_priors(fitted: Fitted, log_posterior: Array) -> Array:
     return found.priors
 
 
-def _in_parts(X: Any, k: int) -> Iterator[Any]:
+def _in_parts(X: object, k: int) -> Iterator[object]:
     """Yield a large array in parts, so that the posteriors of all rows are never held at once; else X as it is."""
-    plain = isinstance(X, np.ndarray) and X.dtype.kind == "f"
-    if not (plain or is_device_array(X)) or X.ndim != 2 or X.shape[0] * k <= MOST_POSTERIORS:
+    there = (isinstance(X, np.ndarray) and X.dtype.kind == "f") or is_device_array(X)
+    array: Any = X if there else None
+    if array is None or array.ndim != 2 or array.shape[0] * k <= MOST_POSTERIORS:
         yield X
         return
-    for part in row_chunks(X.shape[0], max(1, MOST_POSTERIORS // k)):
-        yield X[part, ...]
+    for part in row_chunks(array.shape[0], max(1, MOST_POSTERIORS // k)):
+        yield array[part, ...]
 
 
-def _labels(classes: Any, codes: Any) -> Any:
+def _labels(classes: NDArray[np.generic], codes: object) -> Any:
     """Return the labels of class numbers (n,): numbers where the class numbers live, text as a NumPy array."""
     if is_device_array(codes) and classes.dtype.kind in "ifb":
         return namespace(codes).take(put(classes, codes), codes)
     return classes[fetch(codes)]
 
 
-def _check_reject(reject: Any, free: bool) -> float:
-    number = isinstance(reject, int | float | np.integer | np.floating) and not isinstance(reject, bool)
-    if not number or not np.isfinite(reject) or not (free or 0.0 < reject < 1.0):
+def _check_reject(reject: object, free: bool) -> float:
+    if not is_number(reject) or not np.isfinite(reject) or not (free or 0.0 < reject < 1.0):
         limits = "a finite cost" if free else "above 0 and below 1, where a wrong answer costs 1"
         raise SettingError(f"reject={reject!r} must be {limits}. Next: try 0.1: no answer where that costs less.")
     return float(reject)
 
 
-def _check_costs(costs: Any, k: int) -> Array:
+def _check_costs(costs: object, k: int) -> Array:
     try:
         matrix = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):

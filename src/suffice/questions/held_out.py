@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from .._arrays import Codes, np
+from ..densities import Rows
 from ..densities.product import has_holes
 from ..errors import DataError, SufficeError
 from ..fitted import Fitted
+from ..schema import Level
 from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
 from ..tasks.held_out import Fold, HeldOut
@@ -40,7 +41,7 @@ def hold_out(fitted: Fitted) -> HeldOut:
             released=False,
             otherwise=", or rank rows by score_samples",
         )
-    rows, weight = fitted.kept_rows(), sample.represented(statistics.weight)
+    rows, weight = fitted.sampled_rows(), sample.represented(statistics.weight)
     folds = []
     for number, index in enumerate(_parted(fitted, sample, rows)):
         others = np.setdiff1d(np.arange(len(sample.codes)), index)
@@ -54,7 +55,7 @@ def hold_out(fitted: Fitted) -> HeldOut:
     return HeldOut.make(sample.codes, weight, sample.copies, folds)
 
 
-def _parted(fitted: Fitted, sample: Reservoir, rows: Sequence[Any]) -> list[Codes]:
+def _parted(fitted: Fitted, sample: Reservoir, rows: Rows) -> list[Codes]:
     """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out."""
     asked = fitted.joint_value
     read = asked.recoded(rows)
@@ -66,7 +67,7 @@ def _parted(fitted: Fitted, sample: Reservoir, rows: Sequence[Any]) -> list[Code
     return [np.sort(order[number::folds]) for number in range(folds)]
 
 
-def _without(fitted: Fitted, sample: Reservoir, rows: Sequence[Any], index: Codes, others: Codes) -> ByClass:
+def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others: Codes) -> ByClass:
     """Return the statistics of all rows but some, with the sample of the others."""
     statistics = fitted.statistics
     held = np.bincount(sample.codes, weights=sample.weight, minlength=len(statistics.classes))
@@ -81,11 +82,11 @@ def _without(fitted: Fitted, sample: Reservoir, rows: Sequence[Any], index: Code
     present, place = np.unique(codes, return_inverse=True)
     classes = tuple(statistics.classes[int(c)] for c in present)
     batch = Batch(classes, place.astype(np.int64), taken(rows, others), weight)
-    left: ByClass = fitted.for_fold().summarize(batch, 0)
+    left = fitted.for_fold().summarize(batch, 0)
     return replace(left, sample=_present(sample.part(others), statistics.classes, classes))
 
 
-def _present(sample: Reservoir, classes: Sequence[Any], left: Sequence[Any]) -> Reservoir:
+def _present(sample: Reservoir, classes: Sequence[Level], left: Sequence[Level]) -> Reservoir:
     """Return a sample whose classes are those that are left."""
     if tuple(classes) == tuple(left):
         return sample
@@ -93,7 +94,9 @@ def _present(sample: Reservoir, classes: Sequence[Any], left: Sequence[Any]) -> 
     return sample.regroup(np.array([place.get(label, -1) for label in classes], dtype=np.int64), left)
 
 
-def _fold(fitted: Fitted, left: ByClass, sample: Reservoir, rows: Sequence[Any], index: Codes, rng: Any) -> Fold:
+def _fold(
+    fitted: Fitted, left: ByClass, sample: Reservoir, rows: Rows, index: Codes, rng: np.random.RandomState
+) -> Fold:
     """Return the fold of some rows, which miss no cell: cells that were missing are drawn as its model expects them."""
     asked = replace(fitted.for_fold(), statistics=left).joint_value
     model, read = asked.joint, asked.recoded

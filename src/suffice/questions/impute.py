@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from .._arrays import Codes, np
+from .._arrays import Codes, NDArray, np
 from ..errors import DataError, quoted
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -25,7 +25,7 @@ def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: ob
     table, order = fitted.aligned(X)
     known = _known_classes(fitted, y, table.rows)
     rng = check_random_state(random_state)
-    rows = fitted.read(table, order)
+    rows = fitted.recoded(fitted.encode(table, order))
     model = fitted.joint
     check_fillable(fitted, rows, model, "condition" if tables is None else "sample")
     if tables is None:
@@ -54,7 +54,7 @@ def _holes(
     fitted: Fitted, found: Sequence[Cells], number: int, table: Table, order: Sequence[int], model: JointModel
 ) -> Holes:
     """Return one set of filled cells by column of the table, as values instead of codes."""
-    holes: dict[int, tuple[Codes, Any]] = {}
+    holes: dict[int, tuple[Codes, NDArray[np.generic]]] = {}
     for block, cells, density in zip(fitted.blocks, found, model.density.blocks, strict=False):
         by_column = np.argsort(cells.column, kind="stable")
         filled, starts = np.unique(cells.column[by_column], return_index=True)

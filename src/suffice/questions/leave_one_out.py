@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 from .._arrays import Array, Codes, np
+from ..densities import Rows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
 from ..stats.rows import take_rows
@@ -41,6 +39,6 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
     return np.array([known.get(label, -1) for label in labels], dtype=np.int64)[codes]
 
 
-def taken(rows: Sequence[Any], index: Codes) -> list[Any]:
+def taken(rows: Rows, index: Codes) -> Rows:
     """Return some of the rows, by block."""
     return [take_rows(part, index) for part in rows]

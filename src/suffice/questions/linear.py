@@ -6,20 +6,29 @@ from dataclasses import replace
 
 from .._arrays import Array, np
 from ..densities import Gaussian, MultivariateT, StudentT
+from ..estimate import NormalInverseWishart
 from ..estimate.bayes import matrices, plug_in
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 
 
-def gaussian_of(fitted: Fitted) -> Gaussian:
-    """Return the class densities of a model of one block; under a prior, those of the posterior means of μ and Σ."""
-    density = fitted.joint.density.blocks[0]
+def gaussian_of(fitted: Fitted, number: int = 0) -> Gaussian:
+    """Return the class densities of a Gaussian block; under a prior, those of the posterior means of μ and Σ."""
+    density = fitted.joint.density.blocks[number]
     if isinstance(density, Gaussian):
         return density
     assert isinstance(density, MultivariateT | StudentT)
     prior = fitted.told.prior
     assert prior is not None
-    return plug_in(density, fitted.statistics.blocks[0].column_weight(), prior)
+    return plug_in(density, fitted.statistics.blocks[number].column_weight(), prior)
+
+
+def prior_of(learned: Fitted | None) -> NormalInverseWishart:
+    """Return the prior as used, its strength chosen by leave-one-out if it was left open; AttributeError without."""
+    prior = None if learned is None else learned.told.prior
+    if prior is None:
+        raise AttributeError("prior_ exists once a model is fitted with prior=NormalInverseWishart(...).")
+    return prior
 
 
 def is_shared(fitted: Fitted) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
+from ..densities import Rows
 from ..fitted import Fitted
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
@@ -51,7 +51,7 @@ def outlier_reference(fitted: Fitted) -> str:
 
 def _held_out(fitted: Fitted) -> HeldOut:
     """Return rows held out and the models of the others, made once for what was learned."""
-    return fitted.origin.made(hold_out)
+    return fitted.made(hold_out, whatever_priors=True)
 
 
 def _replicates(fitted: Fitted) -> list[outliers.Replicate]:
@@ -59,7 +59,7 @@ def _replicates(fitted: Fitted) -> list[outliers.Replicate]:
     return [] if len(fitted.joint.classes) == 1 else fitted.made(make_replicates)
 
 
-def _apart(fitted: Fitted, rows: Any, encoded: Any, codes: Codes, index: Codes, observed: Any) -> Array:
+def _apart(fitted: Fitted, rows: Rows, encoded: Rows, codes: Codes, index: Codes, observed: NDArray[np.bool_]) -> Array:
     """Return how far out some rows (m,) are of which the model knows sums alone, each left out of these."""
     parts = [take_rows(part, index) for part in encoded[: len(fitted.blocks)]]
     left_out = log_densities(fitted.learned, parts, codes[index], None)

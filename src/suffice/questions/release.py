@@ -7,19 +7,21 @@ model no longer counts as released, and still does not forget, leave out, or cla
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from .._arrays import Array, np
+from .._arrays import Array, is_whole, np
 from .._dialect import Dialect
+from ..densities import Gaussian
 from ..disclosure import Given, Least, release_block
 from ..disclosure.blocks import Kept
 from ..disclosure.gaussian import UNREMEMBERED
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, Shrinkage
-from ..fitted import Fitted, Past
+from ..estimate.families import GaussianFamily
+from ..fitted import Fitted
 from ..notes import Kind, Note
-from ..released import FEWEST, Cost, Release, RowsHeld
-from ..stats import FourthMomentStats, GaussianStats, Reservoir
+from ..released import FEWEST, Cost, Past, Release, RowsHeld
+from ..stats import FourthMomentStats, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.scatter import ThinScatter
 from .leave_one_out import taken
@@ -69,7 +71,7 @@ def release(fitted: F, least: int, like: F | None) -> F:
 
 
 def _check_release(fitted: Fitted, least: object, like: Fitted | None) -> None:
-    if isinstance(least, bool) or not isinstance(least, int | np.integer) or least < FEWEST:
+    if not is_whole(least, FEWEST):
         raise SettingError(
             f"least={least!r} must be a whole number of at least {FEWEST}: a sum of one row is that row. Next: 5."
         )
@@ -85,12 +87,12 @@ def _check_release(fitted: Fitted, least: object, like: Fitted | None) -> None:
 
 def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     """Return the released model and what was given up."""
-    whole = fitted.let_go(limit, like)
+    whole = fitted.release_whole(limit, like)
     if whole is not None:
         return _passed_on(whole[0]), [
             note for block, given in whole[1] for note in _given_up(fitted, given, block, limit)
         ]
-    statistics, notes, blocks, found = fitted.statistics, list[Note](), list[Block](), list[Any]()
+    statistics, notes, blocks, found = fitted.statistics, list[Note](), list[Block](), list[Statistic]()
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()
         kept = None if statistics.sample is None else _kept(statistics.sample, number)
@@ -106,10 +108,10 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     return _passed_on(fitted.with_statistics(released, blocks=tuple(blocks), settings=settings)), notes
 
 
-def settings_to_pass_on(before: Fitted, released: Fitted) -> dict[str, Any]:
+def settings_to_pass_on(before: Fitted, released: Fitted) -> dict[str, object]:
     """Return by name the settings of a released model that are not those it was made with."""
     own, now = before.settings, released.settings
-    found: dict[str, Any] = {} if now.keep_rows == own.keep_rows else {"keep_rows": now.keep_rows}
+    found: dict[str, object] = {} if now.keep_rows == own.keep_rows else {"keep_rows": now.keep_rows}
     if now.shrinkage != own.shrinkage or own.by_loo:
         found["shrinkage"] = now.shrinkage.setting
     return found if now.prior == own.prior else found | {"prior": now.prior}
@@ -125,8 +127,9 @@ def _passed_on(fitted: F) -> F:
 
 def _shrunk_scatters(fitted: Fitted, number: int) -> Array:
     """Return scatters (g, d, d) whose own estimate is the covariance that shrinkage by fourth moments gave."""
-    density: Any = fitted.joint.density.blocks[number]
-    family: Any = fitted.blocks[number].family
+    density, family = fitted.joint.density.blocks[number], fitted.blocks[number].family
+    assert isinstance(density, Gaussian)
+    assert isinstance(family, GaussianFamily)
     weight = fitted.statistics.weight
     d = density.means.shape[1]
     dense = density.covariance.dense()
@@ -157,7 +160,7 @@ def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str]:
     if fitted.past.joined:
         return None, "rows without a label have joined"
     sample = fitted.statistics.sample
-    batch = Batch(fitted.statistics.classes, sample.codes, fitted.kept_rows(), sample.weight)
+    batch = Batch(fitted.statistics.classes, sample.codes, fitted.sampled_rows(), sample.weight)
     fold = np.zeros(len(batch.codes), dtype=np.int64)
     for c in range(len(batch.classes)):
         own = np.flatnonzero(batch.codes == c)
@@ -194,7 +197,7 @@ def _kept(sample: Reservoir, number: int) -> Kept:
     return Kept(sample.rows[number], sample.codes, sample.copies)
 
 
-def _thin_rows(stats: Any) -> int:
+def _thin_rows(stats: Statistic) -> int:
     """Return how many rows a table wider than long keeps beside the sample."""
     found = [part.scatter for part in stats.parts() if isinstance(part, GaussianStats)]
     return sum(len(own.owner) for own in found if isinstance(own, ThinScatter))

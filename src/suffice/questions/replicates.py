@@ -7,10 +7,8 @@ simulated from the fitted model, judged by models learned from simulated rows (t
 
 from __future__ import annotations
 
-from typing import Any
-
-from .._arrays import Codes, np
-from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product
+from .._arrays import Codes, NDArray, np
+from ..densities import Diagonal, Full, Gaussian, LowRank, MultivariateT, Product, Rows
 from ..estimate import NormalInverseWishart
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -45,14 +43,14 @@ def make_replicates(fitted: Fitted) -> list[Replicate]:
 
 def _sizes(fitted: Fitted, model: JointModel) -> tuple[Codes, int]:
     """Return how many rows stand for those of each class (k,), and the most columns that are modelled jointly."""
-    density: Any = model.density.blocks[0]
+    density = _gaussian(model)
     width = len(density.used) if isinstance(density.covariance, Full) else 1
     stats = fitted.statistics.blocks[0]
     weight = np.minimum(fitted.statistics.weight, stats.column_weight().mean(axis=1))  # of cells that were there
     return np.clip(np.rint(weight), 1, PLENTY * width).astype(np.int64), width
 
 
-def _learn(fitted: Fitted, model: JointModel, codes: Codes, rng: Any) -> JointModel:
+def _learn(fitted: Fitted, model: JointModel, codes: Codes, rng: np.random.RandomState) -> JointModel:
     batch = Batch(model.classes, codes, list(_draw(model, codes, rng)), None)
     (block,) = fitted.blocks
     stats = fitted.summarize_block(block, batch.rows[0], batch)
@@ -61,10 +59,15 @@ def _learn(fitted: Fitted, model: JointModel, codes: Codes, rng: Any) -> JointMo
     )
 
 
-def _draw(model: JointModel, codes: Codes, rng: Any) -> tuple[Any, ...]:
+def _draw(model: JointModel, codes: Codes, rng: np.random.RandomState) -> Rows:
     """Return new rows of these classes (n,)."""
-    density: Any = model.density.blocks[0]
-    return model.sample([np.full((len(codes), density.means.shape[1]), np.nan)], codes, rng)
+    return model.sample([np.full((len(codes), _gaussian(model).means.shape[1]), np.nan)], codes, rng)
+
+
+def _gaussian(model: JointModel) -> Gaussian:
+    density = model.density.blocks[0]
+    assert isinstance(density, Gaussian)
+    return density
 
 
 def exact_law(fitted: Fitted) -> Law | None:
@@ -92,12 +95,12 @@ def exact_law(fitted: Fitted) -> Law | None:
     return None if isinstance(density.covariance, LowRank) else _hotelling_law(density, stats)
 
 
-def _says_nothing(prior: Any) -> bool:
+def _says_nothing(prior: NormalInverseWishart | None) -> bool:
     """Return whether a prior leaves distances to the law of maximum likelihood."""
-    return isinstance(prior, NormalInverseWishart) and prior.strength == "jeffreys" and prior.mean_strength == 0
+    return prior is not None and prior.strength == "jeffreys" and prior.mean_strength == 0
 
 
-def _flags(density: Any) -> Any:
+def _flags(density: Gaussian | MultivariateT) -> NDArray[np.bool_]:
     """Return which columns have a density (d,)."""
     location = density.means if isinstance(density, Gaussian) else density.location
     return np.isin(np.arange(location.shape[1]), density.used)

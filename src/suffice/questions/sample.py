@@ -8,11 +8,13 @@ from typing import Any
 from sklearn.utils import check_random_state
 
 from .._arrays import Array, np
+from ..densities import Rows
 from ..errors import SettingError, quoted
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Column, Kind, Name, Schema
+from ..stats import CategoricalStats, Statistic
 from ..table import NewColumn, Table, make_sparse, make_table, read_table, stack_sparse
 from ..table.cells import holds_value
 from ..tasks.sample import sample
@@ -24,9 +26,9 @@ SCALARS = (str, bool, int, float, np.generic)
 def draw_rows(
     fitted: Fitted,
     n: int,
-    label: Any,
-    given: Mapping[Name, Any] | None,
-    random_state: Any,
+    label: object,
+    given: Mapping[Name, object] | None,
+    random_state: object,
     container: str | None = None,
 ) -> tuple[Any, Any]:
     """Return rows in a table of this kind, by default the one the model was fitted on, and labels."""
@@ -48,7 +50,7 @@ def draw_rows(
     return make_table(container, fitted.schema.named, _columns(fitted, blocks, model)), labels
 
 
-def _class_number(fitted: Fitted, label: Any) -> int:
+def _class_number(fitted: Fitted, label: object) -> int:
     classes = fitted.statistics.classes
     same = [i for i, own in enumerate(classes) if isinstance(label, SCALARS) and own == label]
     if not same:
@@ -56,7 +58,7 @@ def _class_number(fitted: Fitted, label: Any) -> int:
     return same[0]
 
 
-def _given_row(fitted: Fitted, given: Mapping[Name, Any]) -> tuple[Any, ...]:
+def _given_row(fitted: Fitted, given: Mapping[Name, object]) -> Rows:
     """Return one row by block: the given cells, all others missing."""
     schema = fitted.schema
     positions = schema.positions(list(given))
@@ -82,7 +84,7 @@ def _given_row(fitted: Fitted, given: Mapping[Name, Any]) -> tuple[Any, ...]:
     return tuple(_given_block(fitted, block, stats, table, told) for block, stats in blocks)
 
 
-def _given_block(fitted: Fitted, block: Block, stats: Any, table: Table, told: set[int]) -> Any:
+def _given_block(fitted: Fitted, block: Block, stats: Statistic, table: Table, told: set[int]) -> Any:
     own = [p for p in block.positions if p in told]
     names = fitted.schema.names
     if not block.family.takes_missing and len(own) < len(block.positions):
@@ -94,6 +96,7 @@ def _given_block(fitted: Fitted, block: Block, stats: Any, table: Table, told: s
         return np.full((1, len(block.positions)), np.nan)
     row = block.family.recode(block.family.encode(table, block.positions), stats)
     if isinstance(row, tuple):
+        assert isinstance(stats, CategoricalStats)
         for j, position in enumerate(block.positions):
             levels = stats.levels[j]
             if position in told and row[j][0] == len(levels):
@@ -103,7 +106,7 @@ def _given_block(fitted: Fitted, block: Block, stats: Any, table: Table, told: s
     return row
 
 
-def _columns(fitted: Fitted, blocks: Sequence[Any], model: JointModel) -> list[NewColumn]:
+def _columns(fitted: Fitted, blocks: Rows, model: JointModel) -> list[NewColumn]:
     """Return the columns of new rows, in the order of the model's."""
     columns: list[NewColumn | None] = [None] * len(fitted.schema)
     for block, rows, density in zip(fitted.blocks, blocks, model.density.blocks, strict=True):
@@ -119,7 +122,7 @@ def _columns(fitted: Fitted, blocks: Sequence[Any], model: JointModel) -> list[N
     return [column for column in columns if column is not None]
 
 
-def _matrix(fitted: Fitted, blocks: Sequence[Any]) -> Array:
+def _matrix(fitted: Fitted, blocks: Rows) -> Array:
     """Return new rows of numbers as one array (n, d)."""
     out = np.empty((len(blocks[0]), len(fitted.schema)))
     for block, rows in zip(fitted.blocks, blocks, strict=True):

@@ -18,7 +18,7 @@ from .trial_rows import answers, trial_rows
 DTYPES = ("float64", "float32")
 
 
-def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, check: Any) -> Any:
+def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, check: object) -> Any:
     """Return the `onnx.ModelProto` of a fitted estimator, checked, and write it to `path` if that is given."""
     if dtype not in DTYPES:
         raise SettingError.choice("dtype", dtype, DTYPES)
@@ -46,7 +46,7 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
     return made
 
 
-def _check(fitted: Fitted, program: Program, data: bytes, dtype: str, rows: Any) -> None:
+def _check(fitted: Fitted, program: Program, data: bytes, dtype: str, rows: object) -> None:
     """Raise ExportError where the file does not answer like the model."""
     from ..export.onnx.check import check, feeds
 

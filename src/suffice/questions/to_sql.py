@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any
 
 from ..errors import ExportError, SettingError
 from ..export.lower import lower
@@ -18,7 +17,7 @@ MISSING = ("exact", "null")
 
 
 def write_sql(
-    fitted: Fitted, dialect: str, table: str | Sequence[str], keep: Sequence[str], missing: str, check: Any
+    fitted: Fitted, dialect: str, table: str | Sequence[str], keep: Sequence[str], missing: str, check: object
 ) -> str:
     """Return the query of a fitted estimator in a dialect, tried in DuckDB where that is installed."""
     if missing not in MISSING:
@@ -42,7 +41,7 @@ def write_sql(
     return query
 
 
-def _check(fitted: Fitted, program: Program, rows: Any, exact: bool) -> None:
+def _check(fitted: Fitted, program: Program, rows: object, exact: bool) -> None:
     """Raise ExportError where the query does not answer as the model does."""
     try:
         from ..export.sql.parity import check
@@ -57,5 +56,5 @@ def _check(fitted: Fitted, program: Program, rows: Any, exact: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an array has no column names
         order = fitted.align(table)
-        labels, posterior, density = answers(fitted, rows)
-    check(program, table, order, (labels.tolist(), posterior, density), exact)
+        expected = answers(fitted, rows)
+    check(program, table, order, expected, exact)

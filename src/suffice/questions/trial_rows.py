@@ -37,11 +37,11 @@ def trial_rows(fitted: Fitted) -> Any:
     return make_table(container, schema.named, named)
 
 
-def answers(fitted: Fitted, rows: Any) -> tuple[Any, Array, Array]:
+def answers(fitted: Fitted, rows: object) -> tuple[list[Level], Array, Array]:
     """Return labels (n,), posteriors (n, k) and log densities (n,) as Python gives them."""
     asked = fitted.joint_value
     density = asked.log_density(asked.rows(rows))
-    return decide.predict(fitted, rows, None, None, None), decide.posterior(fitted, rows, None), density
+    return decide.predict(fitted, rows, None, None, None).tolist(), decide.posterior(fitted, rows, None), density
 
 
 def _takes_missing(fitted: Fitted) -> list[bool]:
@@ -61,7 +61,7 @@ def _takes_any_number(fitted: Fitted) -> list[bool]:
     return found
 
 
-def _column(table: Table, position: int, rng: Any, holes: bool, wide: bool) -> NewColumn:
+def _column(table: Table, position: int, rng: np.random.RandomState, holes: bool, wide: bool) -> NewColumn:
     """Return a column of drawn rows with cells taken out and strange values put in."""
     kind = table.schema.columns[position].kind
     missing = (rng.random_sample(table.rows) < HOLES) & (np.arange(table.rows) % 4 > 0) & holes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np
@@ -15,7 +16,7 @@ class Batch(NamedTuple):
 
     classes: tuple[Level, ...]
     codes: Codes
-    rows: list[Any]
+    rows: Sequence[Any]
     weight: Array | None
 
     @property

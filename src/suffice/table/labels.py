@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.utils import column_or_1d
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
 from .._arrays_api import fetch, is_device_array
 from ..errors import DataError, SchemaError, quoted
 from ..schema import Level, sort_levels
@@ -52,6 +52,18 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
         _check_whole(values[codes >= 0])
     check_label_kinds((), levels)
     return levels, codes
+
+
+def label_array(labels: Sequence[Level], objects: bool) -> NDArray[np.generic]:
+    """Return labels as an array (k,) of their kind; of objects if told, as they came."""
+    if objects:
+        return np.array(labels, dtype=object)
+    found: NDArray[np.generic] = np.array(labels)
+    if found.dtype.kind in "fO" and all(type(label) is int for label in labels):
+        # NumPy makes floats, or objects, of integers that no signed type holds
+        fits = min(labels) >= 0 and max(labels) < 2**64  # type: ignore[operator]
+        return np.array(labels, dtype=np.uint64 if fits else object)
+    return found
 
 
 def _check_whole(values: Any) -> None:
