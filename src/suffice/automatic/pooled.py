@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
-from .._derived import shared
+from .._derived import shared, shared_with
 from ..densities import Density, Product
 from ..disclosure.least import Given, Least
 from ..errors import DataError, MergeError
@@ -148,7 +148,7 @@ class PooledFitted(Fitted):
         blocks, kinds, _ = self._joint_parts
         statistics = replace(self.statistics, blocks=kinds)
         found = Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
-        vars(found)["estimated"] = self.estimated
+        shared_with(found)["estimated"] = self.estimated
         return found
 
     @property
