@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
 from .._derived import shared, shared_with
-from ..densities import Density, Product
+from ..densities import Density, Product, Rows
 from ..disclosure.least import Given, Least
 from ..errors import DataError, MergeError
 from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
-from ..stats import ByClass, Reservoir
+from ..stats import ByClass, PatternStats, Reservoir, Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.reservoir import rows_per_weight
 from .by_rows import (
@@ -29,7 +29,7 @@ from .by_rows import (
 )
 from .columns import FrozenColumns
 from .frozen import Choice
-from .joint import joint_note
+from .joint import ShrunkGaussianFamily, joint_note
 from .member_family import MemberFamily
 from .pool import Automatic, exchange_priors
 from .reasons import contributions
@@ -96,11 +96,11 @@ class PooledFitted(Fitted):
             return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
         return choose_by_rows(statistics, pieces)
 
-    def saved_choices(self) -> dict[str, Any]:
+    def saved_choices(self) -> dict[str, object]:
         """Return the choice that stands where there are no rows."""
         return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
 
-    def with_choices(self, saved: Mapping[str, Any]) -> Self:
+    def with_choices(self, saved: Mapping[str, object]) -> Self:
         """Return the value with what `saved_choices` returned; ValueError if it cannot be that."""
         if set(saved) != ({"choice"} if self.holds_no_rows else set()):
             raise ValueError("the choice of members")
@@ -113,9 +113,9 @@ class PooledFitted(Fitted):
     # --- the joint model beside the pool -----------------------------------------------------------------------------
 
     @shared
-    def _joint_parts(self) -> tuple[tuple[Block, ...], tuple[Any, ...], tuple[Note, ...]]:
+    def _joint_parts(self) -> tuple[tuple[Block, ...], tuple[Statistic, ...], tuple[Note, ...]]:
         """The blocks of the joint model, their statistics, and what was chosen for them."""
-        statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Any](), list[Note]()
+        statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Statistic](), list[Note]()
         for block, stats in zip(self.blocks[:-1], statistics.blocks, strict=False):
             found = self._joint_gaussian() if isinstance(block.family, GaussianFamily) else None
             if found is not None:
@@ -125,7 +125,7 @@ class PooledFitted(Fitted):
             kinds.append(stats)
         return tuple(blocks), tuple(kinds), tuple(notes)
 
-    def _joint_gaussian(self) -> tuple[Any, Any] | None:
+    def _joint_gaussian(self) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
         if self.holds_no_rows:
             return self._chosen_before.joint_model(self.member_statistics)
         return joint_by_rows(self.statistics, self.member_statistics)
@@ -164,17 +164,17 @@ class PooledFitted(Fitted):
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def log_posterior(self, rows: Sequence[Any], priors: Any = None) -> Array:
+    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
         """Return the pooled log posteriors (n, k) in nats."""
         log_prior = None
         if priors is not None or self.priors is not None:
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
         return self.pool.log_posterior(self._read(rows), log_prior)
 
-    def _read(self, rows: Sequence[Any]) -> Any:
+    def _read(self, rows: Rows) -> Any:
         return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)
 
-    def posterior_and_density(self, rows: Sequence[Any], priors: Any = None) -> tuple[Array, Array]:
+    def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return the pooled log posteriors (n, k), and log p(x) (n,) under the joint model."""
         return self.log_posterior(rows, priors), self.joint_value.log_density(rows[:-1])
 
@@ -183,7 +183,7 @@ class PooledFitted(Fitted):
         if self.holds_no_rows:
             raise DataError.released("leave rows out", "ask the model it was made from")
 
-    def left_out(self, rows: Sequence[Any], codes: Codes, weight: Array | None) -> Array:
+    def left_out(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
         """Return leave-one-out log posteriors (n, k) of encoded rows that were learned."""
         removed = np.ones(len(codes)) if weight is None else weight
         if (removed > self.statistics.weight[codes] * (1.0 + 1e-9)).any():
@@ -227,7 +227,7 @@ class PooledFitted(Fitted):
                 log_prior = np.log(np.maximum(rest, 0.0) / rest.sum(axis=1, keepdims=True))
         return log_prior
 
-    def contributions(self, rows: Sequence[Any], orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+    def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
         """Return how much each column speaks for each class (n, d, k) in nats, and standard errors."""
         read, log_prior = self._read(rows), self.log_prior
         goal = self.pool.log_posterior(read, None if self.priors is None else log_prior)
@@ -274,7 +274,7 @@ class PooledFitted(Fitted):
         block = self.statistics.blocks[-1]
         return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
 
-    def sampled_rows(self) -> list[Any]:
+    def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
         return [*super().sampled_rows(), rows_of_sample(self.statistics).rows]
 
