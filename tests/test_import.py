@@ -71,6 +71,13 @@ def test_import_loads_no_optional_package() -> None:
     assert loaded_after("import suffice") == set()
 
 
+def test_folders_load_no_optional_package_beyond_what_scikit_learn_loads() -> None:
+    """Estimators know how pictures, pages, SQL and ONNX are made; the packages for it wait until they are asked for."""
+    units = ["drop_in", "estimators", "export", "plots", "questions", "report", "testing"]
+    everything = "".join(f"import suffice.{unit}\n" for unit in units)
+    assert loaded_after(everything) <= loaded_after(DEPENDENCIES)
+
+
 def test_fit_loads_no_optional_package_beyond_what_scikit_learn_loads() -> None:
     assert loaded_after(FIT) == loaded_after(DEPENDENCIES)
 

@@ -2,8 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, drop_in
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    MixtureDiscriminant,
+    NaiveBayes,
+    NormalInverseWishart,
+    drop_in,
+    load,
+)
 from suffice.estimate import Note
 from suffice.notes import Kind
 
@@ -36,3 +45,37 @@ def test_repairs_are_told_by_their_kind(rng):
     joined = GaussianDiscriminant().fit(X, np.where(np.arange(60) < 8, None, y))
     assert Kind.JOINED in kinds(joined)
     assert kinds(drop_in.GaussianNB().fit(X, y)) == {Kind.SMOOTHED}
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianDiscriminant(),
+        GaussianDiscriminant(shrinkage="loo"),
+        GaussianDiscriminant(prior=NormalInverseWishart()),
+        NaiveBayes("student_t"),
+        MixtureDiscriminant("bic", max_components=2, n_init=1, random_state=0),
+        GenerativeClassifier(),
+    ],
+    ids=["full", "loo", "prior", "student_t", "mixture", "automatic"],
+)
+def test_no_answer_depends_on_the_words_of_a_note(model, blobs, monkeypatch, tmp_path):
+    X, y = blobs
+    X = np.column_stack([X, X[:, 0], np.where(y == "ash", 1.0, X[:, 1])])  # repairs that notes tell
+    X[::7, 0] = np.nan
+    fitted = clone(model).fit(X, y)
+    said = [str(note) for note in fitted.notes_]
+    assert said
+
+    def without_words(self, what, why, *told, init=Note.__init__, **named):
+        init(self, "", "", *told, **named)
+
+    monkeypatch.setattr(Note, "__init__", without_words)
+    mute = clone(model).fit(X, y)
+    assert len(mute.notes_) == len(said)
+    assert not any(note.what or note.why for note in mute.notes_)
+    assert [note.kind for note in mute.notes_] == [note.kind for note in fitted.notes_]
+    np.testing.assert_array_equal(mute.predict_proba(X), fitted.predict_proba(X))
+    np.testing.assert_array_equal(mute.score_samples(X), fitted.score_samples(X))
+    mute.save(tmp_path / "mute.suffice")
+    np.testing.assert_array_equal(load(tmp_path / "mute.suffice").predict_proba(X), fitted.predict_proba(X))

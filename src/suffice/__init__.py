@@ -6,6 +6,7 @@ Importing this package loads neither NumPy nor scikit-learn; its names do when f
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -39,8 +40,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from importlib import import_module
-
     if name in _HOMES:
         return getattr(import_module(_HOMES[name], __name__), name)
     if name in _MODULES:

@@ -1,5 +1,6 @@
 """The automatic classifier: the same model however its rows came, and answers that hang together."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.model_selection import cross_val_predict
 from suffice import GaussianDiscriminant, GenerativeClassifier, load
 from suffice.datasets import penguins_path
 from suffice.errors import DataError, SettingError
+from suffice.notes import Kind
 
 SAME = 1e-9  # the same rows, summed in another order
 
@@ -140,6 +142,52 @@ def test_models_frozen_apart_still_merge():
         .merge(GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450]))
     )
     assert_same(exact, other, X)
+
+
+def told_of_samples(model):
+    """Return the sentences that say of how many rows the members know a sample only."""
+    return [str(note) for note in model.notes_ if "from a sample" in note.what]
+
+
+def test_merges_of_models_frozen_apart_say_so(tmp_path):
+    X, y = made()
+
+    def fit(start, stop, keep_rows=100):
+        return GenerativeClassifier(keep_rows=keep_rows).fit(X[start:stop], y[start:stop])
+
+    model = fit(0, 300).merge(fit(300, 600))
+    (said,) = told_of_samples(model)
+    assert said == (
+        "members know rows of weight 300 from a sample: they came with a merged model, which had chosen knots and bins "
+        "of its own"
+    )
+    assert [note.kind for note in model.notes_ if str(note) == said] == [Kind.UNCERTAIN]
+    model.save(tmp_path / "model.suffice")
+    for twin in (load(tmp_path / "model.suffice"), pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        assert told_of_samples(twin) == [said]
+    (more,) = told_of_samples(load(tmp_path / "model.suffice").merge(fit(600, 900)))
+    assert "rows of weight 600 from" in more
+    assert told_of_samples(fit(0, 50).merge(model)) == [said]  # the few rows join the many
+    assert told_of_samples(copy.deepcopy(model).decay(0.5)) == [said]  # weights are relative: it counts rows
+    assert told_of_samples(model.partial_fit(X[600:], y[600:])) == [said]
+    assert told_of_samples(model.fit(X, y)) == []
+
+
+def test_other_merges_do_not_say_so(tmp_path):
+    X, y = made()
+    many = GenerativeClassifier(keep_rows=100).fit(X[:450], y[:450])
+    few = GenerativeClassifier(keep_rows=100).fit(X[450:500], y[450:500])
+    many.save(tmp_path / "model.suffice")
+    more = load(tmp_path / "model.suffice").partial_fit(X[500:], y[500:])  # frozen as `many` is
+    held = [GenerativeClassifier().fit(X[part], y[part]) for part in (slice(0, 450), slice(450, 900))]
+    for model in (
+        copy.deepcopy(many).merge(few),
+        copy.deepcopy(few).merge(many),
+        copy.deepcopy(many).merge(more),
+        held[0].merge(held[1]),
+        many.partial_fit(X[450:], y[450:]),
+    ):
+        assert told_of_samples(model) == []
 
 
 @pytest.mark.parametrize("rows", [100, 2000])

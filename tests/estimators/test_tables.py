@@ -11,8 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice.densities import Product
 from suffice.engines import files, parts
 from suffice.errors import DataError, SettingError, SourceError
+from suffice.estimate.families import GaussianFamily
 
 NUMBERS = ["x0", "x1", "x2"]
 
@@ -287,6 +289,34 @@ def test_predictions_are_those_of_the_rows_in_order(ending, table, path, tmp_pat
     np.testing.assert_allclose(answers["p_elm"].to_numpy(), model.predict_proba(rows)[:, 1], rtol=1e-12)
     np.testing.assert_allclose(answers["log_density"].to_numpy(), model.score_samples(rows), rtol=1e-12)
     assert {file.name for file in tmp_path.iterdir()} == {path.name, output.name}
+
+
+@pytest.mark.parametrize(
+    ("asked", "scored"),
+    [({}, 1), ({"priors": "uniform", "reject": 0.1}, 1), ({"alpha": 0.1}, 1), ({"alpha": 0.1, "priors": "uniform"}, 2)],
+    ids=["answers", "other priors", "sets", "sets, and answers under other priors"],
+)
+def test_each_batch_is_encoded_and_scored_once(asked, scored, path, tmp_path, small, monkeypatch):
+    """Sets are those of the model's own priors: answers under others are another question."""
+    model = GaussianDiscriminant(keep_rows=30).fit_table(path, "kind", columns=NUMBERS)
+    _ = model._fitted.left_out_rows  # as the rows kept are scored once for all batches
+    seen = {"encoded": [], "scored": []}
+    encode, log_density = GaussianFamily.encode, Product.log_density
+
+    def encoding(self, table, positions):
+        seen["encoded"].append(table.rows)
+        return encode(self, table, positions)
+
+    def scoring(self, rows):
+        seen["scored"].append(len(rows[0]))
+        return log_density(self, rows)
+
+    monkeypatch.setattr(GaussianFamily, "encode", encoding)
+    monkeypatch.setattr(Product, "log_density", scoring)
+    assert model.predict_table(path, tmp_path / "answers.parquet", **asked) == 700
+    assert len(seen["encoded"]) == 8  # row groups of ninety rows
+    assert sorted(seen["encoded"]) == [70] + [90] * 7
+    assert sorted(seen["scored"]) == sorted(seen["encoded"] * scored)
 
 
 def test_names_that_are_taken_and_rows_not_decided(table, path, tmp_path):

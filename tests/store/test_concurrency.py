@@ -6,8 +6,9 @@
 import os
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -47,6 +48,61 @@ def test_many_threads_get_the_answers_of_one(make):
         for answers, own in zip(zip(found, densities, filled, strict=True), wanted, strict=True):
             for answer, other in zip(answers, own, strict=True):
                 np.testing.assert_array_equal(answer, other)
+
+
+@pytest.fixture
+def often_switched():
+    """Threads take turns a thousand times as often as usual, so that they meet everywhere."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(usual / 1000)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("often_switched")
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GaussianDiscriminant(),
+        lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
+        lambda: NaiveBayes(),
+        lambda: MixtureDiscriminant(n_components=2, random_state=0),
+        lambda: GenerativeClassifier(),
+    ],
+    ids=["full", "shared", "naive bayes", "mixture", "automatic"],
+)
+def test_threads_that_ask_different_questions_at_once_get_the_answers_of_one(make):
+    """Nothing is derived yet when eight threads begin, each with another question, which all need."""
+    X, y = load_iris(return_X_y=True)
+    X, y = X[::2].copy(), y[::2]
+    X[::11, 2] = np.nan
+    fitted = make().fit(X, y)
+    some = slice(0, None, 9)
+    questions = {
+        "predict": lambda model: model.predict(X[some]),
+        "explain": lambda model: model.explain(X[some]),
+        "outlier_pvalues": lambda model: model.outlier_pvalues(X[some]),
+    }
+    if not isinstance(fitted, MixtureDiscriminant):
+        questions["leave_one_out"] = lambda model: model.leave_one_out(X[some], y[some])
+    fresh = replace(fitted._learned)
+    alone = {}
+    for name, ask in questions.items():
+        fitted._learned = replace(fresh)
+        alone[name] = ask(fitted)
+    for turn in range(2):
+        fitted._learned = replace(fresh)
+        assert not set(vars(fitted._learned)) - {field.name for field in fields(fresh)}
+        begin, order = threading.Barrier(8), [*questions, *questions, *questions][turn:][:8]
+
+        def ask_at_once(name, begin=begin):
+            begin.wait(30)
+            return questions[name](fitted)
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(ask_at_once, order))
+        for name, answer in zip(order, answers, strict=True):
+            np.testing.assert_array_equal(answer, alone[name], err_msg=name)
 
 
 WRITER = """

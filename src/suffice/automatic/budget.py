@@ -30,12 +30,12 @@ class Sizes(NamedTuple):
 class Cost(NamedTuple):
     """Bytes that are kept, and multiplications to choose the settings with.
 
-    `what` takes so many bytes, in words, and `fewer` things would take less; empty where it can be left out.
+    `doing` says in words what takes so many bytes, and `fewer` things would take less; empty where it can be left out.
     """
 
     bytes: int
     work: float
-    what: str = ""
+    doing: str = ""
     fewer: str = ""
 
 

@@ -35,8 +35,8 @@ def member_costs(n: int, d: int, k: int, levels: Sequence[int], width: int | Non
 def check_costs(n: int, d: int, k: int, levels: Sequence[int], width: int) -> None:
     """Raise DataError, naming what is too much, if what cannot be left out does not fit into memory."""
     for cost in member_costs(n, d, k, levels, width).values():
-        if cost.what:
-            check_bytes(cost.bytes, cost.what, ADVICE.format(cost.fewer))
+        if cost.doing:
+            check_bytes(cost.bytes, cost.doing, ADVICE.format(cost.fewer))
 
 
 def check_columns(columns: FrozenColumns, k: int, n: int = 0) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
-from ..notes import Note
+from ..notes import Kind, Note
 from ..stats import PatternStats, Statistic
 from ..stats._checks import amounts
 from ..stats._checks import codes as codes_below
@@ -261,7 +261,8 @@ class MemberStats(Statistic):
         if not self.sampled:
             return ()
         what = f"members know rows of weight {self.sampled:g} from a sample"
-        return (Note(what, "they came with a merged model, which had chosen knots and bins of its own"),)
+        why = "they came with a merged model, which had chosen knots and bins of its own"
+        return (Note(what, why, kind=Kind.UNCERTAIN),)
 
     def distinct(self, bound: int) -> MemberStats:
         """Return the statistics as they are."""

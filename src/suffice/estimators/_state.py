@@ -123,7 +123,8 @@ class State(ClassifierMixin, BaseEstimator):
     def _still(self) -> Self:
         """Return a copy that later edits do not reach."""
         copied = object.__new__(type(self))
-        copied.__dict__ = {name: value for name, value in vars(self).items() if name != "_turn"}
+        copied.__dict__ = vars(self).copy()
+        copied.__dict__.pop("_turn", None)
         return copied
 
     def __getstate__(self) -> dict[str, object]:

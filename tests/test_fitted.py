@@ -1,0 +1,278 @@
+"""The value that an estimator holds: it never changes, edits make another, and what is derived stays beside it."""
+
+import copy
+import pickle
+import sys
+import threading
+from dataclasses import FrozenInstanceError, fields, replace
+
+import numpy as np
+import pytest
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, drop_in
+from suffice._derived import derived, shared
+from suffice.errors import SufficeError
+from suffice.fitted import Fitted
+
+RNG = np.random.default_rng(11)
+LABELS = np.repeat(["ash", "birch", "cedar"], [40, 25, 15])
+ROWS = RNG.normal(size=(80, 3)) + 1.5 * np.repeat(np.arange(3), [40, 25, 15])[:, None]
+PRIORS = np.array([0.2, 0.3, 0.5])
+KINDS = {
+    "full": lambda: GaussianDiscriminant(),
+    "shared": lambda: GaussianDiscriminant(shared=True, shrinkage="loo"),
+    "naive bayes": lambda: NaiveBayes(),
+    "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
+    "automatic": lambda: GenerativeClassifier(),
+    "drop-in": lambda: drop_in.LinearDiscriminantAnalysis(),
+}
+MERGING = [name for name in KINDS if name != "mixture"]
+
+
+@pytest.fixture(params=KINDS)
+def make(request):
+    """How an estimator of each kind is made."""
+    return KINDS[request.param]
+
+
+@pytest.fixture
+def model(make):
+    """A fitted estimator of each kind."""
+    return make().fit(ROWS, LABELS)
+
+
+def derived_of(value):
+    """Return the names of what a value holds beside its fields."""
+    return set(vars(value)) - {field.name for field in fields(value)}
+
+
+def of_sort(value, sort):
+    """Return the names of what values of this class derive."""
+    kind = type(value)
+    return {name for name in dir(kind) if type(getattr(kind, name)) is sort}
+
+
+# --- it does not change ----------------------------------------------------------------------------------------------
+
+
+def test_no_field_can_be_set(model):
+    value = model._learned
+    assert isinstance(value, Fitted)
+    for field in fields(value):
+        with pytest.raises(FrozenInstanceError):
+            setattr(value, field.name, None)
+    with pytest.raises(FrozenInstanceError):
+        value.another = 1
+    with pytest.raises(FrozenInstanceError):
+        value.past.steps = 1
+
+
+def test_questions_leave_the_value_as_it_is(model):
+    value = model._learned
+    before = {field.name: getattr(value, field.name) for field in fields(value)}
+    model.predict_proba(ROWS)
+    model.score_samples(ROWS)
+    model.explain(ROWS[:2])
+    model.sample(3, random_state=0)
+    assert model._learned is value
+    assert all(getattr(value, name) is kept for name, kept in before.items())
+
+
+def test_estimators_made_alike_hold_equal_settings(make):
+    one, other = (make().fit(ROWS, LABELS)._learned for _ in range(2))
+    assert one is not other
+    assert one.settings == other.settings
+    assert one.blocks == other.blocks
+    assert one.schema == other.schema
+    assert one != other  # a value is equal to itself alone: comparing two would compare all their numbers
+
+
+def test_settings_made_after_a_fit_reach_the_value_with_the_next_edit():
+    model = GaussianDiscriminant(keep_rows=0).fit(ROWS, LABELS)
+    value = model._learned
+    model.set_params(shrinkage=0.5)
+    assert model._learned is value
+    assert value.settings == GaussianDiscriminant(keep_rows=0).fit(ROWS, LABELS)._learned.settings
+    model.partial_fit(ROWS[:2], LABELS[:2])
+    assert (
+        model._learned.settings == GaussianDiscriminant(keep_rows=0, shrinkage=0.5).fit(ROWS, LABELS)._learned.settings
+    )
+
+
+# --- under other priors ----------------------------------------------------------------------------------------------
+
+
+def test_other_priors_share_what_priors_do_not_change(model):
+    value = model._learned
+    other = value.under(PRIORS)
+    assert type(other) is type(value)
+    assert value.under(PRIORS.copy()) is other
+    assert other.under(list(PRIORS)) is other
+    assert value.under(value.priors) is value
+    for name in of_sort(value, shared):
+        assert getattr(other, name) is getattr(value, name), name
+    assert other.joint is not value.joint
+    assert other.joint.density is value.joint.density
+    np.testing.assert_allclose(np.exp(other.joint.log_prior), PRIORS)
+    np.testing.assert_allclose(np.exp(value.joint.log_prior), [0.5, 0.3125, 0.1875])
+    assert not np.allclose(other.log_posterior(other.rows(ROWS)), value.log_posterior(value.rows(ROWS)))
+
+
+def test_what_is_shared_is_made_once_whoever_asks_first(model):
+    value = replace(model._learned)
+    third = value.under("uniform").under(PRIORS)
+    found = third.estimated
+    assert value.estimated is found
+    assert value.under("uniform").estimated is found
+    assert value.under("uniform").under(value.priors).estimated is found
+
+
+def test_answers_are_those_of_the_priors_that_the_estimator_holds(model):
+    """Also where the caller changes the array in place: the setting is read when a question is asked."""
+    told = PRIORS.copy()
+    model.set_params(priors=told)
+    value = model._fitted
+    first, answers = value.joint, model.predict_proba(ROWS)
+    np.testing.assert_allclose(answers, model.predict_proba(ROWS, priors=PRIORS), rtol=1e-12)
+    told[:] = told[::-1].copy()
+    assert model.priors is told
+    np.testing.assert_allclose(model.priors_, PRIORS[::-1])
+    np.testing.assert_allclose(model.predict_proba(ROWS), model.predict_proba(ROWS, priors=PRIORS[::-1]), rtol=1e-12)
+    assert value.joint is first  # a value keeps the priors that it was made with
+    np.testing.assert_array_equal(value.priors, PRIORS)
+    told[:] = PRIORS
+    np.testing.assert_array_equal(model.predict_proba(ROWS), answers)
+
+
+def test_a_fit_copies_the_priors_it_is_told():
+    told = PRIORS.copy()
+    model = GaussianDiscriminant(priors=told).fit(ROWS, LABELS)
+    told[0] = 0.9
+    np.testing.assert_array_equal(model._learned.priors, PRIORS)
+
+
+# --- what is derived -------------------------------------------------------------------------------------------------
+
+
+def ask(model):
+    """Ask for what is costly to make."""
+    model.predict_proba(ROWS)
+    model.score_samples(ROWS)
+    _ = model.notes_
+    return model
+
+
+def test_pickles_have_nothing_derived(model):
+    ask(model)
+    value = model._learned
+    assert derived_of(value)
+    for twin in (pickle.loads(pickle.dumps(value)), copy.copy(value), copy.deepcopy(value)):
+        assert derived_of(twin) == set()
+    again = pickle.loads(pickle.dumps(model))
+    assert derived_of(again._learned) == set()
+    np.testing.assert_array_equal(again.predict_proba(ROWS), model.predict_proba(ROWS))
+
+
+def test_other_statistics_forget_what_was_derived(model):
+    value = ask(model)._learned
+    other = value.with_statistics(value.statistics)
+    assert derived_of(other) == set()
+    assert other.chosen is None
+    assert other.past.notes == ()
+    assert other.estimated is not value.estimated
+
+
+def test_what_is_told_of_the_past_forgets_nothing_costly(model):
+    value = ask(model)._learned
+    other = value.with_past(origin=("model.suffice", "0"))
+    assert other.past.origin == ("model.suffice", "0")
+    assert value.past.origin is None
+    made = derived_of(value) & of_sort(value, shared)
+    assert made
+    assert all(getattr(other, name) is getattr(value, name) for name in made)
+
+
+def test_the_past_can_be_told_while_another_thread_asks():
+    learned = GaussianDiscriminant().fit(ROWS, LABELS)._learned
+    usual, failed = sys.getswitchinterval(), []
+    sys.setswitchinterval(1e-6)
+    try:
+        for _ in range(100):
+            value, begin = replace(learned), threading.Barrier(2)
+
+            def tell(value=value, begin=begin):
+                begin.wait(30)
+                try:
+                    for _ in range(30):
+                        value.with_past(steps=1)
+                except RuntimeError as error:
+                    failed.append(error)
+
+            teller = threading.Thread(target=tell)
+            teller.start()
+            begin.wait(30)
+            assert value.joint is value.joint
+            assert len(value.labels) == 3
+            teller.join(30)
+    finally:
+        sys.setswitchinterval(usual)
+    assert failed == []
+
+
+def test_every_derived_attribute_is_found_again(model):
+    value = model._learned
+    for name in of_sort(value, derived) | of_sort(value, shared):
+        try:
+            first = getattr(value, name)
+        except SufficeError:  # leave-one-out of mixtures
+            assert name not in vars(value)
+        else:
+            assert getattr(value, name) is first, name
+
+
+# --- estimators that hold it -----------------------------------------------------------------------------------------
+
+
+def test_copies_of_an_estimator_share_the_value(model):
+    twin = copy.copy(model)
+    assert twin._learned is model._learned
+    assert model._still()._learned is model._learned
+
+
+@pytest.mark.parametrize("name", MERGING)
+def test_edits_of_a_copy_do_not_reach_the_other(name):
+    model = KINDS[name]().fit(ROWS, LABELS)
+    value, before = model._learned, model.predict_proba(ROWS)
+    for edit in (
+        lambda twin: twin.partial_fit(ROWS[:20] + 1.0, LABELS[:20]),
+        lambda twin: twin.merge(model),
+        lambda twin: twin.drop_class("cedar"),
+        lambda twin: twin.decay(0.5),
+        lambda twin: twin.fit(-ROWS, LABELS),
+    ):
+        twin = copy.copy(model)
+        assert edit(twin) is twin
+        assert twin._learned is not value
+        assert model._learned is value
+    np.testing.assert_array_equal(model.predict_proba(ROWS), before)
+
+
+FAILING = {
+    "fit": lambda model: model.fit(ROWS, LABELS[:3]),
+    "partial_fit": lambda model: model.partial_fit([[np.inf, 0.0, 0.0]], ["ash"]),
+    "merge": lambda model: model.merge(type(model)().fit(ROWS[:, :2], LABELS)),
+    "forget": lambda model: model.forget([[1e3, 1e3, 1e3]], ["ash"]),
+    "drop_class": lambda model: model.drop_class("oak"),
+    "rename_classes": lambda model: model.rename_classes({"oak": "elm"}),
+    "decay": lambda model: model.decay(0.0),
+}
+
+
+@pytest.mark.parametrize("edit", FAILING.values(), ids=FAILING.keys())
+def test_an_edit_that_fails_leaves_the_very_same_value(model, edit):
+    value = ask(model)._learned
+    made = derived_of(value)
+    with pytest.raises((SufficeError, ValueError)):
+        edit(model)
+    assert model._learned is value
+    assert derived_of(value) >= made
