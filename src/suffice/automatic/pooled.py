@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 from .._arrays import Array, Codes, np
-from .._derived import shared
+from .._derived import shared, shared_with
 from ..densities import Density, Product, Rows
 from ..disclosure.least import Given, Least
 from ..errors import DataError, MergeError
@@ -15,10 +15,9 @@ from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
-from ..stats import ByClass, Reservoir, Statistic
+from ..stats import ByClass, PatternStats, Reservoir, Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.reservoir import rows_per_weight
-from ..stats.statistic import Plain
 from .by_rows import (
     check_judges,
     check_memory,
@@ -28,9 +27,9 @@ from .by_rows import (
     level_counts,
     rows_of_sample,
 )
-from .columns import FrozenColumns, Reading
+from .columns import FrozenColumns
 from .frozen import Choice
-from .joint import joint_note
+from .joint import ShrunkGaussianFamily, joint_note
 from .member_family import MemberFamily
 from .pool import Automatic, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
@@ -96,11 +95,12 @@ class PooledFitted(Fitted):
             return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
         return choose_by_rows(statistics, pieces)
 
-    def saved_choices(self) -> Plain:
+    def saved_choices(self) -> dict[str, object]:
         """Return the choice that stands where there are no rows."""
         return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
 
-    def with_choices(self, saved: Mapping[str, Any]) -> Self:
+    def with_choices(self, saved: Mapping[str, object]) -> Self:
+        """Return the value with what `saved_choices` returned; ValueError if it cannot be that."""
         if set(saved) != ({"choice"} if self.holds_no_rows else set()):
             raise ValueError("the choice of members")
         if not self.holds_no_rows:
@@ -124,7 +124,7 @@ class PooledFitted(Fitted):
             kinds.append(stats)
         return tuple(blocks), tuple(kinds), tuple(notes)
 
-    def _joint_gaussian(self) -> tuple[Any, Any] | None:
+    def _joint_gaussian(self) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
         if self.holds_no_rows:
             return self._chosen_before.joint_model(self.member_statistics)
         return joint_by_rows(self.statistics, self.member_statistics)
@@ -147,7 +147,7 @@ class PooledFitted(Fitted):
         blocks, kinds, _ = self._joint_parts
         statistics = replace(self.statistics, blocks=kinds)
         found = Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
-        vars(found)["estimated"] = self.estimated
+        shared_with(found)["estimated"] = self.estimated
         return found
 
     @property
@@ -170,7 +170,7 @@ class PooledFitted(Fitted):
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
         return self.pool.log_posterior(self._read(rows), log_prior)
 
-    def _read(self, rows: Rows) -> Reading:
+    def _read(self, rows: Rows) -> Any:
         return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
@@ -226,6 +226,7 @@ class PooledFitted(Fitted):
         return log_prior
 
     def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+        """Return how much each column speaks for each class (n, d, k) in nats, and standard errors."""
         read, log_prior = self._read(rows), self.log_prior
         goal = self.pool.log_posterior(read, None if self.priors is None else log_prior)
         found, error = contributions(self.pool, read, goal, log_prior, orders, errors)
@@ -271,7 +272,8 @@ class PooledFitted(Fitted):
         block = self.statistics.blocks[-1]
         return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
 
-    def sampled_rows(self) -> list[Any]:
+    def sampled_rows(self) -> Rows:
+        """Return the rows kept, one part for each block."""
         return [*super().sampled_rows(), rows_of_sample(self.statistics).rows]
 
     def release_whole(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:

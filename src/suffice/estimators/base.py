@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..files.loading import read_back
 from ..files.saving import save_checked
 from ..fitted import Fitted
 from ..questions import to_onnx, to_sql
@@ -183,7 +182,7 @@ class GenerativeEstimator(Tables):
     def _save(self, path: str | os.PathLike[str], over_anything: bool = False) -> None:
         """Write the model; over a file that holds none only if `over_anything`."""
         fitted, params = self._fitted, self.get_params(deep=False)
-        origin = save_checked(path, fitted, params, read_back, over_anything)
+        origin = save_checked(path, fitted, params, over_anything)
         if fitted.past.origin is not None and fitted.past.origin[0] == origin[0]:
             self._edit_past(origin=origin)
 

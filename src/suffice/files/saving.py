@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from .._files import is_stream
 from ..errors import ModelChangedError, ModelFileError, SufficeError
 from ..fitted import Fitted
+from .loading import read_back
 from .model_file import fingerprint, holds_model, write_model
 from .settings import describe, state_of
 
@@ -19,14 +20,12 @@ def save_checked(
     path: str | os.PathLike[str],
     fitted: Fitted,
     params: Mapping[str, object],
-    read: Callable[[Path], str],
     over_anything: bool = False,
 ) -> Origin:
     """Write a model with its estimator's parameters; return the name and the fingerprint of the file.
 
-    What was written is loaded and compared before it takes the place of a file, while nobody else writes that file:
-    `read` gives what `describe` says of the model in a file. A file that holds no model is replaced only if
-    `over_anything`.
+    What was written is loaded and compared before it takes the place of a file, while nobody else writes that file. A
+    file that holds no model is replaced only if `over_anything`.
     """
     target, found = Path(os.path.realpath(path)), ""
 
@@ -34,7 +33,7 @@ def save_checked(
         nonlocal found
         if not is_stream(path):
             _check_place(target, fitted.past.origin, over_anything)
-        _check_reads_back(complete, read, describe(fitted, params), path)
+        _check_reads_back(complete, describe(fitted, params), path)
         found = fingerprint(complete) or ""
 
     write_model(path, state_of(fitted, params), fitted.schema, fitted.statistics, check)
@@ -51,10 +50,10 @@ def _check_place(target: Path, origin: Origin | None, over_anything: bool) -> No
         raise ModelFileError.no_model(target)
 
 
-def _check_reads_back(complete: Path, read: Callable[[Path], str], own: str, path: object) -> None:
+def _check_reads_back(complete: Path, own: str, path: object) -> None:
     """Raise ModelFileError where a file just written does not give the same model again."""
     try:
-        again = read(complete)
+        again = read_back(complete)
     except SufficeError as error:
         raise ModelFileError.unsaved(path, str(error).replace(str(complete), "it")) from error
     if again != own:

@@ -83,8 +83,8 @@ def join_unlabelled(fitted: Fitted, batch: Batch) -> Joined:
     holed = [block.family.misses(part) for block, part in zip(plan, batch.rows, strict=True)]
 
     def expect(model: JointModel, held: Sequence[Array | None]) -> Expected:
-        objective, posterior = _expect(model, labelled, known, unknown, weight, plan)
-        return _Here(objective, posterior, labelled, known, unknown, weight, plan, held, model)
+        likelihood, posterior = expect_rows(model, labelled, known, unknown, weight, plan)
+        return _Here(likelihood + log_prior(model), posterior, labelled, known, unknown, weight, plan, held, model)
 
     return join(labelled, float(weight.sum()), plan, holed, estimate, expect)
 
@@ -211,19 +211,6 @@ def with_filled(
     for block, own, part, squares in zip(plan, labelled.blocks, parts, held, strict=True):
         blocks.append(own.merge(part) if squares is None else block.family.add_squares(part, squares))
     return ByClass(labelled.classes, weight, tuple(blocks), labelled.rows)
-
-
-def _expect(
-    model: JointModel,
-    statistics: ByClass,
-    known: Batch,
-    unknown: Batch,
-    weight: Array,
-    plan: Sequence[Block],
-) -> tuple[float, Array]:
-    """Return the objective in nats and the posteriors (u, k) of the unlabelled rows."""
-    likelihood, posterior = expect_rows(model, statistics, known, unknown, weight, plan)
-    return likelihood + log_prior(model), posterior
 
 
 def log_prior(model: JointModel) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,8 +11,7 @@ from ..errors import ExportError, SettingError
 from ..export.lower import lower
 from ..export.program import Program
 from ..fitted import Fitted
-from ..table import read_table
-from .trial_rows import answers, trial_rows
+from .trial_rows import Trial, on_trial
 
 DTYPES = ("float64", "float32")
 
@@ -34,7 +32,7 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
     made = build(program, dtype)
     data = made.SerializeToString(deterministic=True)
     if check is not False and (check is not None or find_spec("onnxruntime") is not None):
-        _check(fitted, program, data, dtype, trial_rows(fitted) if check is None or check is True else check)
+        _check(program, data, dtype, on_trial(fitted, check))
     if path is not None:
         try:
             with whole_file(path) as file:
@@ -46,13 +44,8 @@ def write_onnx(fitted: Fitted, path: str | os.PathLike[str] | None, dtype: str, 
     return made
 
 
-def _check(fitted: Fitted, program: Program, data: bytes, dtype: str, rows: object) -> None:
+def _check(program: Program, data: bytes, dtype: str, trial: Trial) -> None:
     """Raise ExportError where the file does not answer like the model."""
     from ..export.onnx.check import check, feeds
 
-    table = read_table(rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an array has no column names
-        feed = feeds(program, table, fitted.align(table), dtype)
-        expected = answers(fitted, rows)
-    check(data, feed, dtype, expected)
+    check(data, feeds(program, trial.table, trial.order, dtype), dtype, trial.expected)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from importlib.util import find_spec
 
@@ -10,8 +9,7 @@ from ..errors import ExportError, SettingError
 from ..export.lower import lower
 from ..export.program import Program
 from ..fitted import Fitted
-from ..table import read_table
-from .trial_rows import answers, trial_rows
+from .trial_rows import Trial, on_trial
 
 MISSING = ("exact", "null")
 
@@ -37,11 +35,11 @@ def write_sql(
         )
     query = write_query(program, dialect, source, list(keep), missing == "exact")
     if check is not False and (check is not None or find_spec("duckdb") is not None):
-        _check(fitted, program, trial_rows(fitted) if check is None or check is True else check, missing == "exact")
+        _check(program, on_trial(fitted, check), missing == "exact")
     return query
 
 
-def _check(fitted: Fitted, program: Program, rows: object, exact: bool) -> None:
+def _check(program: Program, trial: Trial, exact: bool) -> None:
     """Raise ExportError where the query does not answer as the model does."""
     try:
         from ..export.sql.parity import check
@@ -52,9 +50,4 @@ def _check(fitted: Fitted, program: Program, rows: object, exact: bool) -> None:
             "Checking the query needs DuckDB, which is not installed. Next: pip install 'suffice[sql]', or leave the "
             "check out (check=False)."
         ) from error
-    table = read_table(rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an array has no column names
-        order = fitted.align(table)
-        expected = answers(fitted, rows)
-    check(program, table, order, expected, exact)
+    check(program, trial.table, trial.order, trial.expected, exact)

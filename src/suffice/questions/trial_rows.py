@@ -5,7 +5,9 @@ What an export says of them and Python does not is an error, before the export i
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 from .._arrays import Array, np
 from ..fitted import Fitted
@@ -37,8 +39,27 @@ def trial_rows(fitted: Fitted) -> Any:
     return make_table(container, schema.named, named)
 
 
-def answers(fitted: Fitted, rows: object) -> tuple[list[Level], Array, Array]:
-    """Return labels (n,), posteriors (n, k) and log densities (n,) as Python gives them."""
+class Trial(NamedTuple):
+    """A table, where the model's columns stand in it, and its labels (n,), posteriors (n, k) and log densities (n,)."""
+
+    table: Table
+    order: Sequence[int]
+    expected: tuple[list[Level], Array, Array]
+
+
+def on_trial(fitted: Fitted, check: object) -> Trial:
+    """Return the rows that an export is tried on, with the answers that Python gives.
+
+    `check` is what the user said: a table, or None or True for rows drawn from the model.
+    """
+    rows = trial_rows(fitted) if check is None or check is True else check
+    table = read_table(rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # an array has no column names
+        return Trial(table, fitted.align(table), _answers(fitted, rows))
+
+
+def _answers(fitted: Fitted, rows: object) -> tuple[list[Level], Array, Array]:
     asked = fitted.joint_value
     density = asked.log_density(asked.rows(rows))
     return decide.predict(fitted, rows, None, None, None).tolist(), decide.posterior(fitted, rows, None), density
