@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from .._arrays import Array, Codes, np
 from .._derived import shared, shared_with
@@ -105,7 +105,8 @@ class PooledFitted(Fitted):
             raise ValueError("the choice of members")
         if not self.holds_no_rows:
             return self
-        found = replace(self, choice=Choice.of_plain(saved["choice"]))
+        plain = cast("dict[str, Any]", saved["choice"])
+        found = replace(self, choice=Choice.of_plain(plain))
         _ = found.pool  # whose members must bind to the statistics
         return found
 
