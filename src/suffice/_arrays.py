@@ -167,6 +167,9 @@ class _User:
     """One use of the limit, which counts as long as the call that made it lives."""
 
 
+PATIENCE = 5.0  # seconds that a thread waits for another to set or lift the limit, which takes milliseconds
+
+
 class _BlasLimit:
     """A process-wide, re-entrant limit of one BLAS thread; the last user out restores what was there.
 
@@ -186,7 +189,8 @@ class _BlasLimit:
     def __call__(self) -> Iterator[None]:
         me = _User()
         try:
-            with self._lock:
+            lock = self._locked()
+            try:
                 if not len(self._users):
                     self._lift()
                     if self._controller is None:
@@ -194,12 +198,25 @@ class _BlasLimit:
                     self._take_control()
                     self._limiter = self._controller.limit(limits=1, user_api="blas")
                 self._users.add(me)
+            finally:
+                lock.release()
             yield
         finally:
-            with self._lock:
+            lock = self._locked()
+            try:
                 self._users.discard(me)
                 if not len(self._users):
                     self._lift()
+            finally:
+                lock.release()
+
+    def _locked(self) -> threading._RLock:
+        """Return the lock, held. One that an interrupt has left held for good by another thread is given up."""
+        lock = self._lock
+        if not lock.acquire(timeout=PATIENCE):
+            lock = self._lock = threading.RLock()
+            lock.acquire()
+        return lock
 
     def _lift(self) -> None:
         """Restore what was there before the limit, if there is one."""

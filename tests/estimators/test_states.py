@@ -20,7 +20,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, drop_in, load
+from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays, drop_in, load
 from suffice._arrays import _BlasLimit, single_blas_thread
 from suffice.files.settings import describe
 from suffice.fitted import Fitted
@@ -275,7 +275,7 @@ class Threads:
         return SimpleNamespace(restore_original_limits=restore)
 
 
-def test_an_interrupt_does_not_leave_the_process_on_one_thread():
+def test_an_interrupt_does_not_leave_the_process_on_one_thread(monkeypatch):
     """At every line of setting and lifting the limit; the next use, at the latest, puts things right."""
 
     def use(limit, seen):
@@ -289,6 +289,7 @@ def test_an_interrupt_does_not_leave_the_process_on_one_thread():
         limit._controller = Threads()
         return limit
 
+    monkeypatch.setattr(_arrays, "PATIENCE", 0.05)
     limit = fresh()
     with Interrupter() as counter:
         use(limit, [])
@@ -300,6 +301,11 @@ def test_an_interrupt_does_not_leave_the_process_on_one_thread():
         seen = []
         use(limit, seen)
         assert (seen, limit._controller.now) == ([1], 8), number
+        elsewhere = []
+        other = threading.Thread(target=use, args=(limit, elsewhere), daemon=True)
+        other.start()
+        other.join(30)
+        assert (elsewhere, limit._controller.now) == ([1], 8), number  # no lock is left held
 
 
 def test_a_table_whose_fit_is_interrupted_leaves_the_model_as_it_was(tmp_path):
