@@ -210,7 +210,7 @@ class _BlasLimit:
             finally:
                 lock.release()
 
-    def _locked(self) -> threading._RLock:
+    def _locked(self) -> threading.RLock:
         """Return the lock, held. One that an interrupt has left held for good by another thread is given up."""
         lock = self._lock
         if not lock.acquire(timeout=PATIENCE):

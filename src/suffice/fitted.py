@@ -64,7 +64,9 @@ class Fitted:
 
     def told_anew(self, settings: Settings, priors: object, **changed: Any) -> Self:
         """Return the value as an edit finds it: with settings and priors as they are now."""
-        return replace(self, settings=settings, priors=copy(priors), **changed)
+        open_as_before = settings.by_loo == self.settings.by_loo and settings.prior is self.settings.prior
+        chosen = self.chosen if open_as_before else None
+        return replace(self, settings=settings, priors=copy(priors), chosen=chosen, **changed)
 
     def with_past(self, **changed: Any) -> Self:
         """Return the value with something else told of it; what is derived stays."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from .._arrays import Array, np
+from .._derived import derived
 from ..densities import Diagonal, Gaussian, Product
 from ..densities.counts import CountDensity, Linear
 from ..errors import SettingError
@@ -18,6 +19,9 @@ from ..notes import Kind, Note
 from ..schema import Name, Schema
 from ..stats import GaussianStats, SumStats
 from ._common import DropIn, DropInFitted, attribute
+
+
+HARDLY = 1e-6  # of a variance, by which the law of distances still holds to about six digits
 
 
 class _NaiveBayes(DropIn, NaiveBayes):
@@ -40,7 +44,10 @@ class GaussianFitted(DropInFitted):
             return product, notes
         seen = stats.weight > 0
         variance = np.where(seen, stats.scatter.values / np.where(seen, stats.weight, 1.0), overall) + epsilon
-        smooth = Gaussian(gaussian.means, Diagonal(variance), tuple(range(len(self.schema))))
+        every = tuple(range(len(self.schema)))
+        hardly = gaussian.used == every and epsilon <= HARDLY * float(variance.min())
+        divisor = gaussian.divisor if hardly else None
+        smooth = Gaussian(gaussian.means, Diagonal(variance), every, divisor=divisor)
         why = "var_smoothing × the largest variance of a column"
         note = Note("raised every variance", why, amount=epsilon, kind=Kind.SMOOTHED)
         return Product((smooth,)), (note,)
@@ -224,15 +231,16 @@ class ComplementFitted(DropInFitted):
         weights = weights / weights.sum(axis=1, keepdims=True) if self.norm else weights
         return Product((_Weights(weights),)), notes
 
-    def log_prior_of(self, priors: object) -> Array:
-        """Return zeros (k,): where there are several classes priors play no part."""
-        k = len(self.statistics.classes)
-        return super().log_prior_of(priors) if k == 1 else np.zeros(k)
+    @derived
+    def log_prior(self) -> Array:
+        """Zeros (k,): where there are several classes those of the fit play no part."""
+        own = self.log_class_prior
+        return own if len(own) == 1 else np.zeros_like(own)
 
     @property
     def log_class_prior(self) -> Array:
         """Log class priors (k,)."""
-        return super().log_prior_of(self.priors)
+        return self.log_prior_of(self.priors)
 
 
 class ComplementNB(_DiscreteNB):

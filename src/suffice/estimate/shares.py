@@ -62,11 +62,11 @@ def ordered_priors(priors: object, classes: Sequence[Level]) -> object:
 
 def frozen_priors(priors: object) -> object:
     """Return class priors, as users state them, as a value that does not change with their array or dict."""
-    if isinstance(priors, Mapping):
-        return tuple(sorted(((repr(label), float(share)) for label, share in priors.items())))
     if priors is None or isinstance(priors, str | Dirichlet):
         return priors
     try:
+        if isinstance(priors, Mapping):
+            return tuple(sorted(((repr(label), float(share)) for label, share in priors.items())))
         return tuple(np.asarray(priors, dtype=np.float64).ravel().tolist())
     except (TypeError, ValueError):  # said when they are used
         return repr(priors)

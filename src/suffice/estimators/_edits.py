@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
+from ..errors import MergeError, SettingError
 from ..fitted import Fitted
 from ..learning import edits, memory
 from ..questions import release
@@ -71,6 +72,9 @@ class Edits(Answers):
         MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
         """
         check_is_fitted(self)
+        check_is_fitted(other)
+        if not isinstance(other, Answers):
+            raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
         theirs = other._fitted
         return self._edit(lambda own: edits.merge(own, theirs))
 
@@ -185,7 +189,12 @@ class Edits(Answers):
         >>> print(model.rows_held_)
         holds no rows, and no sums of fewer than 5 rows (released)
         """
-        own = self._fitted
+        own = self._current()
+        told: object = like
+        if told is not None and not (isinstance(told, Answers) and told.__sklearn_is_fitted__()):
+            raise SettingError(
+                f"like must be a {type(self).__name__} that was released. Next: release the other model first."
+            )
         found = release.release(own, least, None if like is None else like._fitted)
         passed = {
             name: value for name, value in release.settings_to_pass_on(own, found).items() if name in self.get_params()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -120,6 +121,15 @@ class State(ClassifierMixin, BaseEstimator):
         assert old is not None
         return old.told_anew(self._settings(old.schema), self.priors, **self._particulars())
 
+    def _current(self) -> Fitted:
+        """Return what was learned under all settings as they are now: what a file or a released model holds."""
+        self._validate_settings()
+        fitted = self._fitted
+        settings, own = self._settings(fitted.schema), self._particulars()
+        pairs = [(getattr(settings, field.name), getattr(fitted.settings, field.name)) for field in fields(settings)]
+        pairs += [(value, getattr(fitted, name)) for name, value in own.items()]
+        return fitted if all(_same(a, b) for a, b in pairs) else fitted.told_anew(settings, self.priors, **own)
+
     def _still(self) -> Self:
         """Return a copy that later edits do not reach."""
         copied = object.__new__(type(self))
@@ -171,7 +181,7 @@ class State(ClassifierMixin, BaseEstimator):
     @property
     def classes_(self) -> NDArray[np.generic]:
         """The class labels in the order of every result's columns (k,)."""
-        return self._known("classes_").labels
+        return self._known("classes_").labels.copy()
 
     @property
     def priors_(self) -> Array:
@@ -203,3 +213,11 @@ class State(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
+
+
+def _same(a: object, b: object) -> bool:
+    """Return whether two settings are the same; arrays that are not one object count as different."""
+    try:
+        return a is b or bool(a == b)
+    except ValueError:
+        return False

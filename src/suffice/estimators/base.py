@@ -181,7 +181,7 @@ class GenerativeEstimator(Tables):
 
     def _save(self, path: str | os.PathLike[str], over_anything: bool = False) -> None:
         """Write the model; over a file that holds none only if `over_anything`."""
-        fitted, params = self._fitted, self.get_params(deep=False)
+        fitted, params = self._current(), self.get_params(deep=False)
         origin = save_checked(path, fitted, params, over_anything)
         if fitted.past.origin is not None and fitted.past.origin[0] == origin[0]:
             self._edit_past(origin=origin)
