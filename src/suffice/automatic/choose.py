@@ -13,7 +13,7 @@ from functools import partial
 from itertools import chain, groupby
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
-from ..notes import Note
+from ..notes import Kind, Note
 from .member import Candidate, Known, Member
 from .members import MEMBERS
 from .pool import PSEUDO, Automatic, JudgedMember, raise_floor
@@ -119,11 +119,11 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
     error = float(np.hypot(error, worst / (float(judge.weight.sum()) + 1.0)))
     notes = []
     if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
-        notes.append(f"it is {naive:.4f} nats where rows keep their part in the weights of members")
+        notes.append(f"{naive:.4f} nats where rows keep their part in the members' weights")
     if error > DOUBTFUL * mean:
-        notes.append(f"its standard error {error:.4f} nats allows for one more row answered wrongly")
+        notes.append(f"standard error {error:.4f} nats, with one more wrong answer")
     what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
-    return (Note(what, ", ".join(notes)),) if notes else ()
+    return (Note(what, ", ".join(notes), kind=Kind.UNCERTAIN),) if notes else ()
 
 
 def _pool(

@@ -180,7 +180,7 @@ def joint_note(family: ShrunkGaussianFamily) -> Note:
     shared = (
         "all classes share one covariance"
         if np.isinf(family.strength)
-        else f"a covariance shared by all classes counts as {family.strength:g} rows of each"
+        else f"the shared covariance counts as {family.strength:g} rows of each class"
     )
-    what = f"joint model: {shared}, pulled {family.sphere:g} of the way to equal variances without correlations"
-    return Note(what, "so the rows kept are most likely, each left out in turn", kind=Kind.CHOSEN)
+    what = f"joint model: {shared}, {family.sphere:g} of it equal variances without correlations"
+    return Note(what, "chosen by leave-one-out likelihood", kind=Kind.CHOSEN)

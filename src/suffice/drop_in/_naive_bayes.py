@@ -20,7 +20,6 @@ from ..schema import Name, Schema
 from ..stats import GaussianStats, SumStats
 from ._common import DropIn, DropInFitted, attribute
 
-
 HARDLY = 1e-6  # of a variance, by which the law of distances still holds to about six digits
 
 
