@@ -251,7 +251,7 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float 
     BLAS runs one thread in each worker. Results come in order, so a fold over them is reproducible.
     """
     items = list(items)
-    threads = 1 if getattr(_inside, "worker", False) else min(workers(), len(items))
+    threads = 1 if _inside.worker else min(workers(), len(items))
     with single_blas_thread():
         if threads <= 1 or cost < 2e7:
             yield from map(function, items)
@@ -266,7 +266,13 @@ def parallel_each(function: Callable[[T], object], items: Iterable[T], *, cost: 
         pass
 
 
-_inside = threading.local()  # whether this thread is a worker already: its own loops then stay on it
+class _Inside(threading.local):
+    """Whether this thread is a worker already: its own loops then stay on it."""
+
+    worker = False
+
+
+_inside = _Inside()
 
 
 def _work(function: Callable[[T], R], item: T) -> R:

@@ -119,7 +119,7 @@ def check_replaceable(path: Path) -> None:
     if found.st_nlink > 1:
         why = f"it has {found.st_nlink} names (hard links), and under the others would keep its old contents"
         raise OSError(errno.EMLINK, why, str(path))
-    if hasattr(os, "geteuid") and os.geteuid() not in (0, found.st_uid):
+    if os.name == "posix" and os.geteuid() not in (0, found.st_uid):
         why = f"it belongs to another user (number {found.st_uid}), and a file in its place would be yours"
         raise PermissionError(errno.EPERM, why, str(path))
 
@@ -166,7 +166,7 @@ def _take_after(path: Path, temporary: Path) -> None:
         temporary.chmod(0o666 & ~mask)
         return
     own = temporary.stat()
-    if hasattr(os, "chown") and (own.st_uid, own.st_gid) != (old.st_uid, old.st_gid):
+    if os.name == "posix" and (own.st_uid, own.st_gid) != (old.st_uid, old.st_gid):
         try:
             os.chown(temporary, old.st_uid, old.st_gid)
         except PermissionError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from typing import Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -126,8 +125,8 @@ class State(ClassifierMixin, BaseEstimator):
         self._validate_settings()
         fitted = self._fitted
         settings, own = self._settings(fitted.schema), self._particulars()
-        pairs = [(getattr(settings, field.name), getattr(fitted.settings, field.name)) for field in fields(settings)]
-        pairs += [(value, getattr(fitted, name)) for name, value in own.items()]
+        pairs = [*zip(settings.told(), fitted.settings.told(), strict=True)]
+        pairs += [(value, vars(fitted)[name]) for name, value in own.items()]
         return fitted if all(_same(a, b) for a, b in pairs) else fitted.told_anew(settings, self.priors, **own)
 
     def _still(self) -> Self:

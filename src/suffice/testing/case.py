@@ -20,7 +20,7 @@ class ModelCase:
     @property
     def is_pooled(self) -> bool:
         """Whether posteriors are those of several models, and not of the joint density."""
-        return hasattr(type(self.model), "joint_")
+        return self.model._fitted.pool is not None
 
     def hide(self, hidden: Codes) -> NDArray[Any] | None:
         """Return the table without the cells of some columns, or None where the model takes no missing cells."""
