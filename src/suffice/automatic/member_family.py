@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NoReturn
+from typing import ClassVar
 
 from .._arrays import Array, Codes, np
+from ..densities import Density
 from ..estimate import FAMILIES, Family, Settings
+from ..notes import Note
 from ..stats.counts import CodedColumns
 from ..table import Table
 from .statistics import MemberRows, TableRows
+
+
+@dataclass(frozen=True, slots=True)
+class Silent(Density):
+    """The density of no column: 0 nats under each of `k` classes."""
+
+    k: int
+
+    def log_density(self, rows: TableRows) -> Array:
+        return np.zeros((len(rows), self.k))
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,6 @@ class MemberFamily(Family):
         """Return the rows of a batch, held as they are until a model settles them."""
         return MemberRows.summarize(rows, codes, k, weight)
 
-    def estimate(self, stats: object, settings: Settings) -> NoReturn:
-        """Members are chosen together, by `automatic.choose`, and not one block at a time."""
-        raise NotImplementedError
+    def estimate(self, stats: object, settings: Settings) -> tuple[Silent, list[Note]]:
+        """Return a density that says nothing: members are chosen together, by `automatic.choose`, and pooled."""
+        return Silent(len(settings.classes)), []

@@ -135,7 +135,7 @@ class Family(ABC):
 
     @property
     def fills(self) -> bool:
-        """Whether missing cells have to be filled by EM, so that the verbs below are there."""
+        """Whether missing cells have to be filled by EM, for which the verbs below are; else they have nothing to do."""
         return False
 
     def misses(self, rows: Any) -> bool:
@@ -148,16 +148,16 @@ class Family(ABC):
 
     def fill(self, rows: Any, codes: Codes, k: int, weight: Array, density: Any) -> Statistic:
         """Return statistics with every missing cell at what a density expects: one EM step, when estimated from."""
-        raise NotImplementedError
+        return self.summarize(rows, codes, k, weight)
 
     def prior_squares(self, stats: Any, secured: NDArray[np.bool_]) -> Array:
         """Return the squares (g, d) that EM's weak prior adds to the scatter of the `secured` classes (k,)."""
-        raise NotImplementedError
+        return np.zeros_like(stats.column_weight())
 
     def add_squares(self, stats: Any, squares: Array) -> Statistic:
         """Return the statistics with these squares in their scatter."""
-        raise NotImplementedError
+        return stats  # type: ignore[no-any-return]
 
     def log_prior_of_squares(self, density: Any, squares: Array) -> float:
         """Return the log density of that prior, up to a constant, in nats."""
-        raise NotImplementedError
+        return 0.0
