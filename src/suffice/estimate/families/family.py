@@ -135,7 +135,7 @@ class Family(ABC):
 
     @property
     def fills(self) -> bool:
-        """Whether missing cells have to be filled by EM, for which the verbs below are; else they have nothing to do."""
+        """Whether missing cells have to be filled by EM, by the verbs below, which else have nothing to do."""
         return False
 
     def misses(self, rows: Any) -> bool:
