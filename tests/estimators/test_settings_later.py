@@ -12,7 +12,7 @@ from suffice import (
     load,
 )
 from suffice.drop_in import ComplementNB, GaussianNB, MultinomialNB
-from suffice.errors import MergeError, SettingError
+from suffice.errors import DataError, MergeError, SettingError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(60, 3)), np.array(list("abc") * 20)
@@ -107,5 +107,5 @@ def test_variances_that_are_hardly_raised_keep_the_law_of_distances():
     """Without rows only a law gives p-values: that of `var_smoothing=0` to five digits, or none."""
     model, exact = GaussianNB().fit(X, Y), GaussianNB(var_smoothing=0.0).fit(X, Y)
     np.testing.assert_allclose(model.outlier_pvalues(X[:9] + 2.0), exact.outlier_pvalues(X[:9] + 2.0), atol=1e-5)
-    with pytest.raises(Exception, match="keeps no rows"):
+    with pytest.raises(DataError, match="keeps no rows"):
         GaussianNB(var_smoothing=0.1).fit(X, Y).outlier_pvalues(X[:9])

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from .._arrays import Array, Codes, np
-from .._derived import shared, shared_with
-from ..densities import Density, Product, Rows
+from .._derived import shared
+from ..densities import Product, Rows
 from ..disclosure.least import Given, Least
 from ..errors import DataError, MergeError
 from ..estimate import Block, Dirichlet
@@ -27,7 +27,7 @@ from .by_rows import (
     level_counts,
     rows_of_sample,
 )
-from .columns import FrozenColumns
+from .columns import FrozenColumns, Reading
 from .frozen import Choice
 from .joint import ShrunkGaussianFamily, joint_note
 from .member_family import MemberFamily
@@ -130,26 +130,16 @@ class PooledFitted(Fitted):
             return self._chosen_before.joint_model(self.member_statistics)
         return joint_by_rows(self.statistics, self.member_statistics)
 
-    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
-        blocks, kinds, chosen = self._joint_parts
-        densities, notes = list[Density](), list[Note]()
-        number = 0
-        for block, stats in zip(blocks, kinds, strict=True):
-            if block.family != self.blocks[len(densities)].family:
-                notes.append(chosen[number])
-                number += 1
-            density, repairs = block.family.estimate(stats, self.told_of(block))
-            densities.append(density)
-            notes += repairs
-        return Product(tuple(densities)), tuple(notes)
-
     @shared
     def _joint_alone(self) -> Fitted:
+        """The value of the joint model's blocks."""
         blocks, kinds, _ = self._joint_parts
         statistics = replace(self.statistics, blocks=kinds)
-        found = Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
-        shared_with(found)["estimated"] = self.estimated
-        return found
+        return Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        density, repairs = self._joint_alone.estimated
+        return density, (*self._joint_parts[2], *repairs)
 
     @property
     def joint_value(self) -> Fitted:
@@ -171,7 +161,7 @@ class PooledFitted(Fitted):
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)
         return self.pool.log_posterior(self._read(rows), log_prior)
 
-    def _read(self, rows: Rows) -> Any:
+    def _read(self, rows: Rows) -> Reading:
         return self.pool.frozen.read(rows[-1].numbers, rows[-1].coded)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
@@ -278,7 +268,7 @@ class PooledFitted(Fitted):
         return [*super().sampled_rows(), rows_of_sample(self.statistics).rows]
 
     def release_whole(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
-        """Return the released value and what was given up; see `disclosure.members`."""
+        """Return the released value and what was given up; see `automatic.release`."""
         statistics, given = self.statistics, Given()
         if self.holds_no_rows:
             raise DataError(

@@ -19,16 +19,16 @@ from .replicates import exact_law, make_replicates
 
 def outlier_pvalues(fitted: Fitted, X: object, y: object) -> Array:
     """Return p-values (n,) of new rows, or of rows learned if `y` are their labels."""
-    asked = fitted.joint_value
-    model, law, rows = asked.joint, exact_law(asked), asked.rows(X)
+    asked, (encoded, n) = fitted.joint_value, fitted.encoded(X)
+    model, law, rows = asked.joint, exact_law(asked), asked.recoded(encoded)
     if y is None:
         if law is not None and (len(model.classes) == 1 or asked.statistics.sample is None):
             return outliers.pvalues(model, rows, _replicates(asked), law)
-        return rank_pvalues(_held_out(fitted), fitted.encoded(X)[0], rows, model.log_prior)
-    codes = known_codes(fitted, y, outliers.count_rows(rows))
+        return rank_pvalues(_held_out(fitted), encoded, rows, model.log_prior)
+    codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
         return outliers.own_pvalues(model, rows, codes, law)
-    encoded, sample, held = fitted.encoded(X)[0], asked.statistics.sample, _held_out(fitted)
+    sample, held = asked.statistics.sample, _held_out(fitted)
     assert sample is not None
     place = sample.locate(encoded[: len(sample.rows)], codes, model.classes)
     return own_rank_pvalues(held, rows, codes, place, partial(_apart, asked, rows, encoded, codes))

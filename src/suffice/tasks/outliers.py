@@ -191,11 +191,6 @@ def _split(rows: Rows, observed: Flags) -> list[Flags]:
     return np.split(observed, np.cumsum([_width(part) for part in rows])[:-1])
 
 
-def count_rows(rows: Rows) -> int:
-    """Return the number of rows."""
-    return len(rows[0][0]) if isinstance(rows[0], tuple) else int(rows[0].shape[0])
-
-
 def _width(part: Any) -> int:
     return len(part) if isinstance(part, tuple) else int(part.shape[1])
 
