@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .estimators import (
         GaussianDiscriminant as GaussianDiscriminant,
         GenerativeClassifier as GenerativeClassifier,
+        GenerativeForest as GenerativeForest,
         MixtureDiscriminant as MixtureDiscriminant,
         NaiveBayes as NaiveBayes,
         load as load,
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_ESTIMATORS = ("GaussianDiscriminant", "GenerativeClassifier", "MixtureDiscriminant", "NaiveBayes")
+_ESTIMATORS = ("GaussianDiscriminant", "GenerativeClassifier", "GenerativeForest", "MixtureDiscriminant", "NaiveBayes")
 _SETTINGS = ("RDA", "Dirichlet", "NormalInverseWishart")
 _MODULES = ("drop_in", "errors", "plots", "testing")
 _HOMES = {**dict.fromkeys(_ESTIMATORS, ".estimators"), **dict.fromkeys(_SETTINGS, ".estimate")}
@@ -32,6 +33,7 @@ __all__ = [
     "Dirichlet",
     "GaussianDiscriminant",
     "GenerativeClassifier",
+    "GenerativeForest",
     "MixtureDiscriminant",
     "NaiveBayes",
     "NormalInverseWishart",

@@ -18,7 +18,7 @@ from scipy import sparse
 from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtri, polygamma
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtr, ndtri, polygamma
 from threadpoolctl import ThreadpoolController
 
 __all__ = [  # of other libraries
@@ -31,6 +31,7 @@ __all__ = [  # of other libraries
     "gammaln",
     "kmeans2",
     "logsumexp",
+    "ndtr",
     "ndtri",
     "nnls",
     "np",
@@ -235,6 +236,16 @@ class _BlasLimit:
 
 
 single_blas_thread = _BlasLimit()
+
+
+@contextlib.contextmanager
+def single_openmp_thread() -> Iterator[None]:
+    """Let OpenMP use one thread for what the calling thread does: a limit of that thread, unlike those of BLAS.
+
+    Threads of OpenMP wait for each other by turning, so that beside other work two take ten times as long as one.
+    """
+    with ThreadpoolController().limit(limits=1, user_api="openmp"):
+        yield
 
 
 def workers() -> int:

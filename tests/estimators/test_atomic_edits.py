@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+    NormalInverseWishart,
+)
 from suffice.errors import SufficeError
 
 NAN = np.nan
@@ -23,6 +30,7 @@ ESTIMATORS = {
     "single components": lambda: MixtureDiscriminant(1),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
     "automatic": lambda: GenerativeClassifier(),
+    "forest": lambda: GenerativeForest(),
 }
 NEW = [[1.0, 2.0, 3.0], [2.0, 1.0, 0.0]]
 EDITS = {

@@ -103,9 +103,10 @@ def test_an_unseen_category_counts_as_at_prediction_and_is_left_alone(penguins) 
     row = X.iloc[[200]].copy()
     row["island"], row["sex"] = "Anvers", None
     assert model.impute(row)["island"].tolist() == ["Anvers"]
-    by_class = pd.concat([model.impute(row.assign(body_mass_g=np.nan), [c]) for c in model.classes_])["body_mass_g"]
-    weight = model.predict_proba(row.assign(body_mass_g=np.nan))[0]
-    found = model.impute(row.assign(body_mass_g=np.nan))["body_mass_g"]
+    row["body_mass_g"] = np.nan
+    by_class = pd.concat([model.impute(row, [c], as_recorded=False) for c in model.classes_])["body_mass_g"]
+    weight = model.predict_proba(row)[0]
+    found = model.impute(row, as_recorded=False)["body_mass_g"]
     np.testing.assert_allclose(found, weight @ by_class, rtol=1e-12)
 
 
@@ -214,7 +215,7 @@ def test_a_model_of_samples_is_the_model(blobs) -> None:
 def test_samples_of_mixed_tables(penguins) -> None:
     X, y = penguins
     model = NaiveBayes({"bill_length_mm": "laplace"}).fit(X, y)
-    rows, labels = model.sample(5000, random_state=0)
+    rows, labels = model.sample(5000, random_state=0, as_recorded=False)
     assert rows.columns.tolist() == X.columns.tolist()
     assert stats.chisquare(pd.Series(labels).value_counts()[model.classes_], 5000 * model.priors_).pvalue > LEVEL
     for name in ("island", "sex"):
@@ -285,7 +286,8 @@ def test_counts_and_sparse_matrices() -> None:
     dense = NaiveBayes("poisson").fit(words.toarray(), y)
     assert dense.sample(3, random_state=0)[0].dtype.kind == "i"
     expected = dense.model_.density.blocks[0].rate
-    np.testing.assert_allclose(dense.impute([[np.nan] * 6] * 2, ["law", "sport"]), expected, rtol=1e-12)
+    nothing = [[np.nan] * 6] * 2
+    np.testing.assert_allclose(dense.impute(nothing, ["law", "sport"], as_recorded=False), expected, rtol=1e-12)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------
@@ -320,7 +322,8 @@ def test_every_kind_of_table_comes_back_as_it_came(penguins, tmp_path) -> None:
             assert isinstance(rows, kind)
             assert len(labels) == 50
             listed_types = [{type(v) for v in column} for column in zip(*listed(rows), strict=True)]
-            assert listed_types == [{str}, {float}, {float}, {float}, {float}, {str}, {float}, {bool}]
+            whole = {float} if name == "numpy" else {int}
+            assert listed_types == [{str}, {float}, {float}, whole, whole, {str}, whole, {bool}]
         if name == "pyarrow":
             assert rows.schema.field("island").type == dictionaries.schema.field("island").type
 

@@ -44,13 +44,19 @@ def asked(model):
 def holds(model, X, y, codes, bare):
     """Check all verbs of a model under GIVEN (or equal) priors against `bare`, which took the classes' shares."""
     wanted = asked(model)
-    joint = bare.predict_joint_log_proba(X) - np.log(bare.priors_) + wanted  # log π'_k + log p(x | k)
+    own = bare.model_ if isinstance(bare, GenerativeClassifier) else None  # whose posteriors are those of a pool
+    fitted = bare._fitted.joint_value
+    known = bare.predict_joint_log_proba(X) if own is None else own.log_joint(fitted.rows(X))
+    joint = known - np.log(bare.priors_) + wanted  # log π'_k + log p(x | k)
+    if own is not None:
+        density = logsumexp(joint, axis=1, keepdims=True)
+        joint = bare.predict_log_proba(X, priors=np.exp(wanted)) + density
     np.testing.assert_allclose(model.priors_, np.exp(wanted), rtol=1e-12)
     np.testing.assert_allclose(model.predict_joint_log_proba(X), joint, atol=1e-9)
     np.testing.assert_allclose(model.score_samples(X), logsumexp(joint, axis=1), atol=1e-9)
     by_call = bare.predict_log_proba(X, priors=np.exp(wanted))
     np.testing.assert_allclose(model.predict_log_proba(X), by_call, atol=1e-9)
-    if not isinstance(model, GenerativeClassifier):  # whose posteriors are those of a pool
+    if own is None:
         np.testing.assert_allclose(by_call, log_softmax(joint, axis=1), atol=1e-9)
     assert (model.predict(X) == model.classes_[by_call.argmax(axis=1)]).all()
     np.testing.assert_allclose(model.predict_proba(X), np.exp(by_call), atol=1e-9)

@@ -20,6 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from suffice import (
     GaussianDiscriminant,
     GenerativeClassifier,
+    GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
     NormalInverseWishart,
@@ -52,6 +53,7 @@ MIXED = {
     "naive bayes": lambda: NaiveBayes(),
     "laplace": lambda: NaiveBayes({0: "laplace"}),
     "automatic": lambda: GenerativeClassifier(),
+    "forest": lambda: GenerativeForest(),
 }
 COUNTS = {
     "multinomial": lambda: NaiveBayes("multinomial"),

@@ -111,7 +111,7 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
 
     frame = pd.DataFrame({f"x{j}": X[:, j].astype(float if j < d else str) for j in range(d + 2)})
     model = GenerativeClassifier().fit(frame, y)
-    stats = model._fitted.member_statistics
+    stats = model._fitted.frozen_statistics
     levels = [len(known) for known in stats.columns.vocabulary]
     foretold = member_costs(300, d, k, levels)
     assert foretold["gaussians"].bytes == sum(own.complete.scatter.values.nbytes for own in stats.gaussian.values())
@@ -173,9 +173,9 @@ def test_counts_of_pairs_go_when_classes_come(rng, monkeypatch):
     X, y = rng.normal(size=(900, 5)), np.arange(900) % 3
     monkeypatch.setattr(budget, "PAIR_BYTES", 8 * 3 * 40**2)  # 5 columns: 15, 25 and 40 levels
     model = GenerativeClassifier(keep_rows=200).fit(X, y)
-    assert list(model._fitted.member_statistics.part(PairCounts).counts) == [3, 5, 8]
+    assert list(model._fitted.frozen_statistics.part(PairCounts).counts) == [3, 5, 8]
     model.partial_fit(X[:90] + 0.5, np.full(90, 3))
-    assert list(model._fitted.member_statistics.part(PairCounts).counts) == [3, 5]
+    assert list(model._fitted.frozen_statistics.part(PairCounts).counts) == [3, 5]
     assert model.predict_proba(X[:5]).shape == (5, 4)
     assert any("one-dependence in 8 bins is left out" in str(note) for note in model.notes_)
 

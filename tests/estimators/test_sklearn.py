@@ -11,7 +11,7 @@ from sklearn.naive_bayes import BernoulliNB, CategoricalNB, GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
 
 CHECKED = [
     GaussianDiscriminant(),
@@ -23,6 +23,7 @@ CHECKED = [
     NaiveBayes(),
     NaiveBayes("categorical", smoothing=0.0),
     GenerativeClassifier(),
+    GenerativeForest(),
 ]
 
 

@@ -20,7 +20,16 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, _arrays, drop_in, load
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+    _arrays,
+    drop_in,
+    load,
+)
 from suffice._arrays import _BlasLimit, single_blas_thread
 from suffice.files.settings import describe
 from suffice.fitted import Fitted
@@ -36,6 +45,7 @@ MAKERS = {
     "naive bayes": lambda: NaiveBayes({0: "laplace", (1, 2): "gaussian"}),
     "mixture": lambda: MixtureDiscriminant(1),
     "automatic": lambda: GenerativeClassifier(),
+    "forest": lambda: GenerativeForest(),
 }
 
 

@@ -7,7 +7,7 @@ where missing. A density reads the rows that its family recodes, and no others.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np
@@ -49,6 +49,18 @@ class Density(ABC):
     def marginal(self, columns: Sequence[int]) -> Density | None:
         """Return the density of some of the columns; None where it has no form of its own."""
         return None
+
+    def marginals(self, rows: Any) -> Iterator[tuple[slice, Callable[[Codes], Array]]]:
+        """Yield parts of the rows, each with a function from column numbers to their log density there alone (n, k)."""
+        coded = isinstance(rows, tuple)
+        table = np.stack(rows, axis=1) if coded else rows
+
+        def value(columns: Codes) -> Array:
+            part = np.full(table.shape, -1 if coded else np.nan)
+            part[:, columns] = table[:, columns]
+            return np.asarray(self.log_density(tuple(part.T) if coded else part))
+
+        yield slice(0, len(table)), value
 
     def center(self) -> Array | None:
         """Return where each class is densest (k, d), its mean or location; None where rows have no such place."""

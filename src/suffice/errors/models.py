@@ -111,6 +111,21 @@ class ExportError(SufficeError):
         )
 
     @classmethod
+    def forest(cls, trees: int, leaves: int, classes: int) -> ExportError:
+        return cls(
+            f"The density of a forest, {trees:,} trees of {leaves:,} leaves for {classes:,} classes, has no short form "
+            "elsewhere: where a cell misses, a row is in many leaves of each tree. Next: score in Python with suffice "
+            "predict, or export a GenerativeClassifier or another estimator."
+        )
+
+    @classmethod
+    def too_many_leaves(cls, trees: int, leaves: int, values: int, most: int) -> ExportError:
+        return cls(
+            f"The query would hold the {values:,} values of {leaves:,} leaves in {trees:,} trees, and databases cope "
+            f"with about {most:,}. Next: export to ONNX, which has no such limit, or score with suffice predict."
+        )
+
+    @classmethod
     def too_large(cls, size: int, most: int, exact: bool) -> ExportError:
         step = 'pass missing="null", which scores complete rows only and is far shorter, or ' if exact else ""
         return cls(

@@ -3,9 +3,18 @@
 from ..files.loading import load, register
 from .automatic import GenerativeClassifier
 from .discriminant import GaussianDiscriminant
+from .forest import GenerativeForest
 from .mixture import MixtureDiscriminant
 from .naive_bayes import NaiveBayes
 
-register(GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes)
+register(GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes)
 
-__all__ = ["GaussianDiscriminant", "GenerativeClassifier", "MixtureDiscriminant", "NaiveBayes", "load", "register"]
+__all__ = [
+    "GaussianDiscriminant",
+    "GenerativeClassifier",
+    "GenerativeForest",
+    "MixtureDiscriminant",
+    "NaiveBayes",
+    "load",
+    "register",
+]

@@ -56,9 +56,9 @@ class Answers(State):
         return decide.log_posterior(self._fitted, X, priors)
 
     def predict_joint_log_proba(self, X: object) -> Array:
-        """Return log π_k + log p(x | k), (n, k) in nats: the number every other answer is made from."""
-        fitted = self._fitted.joint_value
-        return fitted.joint.log_joint(fitted.rows(X, resident=True))
+        """Return log p(x, y = k), (n, k) in nats: the number every other answer is made from."""
+        fitted = self._fitted
+        return fitted.log_joint(fitted.rows(X, resident=True))
 
     def decision_function(self, X: object) -> Array:
         """Return the log posterior odds of the second class (n,) for two classes, else log posteriors (n, k).
@@ -289,12 +289,20 @@ class Answers(State):
         """What the p-values of new rows come from: an exact law, or the rows held out and how small p-values can be."""
         return outliers.outlier_reference(self._fitted)
 
-    def impute(self, X: object, y: object = None, *, draws: int | None = None, random_state: object = None) -> Any:
+    def impute(
+        self,
+        X: object,
+        y: object = None,
+        *,
+        draws: int | None = None,
+        random_state: object = None,
+        as_recorded: bool = True,
+    ) -> Any:
         """Return the table with its missing cells filled, from what is observed in each row.
 
         A number becomes its conditional mean, Σ_k p(k | x_o) E[x_m | x_o, k]: within one Gaussian class that is least
-        squares on the observed columns. Expected counts need not be whole. A category or truth value becomes the most
-        probable one; ties go to the first level. Observed cells come back as they are, bit for bit.
+        squares on the observed columns. It is moved to the nearest value that the column could hold. A category or
+        truth value becomes the most probable one; ties go to the first level. Observed cells stay, bit for bit.
 
         Parameters
         ----------
@@ -307,6 +315,9 @@ class Answers(State):
             and then all missing cells of the row from p(x_m | x_o, k) together.
         random_state : None, int or RandomState
             Seed of the draws.
+        as_recorded : bool, default True
+            Fill in numbers in the steps and within the range of their column, as `sample` does; False leaves them as
+            the density has them, such as 3.7 children.
 
         Returns
         -------
@@ -335,10 +346,16 @@ class Answers(State):
         >>> model.impute([[1.5, float("nan")], [8.5, float("nan")]]).round(3).tolist()
         [[1.5, 1.533], [8.5, 1.525]]
         """
-        return impute.impute(self._fitted.joint_value, X, y, draws, random_state)
+        return impute.impute(self._fitted, X, y, draws, random_state, as_recorded)
 
     def sample(
-        self, n: int, *, label: object = None, given: Mapping[Name, object] | None = None, random_state: object = None
+        self,
+        n: int,
+        *,
+        label: object = None,
+        given: Mapping[Name, object] | None = None,
+        random_state: object = None,
+        as_recorded: bool = True,
     ) -> tuple[Any, Any]:
         """Return `n` new rows drawn from the joint density, and their labels (n,).
 
@@ -352,13 +369,16 @@ class Answers(State):
             class.
         random_state : None, int or RandomState
             Seed of the draws, as in scikit-learn.
+        as_recorded : bool, default True
+            Draw numbers in the steps of the rows kept (whole numbers, tenths, multiples of 25) and within the range
+            that they keep to: one side of zero, shares and percentages, ends where 5 % of them pile up. False leaves
+            them as the density has them, as models that keep no rows do.
 
         Returns
         -------
         X : table of the kind that the model was fitted on
-            With its column names; categorical columns are categorical. A loaded model remembers the kind; where that
-            library is not installed, another one's data frame, or an array. A model of a sparse matrix gives a sparse
-            array.
+            With its column names, categories as such, whole numbers as integers. A loaded model remembers the kind;
+            where that library is not installed, another one's data frame, or an array.
         y : array (n,)
             Labels, as `predict` returns them.
 
@@ -381,4 +401,4 @@ class Answers(State):
         >>> rows[:, 0].tolist(), labels.tolist()
         (['red', 'red', 'red'], ['warm', 'warm', 'warm'])
         """
-        return sample.draw_rows(self._fitted.joint_value, n, label, given, random_state)
+        return sample.draw_rows(self._fitted, n, label, given, random_state, as_recorded=as_recorded)

@@ -68,6 +68,10 @@ def _are_components(value: object) -> bool:
 
 COUNT = Must(lambda value: is_whole(value, 1), "a whole number of at least 1. Next: correct it.")
 ROWS = Must(lambda value: is_whole(value, 0), "a whole number, at least 0. Next: 2000 is usual, 0 is none.")
+ROWS_OR_NONE = Must(
+    lambda value: value is None or is_whole(value, 0),
+    "a whole number, or None for as many as fit. Next: None is usual.",
+)
 TOLERANCE = Must(_is_tolerance, "a number of at least 0. Next: 1e-5 is the default.")
 COMPONENTS = Must(
     _are_components,
@@ -76,6 +80,7 @@ COMPONENTS = Must(
 )
 COVARIANCE = OneOf(tuple(STRUCTURES))
 DIVISOR = OneOf(("mle", "unbiased"))
+MEMBERS = OneOf(("all", "generative"))
 MISSING = OneOf(("em", "error"))
 SHRINKAGE = Checked(Shrinkage)  # type: ignore[arg-type]
 SHRINKAGE_OR_LOO = Checked(Shrinkage, but="loo")  # type: ignore[arg-type]

@@ -2,47 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 from .._arrays import Array
-from ..automatic.by_rows import LEAST_ROWS
-from ..automatic.member_family import MemberFamily
 from ..automatic.pooled import PooledFitted
-from ..densities import Diagonal
-from ..errors import DataError, SettingError
-from ..estimate import FAMILIES, Block
-from ..estimate.families import GaussianFamily
+from ..estimate import Settings
 from ..joint import JointModel
-from ..schema import Kind, Schema
-from .base import GenerativeEstimator
+from ..schema import Schema
+from ._all_columns import AllColumns
+from ._constraints import MEMBERS, Constraints
 
 
-def _check_judges(estimator: GenerativeClassifier) -> None:
-    if estimator.keep_rows < LEAST_ROWS:
-        raise SettingError(
-            f"keep_rows={estimator.keep_rows}: the members are judged by the rows that are kept, and fewer than "
-            f"{LEAST_ROWS} say too little. Next: leave keep_rows=2000."
-        )
-
-
-class GenerativeClassifier(GenerativeEstimator):
+class GenerativeClassifier(AllColumns):
     """Classify any table with no settings: several generative models, pooled for probabilities that can be trusted.
 
     Members are Gaussians under a normal-inverse-Wishart prior (on the columns as they are and as normal scores, from
-    one covariance per class to a shared one), naive Bayes with piecewise linear densities for numbers and with
-    Dirichlet priors for categories, averaged one-dependence estimators and, from 800 rows on, Gaussians on parts of
-    each class. Every setting is judged by exact leave-one-out on at most `keep_rows` rows, and a log-linear stack with
-    non-negative weights pools the members; nothing is held back from the densities. Missing cells are exact in every
-    member: Gaussians integrate them out and fill them by EM at fit, in the others they contribute nothing.
+    one covariance per class to a shared one), Gaussians of independent columns, naive Bayes with piecewise linear
+    densities for numbers and with Dirichlet priors for categories, averaged one-dependence estimators, from 800 rows on
+    Gaussians on parts of each class, and from 1,200 rows on a forest whose leaves count the classes of all rows, and
+    boosted trees. Every setting is judged on the rows kept, each left out: exactly in densities, by the trees that have
+    not seen it in the forest, by folds in parts and boosted trees. A log-linear stack with non-negative weights pools
+    the members; nothing is held back from the densities. Missing cells are exact in densities: Gaussians integrate them
+    out and fill them by EM at fit, in the others they contribute nothing. Trees may tell by a cell that it is missing.
+
+    Boosted trees are no density but a rule for p(class | row), made of the rows kept alone. As these merge and are
+    forgotten exactly, so is what a fixed rule makes of them. The joint density of all answers is
+    p(x, y) = p_pool(y | x) p(x), with p(x) of `joint_`.
 
     Parameters
     ----------
     priors : None, "uniform", array (k,) in the order of `classes_`, or dict by label
         Class priors; None takes the classes' shares of the weight (with half a row added to each).
-    keep_rows : int, at least 50
-        How many rows are kept to judge on. Up to so many distinct rows, the model is the same whether they came at
-        once, in batches, from merged models, or are what is left after others were forgotten. Beyond, knots, bins and
-        vocabularies stay as the rows kept at that time set them.
+    keep_rows : None or int, at least 50
+        How many rows are kept to judge on, and to grow trees on. None keeps 2,000 to 20,000, as many as fit into
+        32 MiB. Up to so many distinct rows, the model is the same whether they came at once, in batches, from merged
+        models, or are what is left after others were forgotten. Beyond, knots, bins, vocabularies and the forest's
+        trees stay as the rows kept at that time set them.
+    members : {"all", "generative"}
+        "generative" leaves out the boosted trees, the one member that is not made of densities.
 
     Attributes
     ----------
@@ -51,8 +49,10 @@ class GenerativeClassifier(GenerativeEstimator):
     loss_ : float
         Mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats.
     joint_ : JointModel
-        The single joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask: a Gaussian block
-        for the numbers, shrunk as much as the leave-one-out log density asks for, times smoothed categories.
+        The joint model whose p(x) goes with the pool, and by which `impute` and `sample` complete rows of a class:
+        a Gaussian block for the numbers, shrunk as much as the leave-one-out log density asks for, times smoothed
+        categories; or a forest, as in `GenerativeForest`, where rows left out are likelier under it. `notes_` says
+        which.
     classes_ : array (k,)
         Class labels, in the order of every result's columns.
     priors_ : array (k,)
@@ -73,11 +73,13 @@ class GenerativeClassifier(GenerativeEstimator):
     GaussianDiscriminant : One Gaussian per class.
     NaiveBayes : Columns of all kinds, independent given the class.
     MixtureDiscriminant : Several Gaussians per class.
+    GenerativeForest : A mixture of boxes, the leaves of trees, with densities inside.
 
     References
     ----------
     Wolpert, Stacked generalization (1992), doi:10.1016/S0893-6080(05)80023-1. Webb, Boughton & Wang, Not so naive Bayes
-    (2005), doi:10.1007/s10994-005-4258-6, for one-dependence estimators.
+    (2005), doi:10.1007/s10994-005-4258-6, for one-dependence estimators. Breiman, Random forests (2001),
+    doi:10.1023/A:1010933404324. Friedman, Greedy function approximation (2001), doi:10.1214/aos/1013203451.
 
     Examples
     --------
@@ -90,22 +92,16 @@ class GenerativeClassifier(GenerativeEstimator):
     """
 
     _kind = PooledFitted
-    _rules = (_check_judges,)
 
-    def __init__(self, *, priors: object = None, keep_rows: int = 2000) -> None:
+    _constraints: ClassVar[Constraints] = {**AllColumns._constraints, "members": MEMBERS}
+
+    def __init__(self, *, priors: object = None, keep_rows: int | None = None, members: str = "all") -> None:
         self.priors = priors
         self.keep_rows = keep_rows
+        self.members = members
 
-    def _plan(self, schema: Schema) -> tuple[Block, ...]:
-        """Return the blocks of the joint model, the numbers together and the categories, and that of the members."""
-        empty = [column.name for column in schema.columns if column.kind is Kind.EMPTY]
-        if empty:
-            raise DataError(f"Column {empty[0]!r} has no value in any row, so its kind is unknown. Next: drop it.")
-        numeric = tuple(p for p, column in enumerate(schema.columns) if column.kind is Kind.NUMERIC)
-        labels = tuple(p for p, column in enumerate(schema.columns) if column.kind is not Kind.NUMERIC)
-        blocks = [Block(GaussianFamily(structure=Diagonal), numeric)] if numeric else []
-        blocks += [Block(FAMILIES["categorical"], labels)] if labels else []
-        return (*blocks, Block(MemberFamily(len(numeric)), (*numeric, *labels)))
+    def _settings(self, schema: Schema | None = None) -> Settings:
+        return replace(super()._settings(schema), members=self.members)
 
     # --- what is said here of verbs that all have --------------------------------------------------------------------
 
@@ -130,9 +126,10 @@ class GenerativeClassifier(GenerativeEstimator):
     def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
 
-        Every member's log densities are exact, with the statistics less the row, classes of other rows less an average
-        row of theirs; Gaussians of parts have those of five folds. The pool's weights are those of all rows; `loss_`
-        takes each row out of them as well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
+        The log densities of members are exact, with the statistics less the row, classes of other rows less an average
+        row of theirs; a forest is asked for the trees that have not seen the row, Gaussians of parts and boosted trees
+        have the scores of five folds. The pool's weights are those of all rows; `loss_` takes each row out of them as
+        well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
         return super().leave_one_out(X, y, sample_weight)
 
@@ -140,8 +137,8 @@ class GenerativeClassifier(GenerativeEstimator):
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
         Contributions add up, with the class priors, to the log posterior odds, as for `GaussianDiscriminant.explain`.
-        The pool adds up its members, and Shapley values are linear: those of piecewise linear densities and of
-        categories are exact, those of Gaussians and of one-dependence estimators are exact for few columns and
+        The pool adds up its members, and Shapley values are linear: those of piecewise linear densities, of categories
+        and of trees are exact, those of Gaussians and of one-dependence estimators are exact for few columns and
         otherwise the mean over `orders`, whose standard errors `return_error` gives. What the pool itself adds is
         shared out in proportion. A missing cell contributes exactly 0.
         """
@@ -157,7 +154,7 @@ class GenerativeClassifier(GenerativeEstimator):
 
     @property
     def joint_(self) -> JointModel:
-        """The joint model that `impute`, `sample`, `score_samples` and `outlier_pvalues` ask."""
+        """The joint model whose p(x) goes with the pool, by which `impute` and `sample` complete rows of a class."""
         return self.model_
 
     @property

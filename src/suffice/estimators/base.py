@@ -93,7 +93,8 @@ class GenerativeEstimator(Tables):
         posterior of each class in the order of `classes_`, and `log_density` in nats, NULL where the density is zero.
         A name that the table has already becomes `predicted_…`. Missing cells are NULL, NaN and numbers beyond 1e150
         (which Python refuses), and are integrated out exactly as in Python; a category never seen is scored as in
-        Python too. `priors` are those that the model was fitted with.
+        Python too. `priors` are those that the model was fitted with. An automatic classifier whose joint density is a
+        forest's has no `log_density`, as that has no short form; a `GenerativeForest` is refused.
 
         Parameters
         ----------
@@ -143,7 +144,9 @@ class GenerativeEstimator(Tables):
         Outputs are `label` (n,), text, 64-bit integers, truth values or floats as `classes_`; `probabilities` (n, k),
         the posteriors in the order of `classes_`; and `log_density` (n,), log p(x) of the known cells in nats. Cells
         are integrated out exactly whatever a row misses, and categories never seen are scored as in Python. `priors`
-        are those that the model was fitted with. The automatic classifier runs whole: all members and their stack.
+        are those that the model was fitted with. The automatic classifier runs whole: all members and their stack; if
+        its joint density is a forest's there is no `log_density`, as that has no short form. A `GenerativeForest` is
+        refused.
 
         Parameters
         ----------

@@ -15,6 +15,13 @@ Fields = dict[str, Stored]  # what a file holds of a statistic: named arrays
 Plain = dict[str, Any]  # and values of JSON, whose types are judged where they are read
 
 
+def written_alike(mine: tuple[Fields, Plain], theirs: tuple[Fields, Plain]) -> bool:
+    """Return whether two values are the same in a file, by what their `arrays` return."""
+    (fields, plain), (others, text) = mine, theirs
+    alike = plain == text and fields.keys() == others.keys()
+    return alike and all(np.array_equal(values, others[name]) for name, values in fields.items())
+
+
 class Statistic(ABC):
     """A frozen value with the classes on its leading axis: weights, means, centred scatters or counts, no divisor.
 

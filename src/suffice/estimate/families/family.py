@@ -33,11 +33,12 @@ class Settings:
     by_loo: bool = False  # whether leave-one-out over the rows kept chooses the amounts of shrinkage
     missing: str = "em"  # or "error": cells may not be missing
     keep_rows: int = 2000  # how many rows the statistics hold as they came
+    members: str = "all"  # or "generative": of an automatic classifier, those alone that are densities
 
     def told(self) -> tuple[object, ...]:
         """Return what users gave, as values that can be written down."""
         given = (self.divisor, self.shrinkage.setting, self.smoothing, self.prior, self.by_loo, self.missing)
-        return (*given, self.keep_rows)
+        return (*given, self.keep_rows, self.members)
 
     @property
     def alpha(self) -> float:

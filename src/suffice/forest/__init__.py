@@ -1,0 +1,25 @@
+"""Trees whose structure is frozen: cells of columns, boxes of cells, and the density that statistics of leaves give."""
+
+from .columns import ForestColumns, ForestReading, levels_within
+from .density import ForestDensity
+from .estimate import Forest
+from .frozen import FrozenForest, FrozenReading
+from .grow import grow_density_trees, grow_label_trees
+from .scores import TreeScores
+from .sums import LeafArrays
+from .trees import Trees
+
+__all__ = [
+    "Forest",
+    "ForestColumns",
+    "ForestDensity",
+    "ForestReading",
+    "FrozenForest",
+    "FrozenReading",
+    "LeafArrays",
+    "TreeScores",
+    "Trees",
+    "grow_density_trees",
+    "grow_label_trees",
+    "levels_within",
+]

@@ -1,0 +1,346 @@
+"""The density of a forest: for each class a mixture of boxes, over all leaves of all trees.
+
+    p(x | k) = 1/T Σ_trees Σ_leaves p(leaf | k) Π_j p(x_j | leaf, k)
+
+Within a leaf a number is a Gaussian in normal scores, cut to the leaf's box, and a category has shares of the levels
+in it (Correia, Peharz & de Campos 2020, NeurIPS). A complete row is in one leaf of each tree; one with missing cells is
+in all that its known cells allow, which is the exact marginal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, row_chunks, rows_within
+from ..densities import Density
+from ..schema import Level
+from .columns import Cells, ForestColumns, ForestReading
+from .trees import Trees
+
+LogJoint = Callable[[ForestReading, Codes, int], Array]
+
+LEAST_SHARE = 1e-15  # of a cell within its leaf
+PAIRS = 1 << 16  # rows and leaves looked at together
+
+
+@dataclass(frozen=True, eq=False)
+class LeafTables:
+    """What is known of each leaf: `log_share` (L, k), log p(leaf | class) with 1/T in it; of numbers in normal scores
+    the `mean` (L, k, numbers) and `spread` (L, numbers); and the shares of the `levels` (L, k, cells) of each category,
+    0 outside its box and for levels never seen.
+    """
+
+    log_share: Array
+    mean: Array
+    spread: Array
+    levels: tuple[Array, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ForestDensity(Density):
+    """p(x | k) of rows (n, d): numbers first, then level numbers of categories as floats, NaN where missing."""
+
+    columns: ForestColumns
+    trees: Trees
+    tables: LeafTables
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return int(self.tables.log_share.shape[1])
+
+    def column_levels(self, j: int) -> Sequence[Level] | None:
+        numbers = len(self.columns.numbers)
+        return None if j < numbers else self.columns.vocabulary[j - numbers]
+
+    def log_density(self, rows: Array) -> Array:
+        return self.log_density_of(self.columns.of_values(rows))
+
+    def log_density_of(self, reading: ForestReading) -> Array:
+        """Return log p(x | k), (n, k) in nats, of rows as the trees read them."""
+        if not reading.open.any():
+            return log_marginals(self.trees, reading, self.k, self._log_joint)
+        # rows with missing cells are in many leaves, and often alike: a grid has few cells
+        _, first, place = np.unique(reading.cells, axis=0, return_index=True, return_inverse=True)
+        found = log_cell_marginals(self.trees, reading[first], self.k, self._log_joint)
+        return np.asarray(found[place.reshape(-1)] + _log_base(reading).sum(axis=1)[:, None])
+
+    def _log_joint(self, reading: ForestReading, leaf: Codes, tree: int) -> Array:
+        """Return log p(leaf, x | k), (n, k), of rows in one leaf each, within the cells of their numbers."""
+        tables = self.tables
+        return tables.log_share[leaf] + log_within(
+            reading, tables.mean[leaf], tables.spread[leaf], self._log_mass[leaf], [own[leaf] for own in tables.levels]
+        )
+
+    def _log_cell(self, reading: ForestReading, j: int, leaf: Codes) -> Array:
+        """Return log p(cell_j | leaf, k), (q, k), of rows in one leaf each."""
+        numbers = len(self.columns.numbers)
+        if j >= numbers:
+            return log_level(reading, j, self.tables.levels[j - numbers][leaf])
+        mean, spread, mass = self.tables.mean[leaf, :, j], self.tables.spread[leaf, j], self._log_mass[leaf, :, j]
+        return log_number(reading, j, mean, spread, mass)
+
+    @cached_property
+    def _boxes(self) -> tuple[Cells, Cells]:
+        low, high = self.trees.boxes(self.columns.sizes)
+        return low[self.trees.leaf_nodes], high[self.trees.leaf_nodes]
+
+    @cached_property
+    def _log_mass(self) -> Array:
+        """How much of each leaf's Gaussians lies in its box, log (L, k, numbers)."""
+        return log_mass(self.columns, *self._boxes, self.tables.mean, self.tables.spread)
+
+    def marginals(self, rows: Array) -> Iterator[tuple[slice, Callable[[Codes], Array]]]:
+        """Yield parts of the rows with their log marginals, added up from terms by leaf that are made once."""
+        leaves, k = self.tables.log_share.shape
+        for part in row_chunks(len(rows), max(1, IN_MEMORY // (8 * leaves * k * max(self.columns.d, 1)))):
+            reading = self.columns.of_values(rows[part])
+            terms, base = self._terms(reading), _log_base(reading)
+
+            def value(columns: Codes, terms: Array = terms, base: Array = base) -> Array:
+                score = self.tables.log_share + terms[:, columns].sum(axis=1)
+                most = score.max(axis=1, keepdims=True)
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    found = np.log(np.exp(score - most).sum(axis=1)) + most[:, 0]
+                return np.asarray(found + base[:, columns].sum(axis=1)[:, None])
+
+            yield part, value
+
+    def _terms(self, reading: ForestReading) -> Array:
+        """Return log p(cell_j | leaf, k), (n, d, L, k), −∞ outside a leaf's box and 0 where the cell is open."""
+        low, high = self._boxes
+        n, leaves = len(reading), np.arange(len(low))
+        out = np.empty((n, self.columns.d, *self.tables.log_share.shape))
+        for i in range(n):
+            one = reading[np.full(len(leaves), i)]
+            for j in range(self.columns.d):
+                out[i, j] = self._log_cell(one, j, leaves)
+                outside = (one.cells[:, j] < low[:, j]) | (one.cells[:, j] > high[:, j])
+                out[i, j, outside] = -np.inf
+            out[i, reading.open[i]] = 0.0
+        return out
+
+    # --- completing rows ---------------------------------------------------------------------------------------------
+
+    def condition(self, rows: Array, posterior: Array) -> Array:
+        out, reading = rows.astype(np.float64), self.columns.of_values(rows)
+        missing = np.isnan(out)
+        for own, leaf, row, share in self._shares(reading, np.flatnonzero(missing.any(axis=1))):
+            weight = share * posterior[own][row]
+            for j in np.flatnonzero(missing[own].any(axis=0)).tolist():
+                here = np.flatnonzero(missing[own, j])
+                out[own[here], j] = self._expected(j, leaf, row, weight, len(own))[here]
+        return out
+
+    def _expected(self, j: int, leaf: Codes, row: Codes, weight: Array, n: int) -> Array:
+        """Return the mean, or the number of the most probable level (n,), of pairs of rows and leaves by `weight`."""
+        used, place = np.unique(leaf, return_inverse=True)
+        shares = self._cell_shares(j, used)
+        numbers = len(self.columns.numbers)
+        if j < numbers:
+            mean = shares @ self.columns.numbers[j].mean
+            return np.bincount(row, weights=(weight * mean[place]).sum(axis=1), minlength=n).astype(np.float64)
+        total = np.zeros((n, shares.shape[2]))
+        np.add.at(total, row, np.einsum("qk,qkc->qc", weight, shares[place]))
+        total[:, -1] = -1.0  # never seen
+        return self.columns.decoded(np.argmax(total, axis=1), j - numbers)
+
+    def _cell_shares(self, j: int, leaves: Codes) -> Array:
+        """Return the share of each cell of a column within some leaves (q, k, cells)."""
+        numbers = len(self.columns.numbers)
+        if j >= numbers:
+            return self.tables.levels[j - numbers][leaves]
+        edges = self.columns.numbers[j].edges
+        mean, spread = self.tables.mean[leaves, :, j], self.tables.spread[leaves, j]
+        below = ndtr((edges - mean[:, :, None]) / spread[:, None, None])
+        share = np.maximum(np.diff(below, axis=2), LEAST_SHARE)
+        cell = np.arange(share.shape[2])
+        low, high = (own[leaves, j][:, None] for own in self._boxes)
+        share *= ((cell >= low) & (cell <= high))[:, None]
+        return np.asarray(share / share.sum(axis=2, keepdims=True))
+
+    def moments(self, j: int) -> tuple[Array, Array]:
+        """Return the mean and the standard deviation of a number by class (k,), in the column's units."""
+        cells, share = self.columns.numbers[j], self._share_of_cells(j)
+        mean = share @ cells.mean
+        inside = (cells.high - cells.low) ** 2 / 12.0  # of even values
+        return mean, np.sqrt((share * ((cells.mean - mean[:, None]) ** 2 + inside)).sum(axis=1))
+
+    def level_shares(self, j: int) -> Array:
+        """Return the share of each level of a category by class (k, levels + 1), the last of levels never seen."""
+        share, order = self._share_of_cells(j), self.columns.order[j - len(self.columns.numbers)]
+        return np.concatenate([share[:, order], share[:, len(order) :]], axis=1)
+
+    def _share_of_cells(self, j: int) -> Array:
+        """Return the share of each cell of a column by class (k, cells), whatever the others hold."""
+        log_share, cells = self.tables.log_share, self.columns.sizes[j]
+        total = np.zeros((self.k, cells))
+        for part in row_chunks(len(log_share), rows_within(24 * self.k * cells, IN_MEMORY)):
+            leaves = np.arange(len(log_share))[part]
+            total += np.einsum("lk,lkc->kc", np.exp(log_share[leaves]), self._cell_shares(j, leaves))
+        return np.asarray(total / total.sum(axis=1, keepdims=True))
+
+    def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
+        out = rows.astype(np.float64)
+        missing = np.isnan(out)
+        new = np.flatnonzero(missing.all(axis=1))
+        leaf = np.zeros(len(out), dtype=np.int64)
+        for k in np.unique(codes[new]).tolist():
+            own = new[codes[new] == k]
+            cumulative = np.cumsum(np.exp(self.tables.log_share[:, k]))
+            draws = rng.uniform(size=len(own)) * cumulative[-1]
+            leaf[own] = np.minimum(np.searchsorted(cumulative, draws, side="right"), len(cumulative) - 1)
+        some = np.flatnonzero(missing.any(axis=1) & ~missing.all(axis=1))
+        for own, leaves, row, share in self._shares(self.columns.of_values(out), some):
+            leaf[own] = leaves[_draw_pairs(row, share[np.arange(len(row)), codes[own][row]], len(own), rng)]
+        for j in np.flatnonzero(missing.any(axis=0)).tolist():
+            here = np.flatnonzero(missing[:, j])
+            for part in row_chunks(len(here), rows_within(24 * self.columns.sizes[j], IN_MEMORY)):
+                out[here[part], j] = self._draw(j, leaf[here[part]], codes[here[part]], rng)
+        return out
+
+    def _draw(self, j: int, leaf: Codes, codes: Codes, rng: np.random.RandomState) -> Array:
+        """Return new cells (n,) of a column, of these leaves and classes."""
+        used, place = np.unique(leaf, return_inverse=True)
+        share = self._cell_shares(j, used)[place, codes]
+        numbers = len(self.columns.numbers)
+        cumulative = np.cumsum(share, axis=1)
+        draws = rng.uniform(size=(len(leaf), 1)) * cumulative[:, -1:]
+        cell = np.minimum((cumulative <= draws).sum(axis=1), share.shape[1] - 1)
+        if j >= numbers:
+            return self.columns.decoded(cell, j - numbers)
+        own = self.columns.numbers[j]
+        return np.asarray(own.low[cell] + rng.uniform(size=len(cell)) * (own.high[cell] - own.low[cell]))
+
+    def _shares(self, reading: ForestReading, rows: Codes) -> Iterator[tuple[Codes, Codes, Codes, Array]]:
+        """Yield rows, with all leaves they may be in: leaf and place among the rows (q,), and p(leaf | x, k) (q, k)."""
+        for part in row_chunks(len(rows), max(1, PAIRS // max(len(self.trees.leaf_nodes), 1))):
+            own = reading[rows[part]]
+            pairs = [(row, leaf, self._log_joint(own[row], leaf, t)) for t, row, leaf in pairs_of(self.trees, own)]
+            row, leaf, score = (np.concatenate(found) for found in zip(*pairs, strict=True))
+            most = np.full((len(own), self.k), -np.inf)
+            np.maximum.at(most, row, score)
+            share = np.exp(score - most[row])
+            total = np.zeros((len(own), self.k))
+            np.add.at(total, row, share)
+            yield rows[part], leaf, row, share / total[row]
+
+
+def _draw_pairs(row: Codes, share: Array, n: int, rng: np.random.RandomState) -> Codes:
+    """Return for each of n rows the number of one of its pairs, drawn by their shares (q,)."""
+    order = np.argsort(row, kind="stable")
+    cumulative = np.cumsum(share[order])
+    last = np.cumsum(np.bincount(row, minlength=n)) - 1
+    begin = np.concatenate([[0.0], cumulative[last[:-1]]])
+    draws = begin + rng.uniform(size=n) * (cumulative[last] - begin)
+    first = np.concatenate([[0], last[:-1] + 1])
+    return np.asarray(order[np.clip(np.searchsorted(cumulative, draws, side="right"), first, last)])
+
+
+def log_mass(columns: ForestColumns, low: Cells, high: Cells, mean: Array, spread: Array) -> Array:
+    """Return how much of Gaussians (q, k, numbers) in normal scores lies in boxes of cells (q, d), log."""
+    out = np.empty(mean.shape)
+    for j, own in enumerate(columns.numbers):
+        begin, end = own.edges[low[:, j]], own.edges[np.maximum(high[:, j], low[:, j]) + 1]
+        out[:, :, j] = _log_between(begin[:, None], end[:, None], mean[:, :, j], spread[:, j, None])
+    return out
+
+
+def _log_between(low: Array, high: Array, mean: Array, spread: Array) -> Array:
+    """Return log Φ((high − mean) / spread) − Φ((low − mean) / spread), at least that of `LEAST_SHARE`."""
+    return np.asarray(np.log(np.maximum(ndtr((high - mean) / spread) - ndtr((low - mean) / spread), LEAST_SHARE)))
+
+
+def log_within(reading: ForestReading, mean: Array, spread: Array, mass: Array, levels: Sequence[Array]) -> Array:
+    """Return log Π_j p(cell_j | leaf, k), (q, k), of rows in one leaf each; missing cells add nothing."""
+    numbers = len(reading.columns.numbers)
+    total = np.zeros(mean.shape[:2])
+    for j in range(numbers):
+        total += log_number(reading, j, mean[:, :, j], spread[:, j], mass[:, :, j])
+    for j, shares in enumerate(levels, start=numbers):
+        total += log_level(reading, j, shares)
+    return total
+
+
+def log_number(reading: ForestReading, j: int, mean: Array, spread: Array, mass: Array) -> Array:
+    """Return log p(cell of number j | leaf, k), (q, k), by Gaussians (q, k) of which so much lies in the box."""
+    edges, cell = reading.columns.numbers[j].edges, reading.cells[:, j]
+    there = _log_between(edges[cell][:, None], edges[cell + 1][:, None], mean, spread[:, None])
+    return np.where((cell >= 0)[:, None], np.minimum(there - mass, 0.0), 0.0)
+
+
+def log_level(reading: ForestReading, j: int, shares: Array) -> Array:
+    """Return log p(cell of category j | leaf, k), (q, k), of shares (q, k, cells); 0 for a level never seen."""
+    cell = reading.cells[:, j]
+    there = np.log(np.maximum(shares[np.arange(len(cell)), :, cell], LEAST_SHARE))
+    return np.where(reading.open[:, j, None], 0.0, there)
+
+
+def log_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
+    """Return log Σ over trees and leaves of p(leaf, x | k), (n, k), with what numbers add within their cells."""
+    return np.asarray(log_cell_marginals(trees, reading, k, log_joint) + _log_base(reading).sum(axis=1)[:, None])
+
+
+def log_cell_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
+    """Return log Σ over trees and leaves of p(leaf, cells | k), (n, k).
+
+    `log_joint` (reading, leaf, tree) returns log p(leaf, x | k) of rows in one leaf each.
+    """
+    total = np.full((len(reading), k), -np.inf)
+    holed = reading.open.any(axis=1)
+    whole, some = np.flatnonzero(~holed), np.flatnonzero(holed)
+    width = 8 * k * (3 * reading.columns.d + 2)
+    for part in row_chunks(len(whole), rows_within(width, IN_MEMORY)):
+        own = reading[whole[part]]
+        for t in range(len(trees)):
+            score = log_joint(own, trees.leaves_of(own.cells, t), t)
+            total[whole[part]] = np.logaddexp(total[whole[part]], score)
+    for part in row_chunks(len(some), max(1, PAIRS // max(len(trees.leaf_nodes) // max(len(trees), 1), 1))):
+        own = reading[some[part]]
+        for t, row, leaf in pairs_of(trees, own):
+            score = np.full((len(own), k), -np.inf)
+            np.logaddexp.at(score, row, log_joint(own[row], leaf, t))
+            total[some[part]] = np.logaddexp(total[some[part]], score)
+    return total
+
+
+def _log_base(reading: ForestReading) -> Array:
+    """Return what leaves and classes have no part in (n, d): the log density of each number within its cell, and the
+    log share of levels never seen, or of all others; 0 where a cell is missing.
+    """
+    out = np.zeros(reading.cells.shape)
+    for j, own in enumerate(reading.columns.numbers):
+        seen = np.flatnonzero(reading.cells[:, j] >= 0)
+        out[seen, j] = own.log_within(reading.numbers[seen, j], reading.cells[seen, j], reading.columns.tail)
+    for j, share in enumerate(reading.columns.shares, start=len(reading.columns.numbers)):
+        with np.errstate(divide="ignore"):  # of no level at all
+            never, known = np.log(share[-1]), np.log1p(-share[-1])
+        cell = reading.cells[:, j]
+        out[:, j] = np.where(cell < 0, 0.0, np.where(reading.open[:, j], never, known))
+    return out
+
+
+def pairs_of(trees: Trees, reading: ForestReading) -> Iterator[tuple[int, Codes, Codes]]:
+    """Yield by tree all pairs of a row and a leaf that its known cells allow, (q,) each, rows in order."""
+    everywhere, cells = reading.open, reading.cells
+    for t, root in enumerate(trees.roots.tolist()):
+        row, node = np.arange(len(cells)), np.full(len(cells), root)
+        done_rows, done_leaves = [], []
+        while len(row):
+            column = trees.column[node]
+            ends = column < 0
+            done_rows.append(row[ends])
+            done_leaves.append(trees.leaf[node[ends]])
+            row, node, column = row[~ends], node[~ends], column[~ends]
+            below = cells[row, column] <= trees.threshold[node]
+            free = everywhere[row, column]
+            left, right = free | below, free | ~below
+            row, node = (
+                np.concatenate([row[left], row[right]]),
+                np.concatenate([trees.left[node[left]], trees.right[node[right]]]),
+            )
+        rows, leaves = np.concatenate(done_rows), np.concatenate(done_leaves)
+        order = np.argsort(rows, kind="stable")
+        yield t, rows[order], leaves[order]

@@ -1,0 +1,252 @@
+"""From statistics of leaves to their tables: every node is shrunk towards its parent, up to the root.
+
+With n the weight in a node and u its parent,
+
+    p(v | u) = (n_v + τ V_v / V_u) / (n_u + τ)              V the share of the split column's cells in the box
+    p(v | u, k) = (n_vk + t p(v | u)) / (n_uk + t)          so that p(leaf | k) is the product along the path
+    mean_v = (Σ z + κ mean_u) / (n_v + κ)                   and variances and shares of levels alike
+    mean_leaf,k = (Σ_k z + c mean_leaf) / (n_leaf,k + c)
+
+where z are normal scores and n, below the branches, counts the observed cells of the column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .._arrays import Array, Codes, NDArray, np
+from .columns import Cells, ForestColumns, ForestReading
+from .density import ForestDensity, LeafTables, log_marginals, log_mass, log_within
+from .sums import LeafArrays, scores_of
+from .trees import Trees
+
+VOLUME = 1.0  # rows' worth of what the marginals say of a branch
+BRANCH = 0.25  # rows' worth of what all classes say of a branch
+NODE = 0.5  # rows' worth of its parent, in each node
+CLASS = 10.0  # rows' worth of all classes, in the leaf of one
+LEAST_VARIANCE = 1e-4  # of normal scores
+PSEUDO = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class LearnedReading(ForestReading):
+    """Learned rows with their class numbers (n,), the weights that leave, the leaf they are in by tree (n, t), and the
+    trees that are not to judge them because they have `seen` them.
+    """
+
+    codes: Codes
+    removed: Array
+    routes: Codes
+    seen: NDArray[np.bool_]
+
+    def __getitem__(self, index: Codes | slice | NDArray[np.bool_]) -> LearnedReading:
+        own = (self.codes[index], self.removed[index], self.routes[index], self.seen[index])
+        return LearnedReading(self.numbers[index], self.cells[index], self.columns, *own)
+
+
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """Frozen columns and trees with the sums of their leaves."""
+
+    columns: ForestColumns
+    trees: Trees
+    sums: LeafArrays
+
+    @cached_property
+    def nodes(self) -> LeafArrays:
+        """The sums of all nodes, by class."""
+        trees = self.trees
+
+        def raised(own: Array) -> Array:
+            out = np.zeros((len(own), len(trees.column), *own.shape[2:]))
+            out[:, trees.leaf_nodes] = own
+            for nodes in reversed(trees.levels):
+                inner = nodes[trees.column[nodes] >= 0]
+                out[:, inner] = out[:, trees.left[inner]] + out[:, trees.right[inner]]
+            return out
+
+        return self.sums.each(raised)
+
+    @cached_property
+    def pooled(self) -> LeafArrays:
+        """The sums of all nodes, of all classes together."""
+        return self.nodes.each(lambda own: np.asarray(own.sum(axis=0)))
+
+    @cached_property
+    def boxes(self) -> tuple[Cells, Cells]:
+        """The lowest and the highest cell of each column at each node, (m, d) each."""
+        return self.trees.boxes(self.columns.sizes)
+
+    @cached_property
+    def volume(self) -> Array:
+        """How much of its parent's box, on the column that is split, is in each node's (m,), by the column's shares."""
+        trees, (low, high) = self.trees, self.boxes
+        out = np.ones(len(trees.column))
+        node = np.flatnonzero(trees.parent >= 0)
+        parent = trees.parent[node]
+        column = trees.column[parent]
+        for j in np.unique(column).tolist():
+            below = np.concatenate([[0.0], np.cumsum(self.columns.share(j))])
+            own, above = node[column == j], parent[column == j]
+            inside = below[high[own, j] + 1] - below[low[own, j]]
+            out[own] = inside / (below[high[above, j] + 1] - below[low[above, j]])
+        return np.clip(out, 0.0, 1.0)
+
+    def density(self) -> ForestDensity:
+        """Return the density by class."""
+        return ForestDensity(self.columns, self.trees, self._tables)
+
+    def left_out(self, reading: ForestReading, codes: Codes, removed: Array, out_of_bag: bool = False) -> Array:
+        """Return log p(x | k), (n, k) in nats, of learned rows, each without the weight `removed` of it.
+
+        Exactly what a forest of the same structure gives that has not learned the row; `out_of_bag`, what those of its
+        trees give whose structure has not seen it either.
+        """
+        low, high = (own[self.trees.leaf_nodes] for own in self.boxes)
+        every = range(len(self.trees))
+        routes = np.stack([self.trees.routed(reading, t) for t in every], axis=1)
+        seen = np.stack([self.trees.in_bag(reading, t) for t in every], axis=1)
+        seen &= out_of_bag & ~seen.all(axis=1, keepdims=True)  # a row that all trees have seen is judged by all
+        fewer = np.log(len(self.trees)) - np.log(len(self.trees) - seen.sum(axis=1))
+        rows = LearnedReading(reading.numbers, reading.cells, reading.columns, codes, removed, routes, seen)
+
+        def log_joint(own: ForestReading, leaf: Codes, tree: int) -> Array:
+            assert isinstance(own, LearnedReading)
+            out = np.full((len(own), len(self.sums.weight)), -np.inf)
+            free = np.flatnonzero(~own.seen[:, tree])
+            own, leaf = own[free], leaf[free]
+            tables = self._tables_without(own, leaf, tree)
+            mass = log_mass(self.columns, low[leaf], high[leaf], tables.mean, tables.spread)
+            out[free] = tables.log_share + log_within(own, tables.mean, tables.spread, mass, tables.levels)
+            return out
+
+        return np.asarray(log_marginals(self.trees, rows, len(self.sums.weight), log_joint) + fewer[:, None])
+
+    @cached_property
+    def _tables(self) -> LeafTables:
+        """The tables of all leaves: every node once, from the roots on."""
+        trees = self.trees
+        descent = _Descent(self, np.arange(len(trees.column)))
+        for nodes in trees.levels[1:]:
+            descent.step(nodes, trees.parent[nodes], nodes)
+        return descent.tables(trees.leaf_nodes)
+
+    def _tables_without(self, gone: LearnedReading, leaf: Codes, tree: int) -> LeafTables:
+        """Return the tables of leaves of one tree (q,), each as it is without the learned row (of q) that is `gone`."""
+        path = self.trees.paths[leaf]
+        descent = _Descent(self, path[:, 0], gone, tree)
+        for depth in range(1, path.shape[1]):
+            some = np.flatnonzero(path[:, depth] >= 0)
+            if not len(some):
+                break
+            descent.step(some, some, path[some, depth], depth)
+        return descent.tables(self.trees.leaf_nodes[leaf], np.arange(len(leaf)))
+
+
+class _Descent:
+    """Estimates (q, …) of one node each: of all, or on the way from the root of a `tree` to one leaf each.
+
+    In the second case each is as it is without the learned row of the same number that is `gone`.
+    """
+
+    def __init__(self, forest: Forest, node: Codes, gone: LearnedReading | None = None, tree: int = 0) -> None:
+        self.forest, self.gone = forest, None if gone is None else _Gone.of(gone, forest, tree)
+        by_class, seen, first, second, levels = self._sums(np.arange(len(node)), node, 0)
+        self.by_class = by_class
+        self.log_share = np.full(by_class.shape, -np.log(max(len(forest.trees), 1)))
+        held = np.maximum(seen, 1e-300)
+        self.mean = first / held
+        self.variance = np.where(seen > 0, np.maximum(second / held - self.mean**2, LEAST_VARIANCE), 1.0)
+        self.levels = [(own + PSEUDO) / (own + PSEUDO).sum(axis=1, keepdims=True) for own in levels]
+
+    def step(self, rows: Codes, source: Codes, node: Codes, depth: int = 0) -> None:
+        """Estimate `node` for these rows, from the estimates of its parent that the rows `source` have."""
+        by_class, seen, first, second, levels = self._sums(rows, node, depth)
+        above = self.by_class[source]
+        branch = by_class.sum(axis=1) + VOLUME * self.forest.volume[node]
+        branch /= above.sum(axis=1) + VOLUME
+        with np.errstate(divide="ignore"):
+            share = np.log((by_class + BRANCH * branch[:, None]) / (above + BRANCH))
+        self.log_share[rows] = self.log_share[source] + share
+        self.by_class[rows] = by_class
+        before = self.mean[source]
+        mean = (first + NODE * before) / (seen + NODE)
+        apart = second - 2.0 * mean * first + seen * mean**2
+        moved = self.variance[source] + (before - mean) ** 2
+        self.variance[rows] = np.maximum((apart + NODE * moved) / (seen + NODE), LEAST_VARIANCE)
+        self.mean[rows] = mean
+        for own, counts in zip(self.levels, levels, strict=True):
+            own[rows] = (counts + NODE * own[source]) / (counts.sum(axis=1, keepdims=True) + NODE)
+
+    def tables(self, node: Codes, rows: Codes | None = None) -> LeafTables:
+        """Return the tables of these leaves: classes shrunk towards all of them, levels within the boxes.
+
+        `rows` are their numbers among the estimates, by default those of the nodes.
+        """
+        forest, rows = self.forest, node if rows is None else rows
+        low, high = (own[node] for own in forest.boxes)
+        nodes = forest.nodes
+        seen, first = nodes.seen[:, node].transpose(1, 0, 2), nodes.first[:, node].transpose(1, 0, 2)
+        counts = [own[:, node].transpose(1, 0, 2) for own in nodes.levels]
+        if self.gone is not None:
+            seen, first, counts = self.gone.taken_out(node, seen, first, counts)
+        mean = (first + CLASS * self.mean[rows][:, None]) / (seen + CLASS)
+        levels = []
+        for j, (own, pooled) in enumerate(zip(counts, self.levels, strict=True), start=len(forest.columns.numbers)):
+            share = (own + CLASS * pooled[rows][:, None]) / (own.sum(axis=2, keepdims=True) + CLASS)
+            cell = np.arange(share.shape[2])
+            share *= ((cell >= low[:, j, None]) & (cell <= high[:, j, None]) & (cell < share.shape[2] - 1))[:, None]
+            levels.append(share / np.maximum(share.sum(axis=2, keepdims=True), 1e-300))
+        return LeafTables(self.log_share[rows], mean, np.sqrt(self.variance[rows]), tuple(levels))
+
+    def _sums(self, rows: Codes, node: Codes, depth: int) -> tuple[Array, Array, Array, Array, list[Array]]:
+        """Return the sums of nodes at one depth: weights by class, and those of cells of all classes together."""
+        by_class, pooled = self.forest.nodes.weight[:, node].T.copy(), self.forest.pooled
+        seen, first, second = pooled.seen[node], pooled.first[node], pooled.second[node]
+        levels = [own[node] for own in pooled.levels]
+        if self.gone is None:
+            return by_class, seen, first, second, levels
+        every, gone = np.arange(len(rows)), self.gone
+        weight = np.where(gone.path[rows, depth] == node, gone.weight[rows], 0.0)
+        by_class[every, gone.codes[rows]] -= weight
+        z, known = gone.scores[rows], weight[:, None] * gone.known[rows]
+        for own, cell in zip(levels, gone.cells, strict=True):
+            own[every, cell[rows]] -= weight * (cell[rows] >= 0)
+        levels = [np.maximum(own, 0.0) for own in levels]
+        seen = np.maximum(seen - known, 0.0)
+        return np.maximum(by_class, 0.0), seen, first - known * z, second - known * z * z, levels
+
+
+@dataclass(frozen=True, eq=False)
+class _Gone:
+    """Learned rows (q,) that leave: their class numbers and weights, the path each took through a tree (q, depths), the
+    normal scores of their numbers (q, numbers), 0 where not `known`, and the cells of each category, −1 where open.
+    """
+
+    codes: Codes
+    weight: Array
+    path: Codes
+    scores: Array
+    known: NDArray[np.bool_]
+    cells: list[Codes]
+
+    @classmethod
+    def of(cls, rows: LearnedReading, forest: Forest, tree: int) -> _Gone:
+        scores, numbers = scores_of(rows), len(forest.columns.numbers)
+        cells = np.where(rows.open, -1, rows.cells)[:, numbers:].astype(np.int64)
+        path = forest.trees.paths[rows.routes[:, tree]]
+        return cls(rows.codes, rows.removed, path, np.nan_to_num(scores), ~np.isnan(scores), list(cells.T))
+
+    def taken_out(
+        self, node: Codes, seen: Array, first: Array, levels: list[Array]
+    ) -> tuple[Array, Array, list[Array]]:
+        """Return the sums of leaves by class (q, k, …) without the rows that are in them."""
+        every = np.arange(len(node))
+        weight = np.where((self.path == node[:, None]).any(axis=1), self.weight, 0.0)[:, None]
+        seen, first, levels = seen.copy(), first.copy(), [own.copy() for own in levels]
+        seen[every, self.codes] -= weight * self.known
+        first[every, self.codes] -= weight * self.scores
+        for own, cell in zip(levels, self.cells, strict=True):
+            own[every, self.codes, cell] -= weight[:, 0] * (cell >= 0)
+        return np.maximum(seen, 0.0), first, [np.maximum(own, 0.0) for own in levels]

@@ -1,0 +1,90 @@
+"""What the leaves of a forest know of rows: weights by class, and sums of each column's cells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .._arrays import Array, Codes, np, parallel_each
+from .columns import ForestColumns, ForestReading
+from .trees import Trees
+
+
+@dataclass(frozen=True)
+class LeafArrays:
+    """Sums by class and leaf: `weight` (k, L), of each number's observed cells (k, L, numbers) the weight `seen` and
+    the `first` and `second` powers of normal scores, and of each category the `levels` (k, L, cells).
+    """
+
+    weight: Array
+    seen: Array
+    first: Array
+    second: Array
+    levels: tuple[Array, ...]
+
+    @classmethod
+    def zero(cls, columns: ForestColumns, trees: Trees, k: int) -> LeafArrays:
+        """Return the sums of no rows."""
+        size, numbers = len(trees.leaf_nodes), len(columns.numbers)
+        seen, first, second = (np.zeros((k, size, numbers)) for _ in range(3))
+        return cls(
+            np.zeros((k, size)), seen, first, second, tuple(np.zeros((k, size, len(own))) for own in columns.shares)
+        )
+
+    @classmethod
+    def summarize(cls, reading: ForestReading, trees: Trees, codes: Codes, k: int, weight: Array | None) -> LeafArrays:
+        """Return the sums of rows (n,)."""
+        columns = reading.columns
+        out = cls.zero(columns, trees, k)
+        heavy = np.ones(len(codes)) if weight is None else weight
+        scores = scores_of(reading)
+        known, z = ~np.isnan(scores.T), np.nan_to_num(scores.T)
+        sums = [(heavy * own, heavy * score, heavy * score**2) for own, score in zip(known, z, strict=True)]
+        known_levels = []
+        for j in range(len(columns.numbers), columns.d):
+            rows = np.flatnonzero(~reading.open[:, j])
+            known_levels.append((rows, reading.cells[rows, j]))
+
+        def learn(t: int) -> None:
+            first, last = (int(end) for end in np.searchsorted(trees.leaf_tree, [t, t + 1]))
+            size = last - first
+            place = codes * size + (trees.routed(reading, t) - first)
+
+            def added(values: Array, place: Codes = place, size: int = size) -> Array:
+                return np.bincount(place, weights=values, minlength=k * size).reshape(k, size).astype(np.float64)
+
+            out.weight[:, first:last] = added(heavy)
+            for j, parts in enumerate(sums):
+                for total, values in zip((out.seen, out.first, out.second), parts, strict=True):
+                    total[:, first:last, j] = added(values)
+            for total, (rows, cell) in zip(out.levels, known_levels, strict=True):
+                cells = total.shape[2]
+                flat = np.bincount(place[rows] * cells + cell, weights=heavy[rows], minlength=k * size * cells)
+                total[:, first:last] = flat.reshape(k, size, cells)
+
+        parallel_each(learn, range(len(trees)))
+        return out
+
+    def combined(self, other: LeafArrays, both: Callable[[Array, Array], Array]) -> LeafArrays:
+        """Return the sums that a function makes of these and others."""
+        return LeafArrays(
+            both(self.weight, other.weight),
+            both(self.seen, other.seen),
+            both(self.first, other.first),
+            both(self.second, other.second),
+            tuple(map(both, self.levels, other.levels)),
+        )
+
+    def each(self, change: Callable[[Array], Array]) -> LeafArrays:
+        """Return these sums, each changed."""
+        weight, seen, first, second = map(change, (self.weight, self.seen, self.first, self.second))
+        return LeafArrays(weight, seen, first, second, tuple(map(change, self.levels)))
+
+
+def scores_of(reading: ForestReading) -> Array:
+    """Return the normal scores (n, numbers) in the middle of the rows' cells, NaN where missing."""
+    out = np.full((len(reading), len(reading.columns.numbers)), np.nan)
+    for j, own in enumerate(reading.columns.numbers):
+        cell = reading.cells[:, j]
+        out[:, j] = np.where(cell >= 0, own.middle[cell], np.nan)
+    return out

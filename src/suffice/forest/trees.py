@@ -1,0 +1,213 @@
+"""Trees as plain arrays: each node asks whether the cell of one column is at most a number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+from .._arrays import Array, Codes, NDArray, np
+from ..stats.rows import mixed
+from ..stats.statistic import Fields, Plain
+from .columns import MISSING, Cells, ForestReading
+
+GOLDEN = 0x9E3779B97F4A7C15
+STRIDE = 4  # steps down a tree before rows that have arrived are left out
+DRAWS = 1 << 16  # steps of a draw
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The nodes of all trees, one after the other, children after their parents.
+
+    `column` (m,) is −1 at leaves; a row goes to `left` where its cell in the column is at most `threshold`, else to
+    `right`, all (m,) numbers of nodes; where the cell is missing, to the right if `missing_right` (m,) says so. `roots`
+    (t,) begin the trees. `share` of the rows grew each tree: those whose `in_bag` says so.
+    """
+
+    column: Codes
+    threshold: Codes
+    left: Codes
+    right: Codes
+    missing_right: NDArray[np.bool_]
+    roots: Codes
+    share: float
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return no trees."""
+        empty = np.zeros(0, dtype=np.int64)
+        return cls(empty, empty, empty, empty, np.zeros(0, dtype=np.bool_), empty, 0.0)
+
+    def __len__(self) -> int:
+        return len(self.roots)
+
+    @cached_property
+    def leaf(self) -> Codes:
+        """The number of each leaf among all leaves, −1 at other nodes (m,)."""
+        out = np.full(len(self.column), -1, dtype=np.int64)
+        leaves = np.flatnonzero(self.column < 0)
+        out[leaves] = np.arange(len(leaves))
+        return out
+
+    @cached_property
+    def leaf_nodes(self) -> Codes:
+        """The node of each leaf."""
+        return np.flatnonzero(self.column < 0)
+
+    @cached_property
+    def leaf_tree(self) -> Codes:
+        """The tree of each leaf."""
+        return np.searchsorted(self.roots, self.leaf_nodes, side="right") - 1
+
+    @cached_property
+    def parent(self) -> Codes:
+        """The parent of each node, −1 for roots."""
+        out = np.full(len(self.column), -1, dtype=np.int64)
+        inner = np.flatnonzero(self.column >= 0)
+        out[self.left[inner]] = inner
+        out[self.right[inner]] = inner
+        return out
+
+    @cached_property
+    def levels(self) -> tuple[Codes, ...]:
+        """The nodes at each depth, roots first."""
+        found, nodes = [], self.roots
+        while len(nodes):
+            found.append(nodes)
+            inner = nodes[self.column[nodes] >= 0]
+            nodes = np.concatenate([self.left[inner], self.right[inner]])
+        return tuple(found)
+
+    @cached_property
+    def paths(self) -> Codes:
+        """The nodes from the root to each leaf (L, depths), −1 beyond it."""
+        out = np.full((len(self.leaf_nodes), len(self.levels)), -1, dtype=np.int64)
+        depth = np.zeros(len(self.column), dtype=np.int64)
+        for number, nodes in enumerate(self.levels):
+            depth[nodes] = number
+        node, leaf = self.leaf_nodes, np.arange(len(self.leaf_nodes))
+        while len(node):
+            out[leaf, depth[node]] = node
+            node = self.parent[node]
+            leaf, node = leaf[node >= 0], node[node >= 0]
+        return out
+
+    def boxes(self, sizes: tuple[int, ...]) -> tuple[Cells, Cells]:
+        """Return the lowest and highest cell of each column at each node, (m, d) each."""
+        low = np.zeros((len(self.column), len(sizes)), dtype=np.int16)
+        high = np.tile(np.asarray(sizes, dtype=np.int16) - 1, (len(self.column), 1))
+        for nodes in self.levels:
+            inner = nodes[self.column[nodes] >= 0]
+            column, threshold = self.column[inner], self.threshold[inner].astype(np.int16)
+            for child in (self.left[inner], self.right[inner]):
+                low[child], high[child] = low[inner], high[inner]
+            high[self.left[inner], column] = threshold
+            low[self.right[inner], column] = threshold + 1
+        return low, high
+
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
+        """Column, threshold, left and right of each node, where leaves lead to themselves."""
+        ends, every = self.column < 0, np.arange(len(self.column))
+        found = (
+            np.where(ends, 0, self.column),
+            self.threshold,
+            np.where(ends, every, self.left),
+            np.where(ends, every, self.right),
+        )
+        column, threshold, left, right = (own.astype(np.int32) for own in found)
+        return column, threshold, left, right
+
+    def leaves_of(self, cells: Cells, tree: int) -> Codes:
+        """Return the leaf (n,), counted through all trees, in which the rows of one tree end."""
+        column, threshold, left, right = self._steps
+        n, d = cells.shape
+        flat = np.ascontiguousarray(cells).reshape(-1)
+        holed = bool(n) and bool(flat.min() < 0)
+        node = np.full(n, self.roots[tree], dtype=np.int32)
+        rows, own, begin = np.arange(n), node, np.arange(n) * d
+        while len(rows):
+            for _ in range(STRIDE):
+                cell = flat[begin + column[own]]
+                below = cell <= threshold[own]
+                if holed:
+                    below = np.where(cell < 0, ~self.missing_right[own], below)
+                own = np.where(below, left[own], right[own])
+            node[rows] = own
+            inner = np.flatnonzero(self.column[own] >= 0)
+            rows, own, begin = rows[inner], own[inner], begin[inner]
+        return self.leaf[node]
+
+    def routed(self, reading: ForestReading, tree: int) -> Codes:
+        """Return the leaf (n,) that learns from each row, its missing cells drawn; see `drawn`."""
+        return self.leaves_of(drawn(reading, tree), tree)
+
+    def in_bag(self, reading: ForestReading, tree: int) -> NDArray[np.bool_]:
+        """Return which rows (n,) had a part in the structure of a tree, if they were there: equal rows alike."""
+        return bagged(reading, tree, self.share)
+
+    def arrays(self) -> tuple[Fields, Plain]:
+        """Return the fields as named arrays and plain values."""
+        names = ("column", "threshold", "left", "right", "roots")
+        fields: Fields = {name: getattr(self, name).astype(np.int32) for name in names}
+        return fields | {"missing_right": self.missing_right}, {"share": self.share}
+
+    @classmethod
+    def from_arrays(cls, fields: Fields, plain: Plain, sizes: tuple[int, ...]) -> Self:
+        """Return the trees written by `arrays`; ValueError if they are none of columns with so many cells."""
+        column, threshold, left, right, roots = (
+            fields[name].astype(np.int64) for name in ("column", "threshold", "left", "right", "roots")
+        )
+        m, share, away = len(column), float(plain["share"]), fields["missing_right"]
+        found = cls(column, threshold, left, right, away, roots, share)
+        inner = np.flatnonzero(column >= 0)
+        children = np.concatenate([left[inner], right[inner], roots])
+        after = (left[inner] > inner).all() and (right[inner] > inner).all()
+        right_sizes = all(own.shape == (m,) for own in (threshold, left, right, away)) and away.dtype == np.bool_
+        if not (right_sizes and after) or (column < -1).any() or (column >= len(sizes)).any():
+            raise ValueError("trees")
+        if (
+            not 0.0 <= share <= 1.0
+            or (np.diff(roots) <= 0).any()
+            or not np.array_equal(np.sort(children), np.arange(m))
+        ):
+            raise ValueError("trees")
+        if m and ((threshold[inner] < MISSING) | (threshold[inner] >= np.asarray(sizes)[column[inner]])).any():
+            raise ValueError("trees")
+        return found
+
+
+def bagged(reading: ForestReading, tree: int, share: float) -> NDArray[np.bool_]:
+    """Return which rows (n,) belong to a share of all that is dealt to a tree by their contents."""
+    if share >= 1.0:
+        return np.ones(len(reading), dtype=np.bool_)
+    dealt = mixed(reading.contents + np.uint64(GOLDEN * (tree + 1) % 2**64)) >> np.uint64(11)
+    return np.asarray(dealt.astype(np.float64) < share * 2.0**53)
+
+
+def drawn(reading: ForestReading, tree: int) -> Cells:
+    """Return the cells (n, d) by which a tree routes rows: a missing one, or a level never seen, is drawn.
+
+    It is drawn from the shares of what was seen, always alike for equal rows, so that what was added can be taken out
+    and no leaf is of levels never seen alone.
+    """
+    columns, cells = reading.columns, reading.cells
+    rows, places = np.nonzero(reading.open)
+    if len(rows):
+        cells = cells.copy()
+        seeds = (np.uint64(GOLDEN * (tree + 1) % 2**64) ^ reading.contents)[rows]
+        for j in np.unique(places).tolist():
+            own, share = places == j, columns.share(j)
+            seen = share[:-1] if j >= len(columns.numbers) and len(share) > 1 else share
+            cumulative = np.cumsum(seen)
+            u = (mixed(seeds[own] + _salt(share)) % np.uint64(DRAWS)).astype(np.float64)
+            place = np.searchsorted(cumulative, (u + 0.5) / DRAWS * cumulative[-1], side="right")
+            cells[rows[own], j] = np.minimum(place, len(cumulative) - 1)
+    return cells
+
+
+def _salt(share: Array) -> np.uint64:
+    """Return a number that tells a column from others, whatever their order."""
+    place = np.arange(1, len(share) + 1, dtype=np.uint64)
+    return np.uint64(mixed((share * 2.0**20).astype(np.uint64) * place).sum())

@@ -1,0 +1,147 @@
+"""One joint density of the automatic classifier: p(x, y) = p(y | x) of the pool times p(x) of its joint model."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import logsumexp
+
+from suffice import GenerativeClassifier, GenerativeForest
+from suffice.automatic.forest_fitted import ForestJoint
+
+CLASSES = np.array(["ash", "birch", "cedar"])
+
+
+def make_table(n=500, seed=0):
+    """Return whole numbers and levels that hang together as no Gaussian does, two to a column, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    ring = rng.integers(0, 12, n)
+    table = pd.DataFrame(
+        {
+            "east": np.round(3 * np.cos(ring * np.pi / 6)) + (y == 1),
+            "north": np.round(3 * np.sin(ring * np.pi / 6)),
+            "colour": np.array(["red", "green", "blue"])[np.where(rng.random(n) < 0.7, ring % 3, y)],
+            "size": rng.poisson(2.0 + 2.0 * y).astype(float),
+        }
+    )
+    return table, CLASSES[y]
+
+
+def make_normal(n=500, seed=0):
+    """Return independent numbers that are normal in each class, and labels."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 3, n)
+    return pd.DataFrame(rng.normal(size=(n, 3)) + y[:, None], columns=["a", "b", "c"]), CLASSES[y]
+
+
+@pytest.fixture(scope="module", params=["forest", "gaussian"])
+def fitted(request):
+    """A model whose joint density is a forest, or Gaussians, with rows it has learned and fresh ones."""
+    make = make_table if request.param == "forest" else make_normal
+    model = GenerativeClassifier().fit(*make())
+    assert isinstance(model._fitted.joint_value, ForestJoint) is (request.param == "forest")
+    return model, make()[0], make(3000, seed=5)
+
+
+def joint_note(model):
+    return next(note for note in model.notes_ if note.what.startswith("joint model"))
+
+
+def test_joint_density_is_the_posterior_times_the_density_of_rows(fitted):
+    model, X, (new, _) = fitted
+    for rows in (X, new[:100], new[:100].mask(np.random.default_rng(0).random((100, new.shape[1])) < 0.3)):
+        joint = model.predict_joint_log_proba(rows)
+        expected = model.predict_log_proba(rows) + model.score_samples(rows)[:, None]
+        assert_allclose(joint, expected, atol=1e-12)
+        assert_allclose(logsumexp(joint, axis=1), model.score_samples(rows), atol=1e-9)
+
+
+def test_labels_drawn_with_rows_follow_the_posterior(fitted):
+    """Sums of what labels say beyond their posterior, over all rows and over those in each direction of it."""
+    model, _, _ = fitted
+    drawn, labels = model.sample(4000, random_state=0)
+    posterior = model.predict_proba(drawn)
+    own = labels[:, None] == model.classes_
+    for c in range(3):
+        for some in (posterior[:, c] > 0.5, posterior[:, c] <= 0.5, np.ones(4000, dtype=bool)):
+            spread = np.sqrt((posterior[some, c] * (1 - posterior[some, c])).sum())
+            assert abs((own - posterior)[some, c].sum()) <= 4.5 * spread
+
+
+@pytest.mark.parametrize("label", CLASSES)
+def test_rows_drawn_of_a_class_are_rows_of_all_by_their_posterior(fitted, label):
+    """Means of columns and of their products, against draws of all classes weighted by the class's posterior."""
+    model, _, _ = fitted
+    n, c = 1500, model.classes_.tolist().index(label)
+    own, labels = model.sample(n, label=label, random_state=1)
+    every, _ = model.sample(12_000, random_state=2)
+    assert set(labels) == {label}
+    weight = model.predict_proba(every)[:, c]
+    numbers = own.columns[[own[name].dtype.kind in "if" for name in own]]
+    for found in (lambda rows: rows[numbers].to_numpy(float), lambda rows: rows[numbers].to_numpy(float) ** 2):
+        mine, other = found(own), found(every)
+        mean = weight @ other / weight.sum()
+        error = np.sqrt(mine.var(axis=0) / n + weight**2 @ (other - mean) ** 2 / weight.sum() ** 2)
+        # each row is kept at most once of eight, which leaves a trace of the rows drawn from
+        assert (np.abs(mine.mean(axis=0) - mean) <= 5 * error + 0.02 * mine.std(axis=0)).all()
+
+
+def test_missing_cells_are_filled_by_classes_as_the_pool_weighs_them(fitted):
+    """A mean over all classes is the mean of those of each class, weighed by the pooled posterior of the row."""
+    model, X, _ = fitted
+    name = X.columns[-1]
+    holed = X[:60].assign(**{name: np.nan})
+    by_class = [
+        np.asarray(model.impute(holed, y=np.full(60, label), as_recorded=False)[name], dtype=float)
+        for label in model.classes_
+    ]
+    filled = np.asarray(model.impute(holed, as_recorded=False)[name], dtype=float)
+    assert_allclose(filled, (model.predict_proba(holed) * np.stack(by_class, axis=1)).sum(axis=1), atol=1e-9)
+
+
+def test_what_is_said_of_the_choice_holds_for_fresh_rows(fitted):
+    """How much likelier rows of their class are under a forest: no less than by folds, in which it has fewer rows.
+
+    More rows help the forest more, which is the one that has more to learn; cells cut by the rows judged would say too
+    much of it.
+    """
+    model, _, (new, labels) = fitted
+    value = model._fitted
+    place = np.arange(len(new)), np.searchsorted(CLASSES, labels)
+
+    def mean(by_forest):
+        asked = replace(value, by_forest=by_forest).joint_value
+        rows = asked.recoded(value.encoded(new)[0][-1:] if by_forest else value.encoded(new)[0][:-1])
+        return float(asked.joint.density.log_density(rows)[place].mean())
+
+    gain, said = mean(True) - mean(False), float(joint_note(model).why.split("by ")[1].split(" nats")[0])
+    said = said if "a forest of" in joint_note(model).what else -said
+    assert gain >= said - 0.1
+    assert (gain > 0) is (said > 0)
+
+
+def test_a_forest_is_as_good_as_the_automatic_choice_says(fitted):
+    """The estimator of its own and the joint model beside the pool are one density."""
+    model, X, _ = fitted
+    if not isinstance(model._fitted.joint_value, ForestJoint):
+        return
+    alone = GenerativeForest().fit(X, make_table()[1])
+    assert_allclose(alone.score_samples(X), model.score_samples(X), atol=1e-9)
+
+
+def test_nothing_is_learned_of_noise():
+    """Losses left out are those of fresh rows, and neither is far from that of guessing, within two standard errors.
+
+    2,000 rows of ten columns, enough for trees and boosted ones to be tried.
+    """
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 10)), rng.integers(0, 2, 2000)
+    model = GenerativeClassifier().fit(X, y)
+    assert {"forest", "boosted trees"} <= {own["name"] for own in model.members_}
+    new, labels = rng.normal(size=(4000, 10)), rng.integers(0, 2, 4000)
+    lost = -model.predict_log_proba(new)[np.arange(4000), labels]
+    assert abs(model.loss_ - np.log(2)) < 0.01
+    assert abs(model.loss_ - lost.mean()) < 0.01

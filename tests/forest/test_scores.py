@@ -1,0 +1,174 @@
+"""Sums over leaves: what columns add to them are Shapley values, and trees are read out as they were grown."""
+
+import itertools
+
+import numpy as np
+import pytest
+from forests import small_table
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from suffice._arrays import single_openmp_thread
+from suffice.automatic.columns import FrozenColumns
+from suffice.automatic.leaves import LeafWeights
+from suffice.automatic.member import Known
+from suffice.automatic.members import boosted
+from suffice.automatic.members.boosted import BoostedMember
+from suffice.automatic.members.forest import ForestMember
+from suffice.automatic.sample import Sample
+from suffice.automatic.stack import Judge, centred, without_each
+from suffice.forest import FrozenForest, TreeScores
+from suffice.stats.counts import CodedColumns
+
+NO_CATEGORIES = CodedColumns((), ())
+
+
+def judged(numbers, categories, y, k, weight=None):
+    """Return what members are made of, the rows they are judged on, and the judge."""
+    weight = np.ones(len(y)) if weight is None else weight
+    forest = FrozenForest.freeze(numbers, categories, y, k, np.ones(len(y)), density=False)
+    columns = FrozenColumns.freeze(numbers, categories, np.ones(len(y)), forest)
+    reading = columns.read(numbers, categories)
+    parts = {LeafWeights.name: LeafWeights.summarize(reading, y, k, weight)}
+    total = np.bincount(y, weights=weight, minlength=k).astype(float)
+    sample = Sample(reading, y, weight, weight, weight, weight)
+    return Known(columns, parts, (), total), sample, Judge(y, without_each(total, y, weight), weight, weight)
+
+
+@pytest.fixture(scope="module")
+def mixed():
+    rng = np.random.default_rng(3)
+    numbers, categories, y = small_table(rng, 300, holes=0.1)
+    return judged(np.column_stack([numbers, rng.normal(size=300) + y]), categories, y, 2)
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, y = load_iris(return_X_y=True)
+    return judged(X, NO_CATEGORIES, y, 3)
+
+
+def members(case):
+    """Return a member of each kind, of 60 trees and of some hundred boosted ones."""
+    forest = list(ForestMember.candidates(*case))[1].members[0]
+    return {"forest": forest, "boosted": next(BoostedMember.candidates(*case)).members[0]}
+
+
+def value_of(scores, tree, cells, known):
+    """Return the sum of one tree (k,) where some columns are known, all others averaged over by the rows' shares."""
+    trees, cover = scores.trees, np.zeros(len(scores.trees.column))
+    cover[trees.leaf_nodes] = scores.cover
+    for node in range(len(cover) - 1, -1, -1):
+        if trees.column[node] >= 0:
+            cover[node] = cover[trees.left[node]] + cover[trees.right[node]]
+
+    def below(node):
+        j = trees.column[node]
+        if j < 0:
+            return scores.values[trees.leaf[node]]
+        left, right = trees.left[node], trees.right[node]
+        if j in known and cells[j] >= 0:
+            return below(left if cells[j] <= trees.threshold[node] else right)
+        return (cover[left] * below(left) + cover[right] * below(right)) / cover[node]
+
+    return below(trees.roots[tree])
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosted"])
+@pytest.mark.parametrize("table", ["mixed", "iris"])
+def test_contributions_are_shapley_values(table, kind, request):
+    """The mean of what a column adds over all orders of the columns, averages weighing branches by their rows."""
+    case = request.getfixturevalue(table)
+    scores, sample = members(case)[kind].trees, case[1]
+    cells = sample.rows.forest.cells[[0, 70, 149]].copy()
+    cells[1, 0] = -1
+    d, some = cells.shape[1], range(0, len(scores.trees), 1 + len(scores.trees) // 6)
+    keep = np.isin(scores.trees.leaf_tree, list(some))
+    few = TreeScores(scores.trees, np.where(keep[:, None], scores.values, 0.0), scores.base, False, scores.cover)
+    found = few.contributions(cells)
+    for i, row in enumerate(cells):
+        expected, orders = np.zeros((d, scores.values.shape[1])), list(itertools.permutations(range(d)))
+        worth = {
+            known: sum(value_of(scores, t, row, known) for t in some)
+            for size in range(d + 1)
+            for known in itertools.combinations(range(d), size)
+        }
+        for order in orders:
+            for place, j in enumerate(order):
+                before = tuple(sorted(order[:place]))
+                expected[j] += worth[tuple(sorted((*before, j)))] - worth[before]
+        assert_allclose(found[i], expected / len(orders), atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["forest", "boosted"])
+@pytest.mark.parametrize("table", ["mixed", "iris"])
+def test_contributions_add_up(table, kind, request):
+    """To the difference from a row of which nothing is known; a cell that is missing adds nothing."""
+    case = request.getfixturevalue(table)
+    scores, reading = members(case)[kind].trees, case[1].rows.forest
+    cells = reading.cells[~reading.open.any(axis=1)][:40]
+    found, whole = scores.contributions(cells), scores.scores(cells)
+    assert_allclose((found.sum(axis=1) - whole) - (found.sum(axis=1) - whole)[:1], 0.0, atol=1e-9)
+    holed = cells.copy()
+    holed[:, 1] = -1
+    assert (scores.contributions(holed)[:, 1] == 0.0).all()
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_boosted_trees_are_read_out_as_they_decide(k, rng):
+    """scikit-learn's decision function, that of two classes being a difference of two scores; cells may be missing."""
+    cells = rng.integers(0, 40, (500, 4)).astype(float)
+    cells[rng.random(cells.shape) < 0.15] = np.nan
+    y = (np.nan_to_num(cells[:, 0]) // 8 + rng.integers(0, 2, 500)).astype(int) % k
+    model = HistGradientBoostingClassifier(max_iter=12, early_stopping=False, random_state=0)
+    with single_openmp_thread():
+        model.fit(cells, y)
+    for rounds in (3, 12):
+        told = list(model.staged_decision_function(cells))[rounds - 1]
+        grown = boosted._read_out(model, rounds, k)
+        scores = TreeScores(grown.trees, grown.values, np.zeros(k), False, grown.cover)
+        found = scores.scores(np.nan_to_num(cells, nan=-1).astype(np.int16))
+        found = found[:, 1] - found[:, 0] if k == 2 else found
+        assert_allclose(found, told, atol=1e-9)
+
+
+@pytest.mark.parametrize("table", ["mixed", "iris"])
+def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(table, request, monkeypatch):
+    """Labels within one fold are dealt anew: their rows' scores stay, but for how many rounds are best for the fold."""
+    known, sample, judge = request.getfixturevalue(table)
+    monkeypatch.setattr(boosted, "ROUNDS", (10,))
+    found = next(BoostedMember.candidates(known, sample, judge)).scores
+    place = boosted.deal(sample.rows, sample.codes, boosted.FOLDS)
+    own = np.flatnonzero(place == 2)
+    cells = np.where(sample.rows.forest.cells < 0, np.nan, sample.rows.forest.cells).astype(float)
+    order = np.lexsort((sample.codes, sample.rows.forest.contents))
+    model, best, told = boosted._boost(cells, sample.codes, sample.weight, order[place[order] != 2], own)
+    flipped = sample.codes.copy()
+    flipped[own] = (flipped[own] + 1) % known.k
+    again, other, _ = boosted._boost(cells, flipped, sample.weight, order[place[order] != 2], own)
+    assert_allclose(centred(found[own] + np.log((known.weight + 0.5) / (known.weight + 0.5).sum())), centred(told))
+    for number, (one, two) in enumerate(
+        zip(model.staged_decision_function(cells[own]), again.staged_decision_function(cells[own]), strict=True)
+    ):
+        assert_allclose(one, two, atol=1e-12, err_msg=f"round {number}")
+    assert 0 < other <= best  # wrong labels are told worse by more rounds
+
+
+@pytest.mark.parametrize("table", ["mixed", "iris"])
+def test_a_forest_judges_rows_by_trees_that_have_not_seen_them(table, request):
+    """The mean over these trees of the leaf's shares without the row; its own label has no part in it."""
+    known, sample, judge = request.getfixturevalue(table)
+    member = list(ForestMember.candidates(known, sample, judge))[2].members[0]
+    trees, reading, t = member.frozen.labels, sample.rows.forest, member.strength
+    leaves = np.stack([trees.leaves_of(reading.cells, tree) for tree in range(len(trees))], axis=1)
+    bags = np.stack([trees.in_bag(reading, tree) for tree in range(len(trees))], axis=1)
+    pi = (known.weight + 0.5) / (known.weight + 0.5).sum()
+    found = member.left_out(sample)
+    for i in range(0, len(sample), 37):
+        shares = []
+        for tree in np.flatnonzero(~bags[i]):
+            others = (leaves[:, tree] == leaves[i, tree]) & (np.arange(len(sample)) != i)
+            counts = np.bincount(sample.codes[others], minlength=known.k)
+            shares.append((counts + t * pi) / (counts.sum() + t))
+        assert_allclose(found[i], np.log(np.mean(shares, axis=0) / pi), atol=1e-9)
