@@ -18,8 +18,8 @@ from .statistics import MemberRows, MemberStats, TableRows
 LEAST_ROWS = 50  # of which fewer do not judge
 
 
-def rows_of_sample(statistics: ByClass) -> MemberRows:
-    """Return the rows that are kept, each with the weight it stands for."""
+def rows_of_sample(statistics: ByClass, held: type[MemberRows] = MemberRows) -> MemberRows:
+    """Return the rows that are kept, each with the weight it stands for, as they are `held`."""
     sample = statistics.sample
     assert sample is not None
     numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
@@ -29,10 +29,10 @@ def rows_of_sample(statistics: ByClass) -> MemberRows:
         else:
             numbers = part
     weight = sample.represented(statistics.weight)
-    return MemberRows(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
+    return held(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
 
 
-def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True) -> Automatic:
+def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all") -> Automatic:
     """Return the automatic classifier of these statistics, judged on the rows that are kept."""
     rows, sample = rows_of_sample(statistics), statistics.sample
     assert sample is not None
@@ -42,7 +42,7 @@ def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True)
     read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
     judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
-    return choose(judged, pieces, counts, unit * statistics.weight, parts)
+    return choose(judged, pieces, counts, unit * statistics.weight, parts, wanted)
 
 
 def joint_by_rows(statistics: ByClass, pieces: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:

@@ -7,7 +7,7 @@ of the class prior is mixed in. Nothing is held back: the densities themselves u
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
@@ -33,14 +33,20 @@ BETTER = 1e-9  # nats by which a setting must lose less than one tried before
 
 
 def choose(
-    sample: Sample, stats: MemberStats, categories: Sequence[Array], weight: Array, parts: bool = True
+    sample: Sample,
+    stats: MemberStats,
+    categories: Sequence[Array],
+    weight: Array,
+    parts: bool = True,
+    wanted: str = "all",
 ) -> Automatic:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
-    weights. Without `parts`, there are no members that are made of the rows of the sample.
+    weights. Without `parts`, there are no members that are made of the rows of the sample; with
+    "generative" `wanted` instead of "all", none that are no densities.
     """
-    kinds = [kind for kind in MEMBERS if parts or not kind.needs_rows]
+    kinds = [kind for kind in MEMBERS if (parts or not kind.needs_rows) and (wanted == "all" or kind.generative)]
     with single_blas_thread():  # many small products, slower on several threads
         found = _choose(sample, stats.known(categories, weight), kinds)
     return replace(found, notes=(*found.notes, *stats.notes))
@@ -51,7 +57,7 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     judge = Judge(
         sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight, sample.single
     )
-    members = list(chain.from_iterable(best_of(kind, known, sample, judge) for kind in kinds))
+    members = better_rivals(chain.from_iterable(best_of(kind, known, sample, judge) for kind in kinds))
     additive = [own.member for own in members if own.member.width]
     columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
@@ -102,6 +108,16 @@ def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> I
                     loss, temperature = judge.temperature(scores)
                 scored[id(candidate)] = loss, temperature, scores
             yield JudgedMember(member, *scored[id(candidate)])
+
+
+def better_rivals(members: Iterable[JudgedMember]) -> list[JudgedMember]:
+    """Return members in their order, of those that are rivals the one that loses less, in the place of the first."""
+    best: dict[str, JudgedMember] = {}
+    for own in members:
+        place = own.member.rival or own.name
+        if place not in best or own.loss < best[place].loss - BETTER:
+            best[place] = own
+    return list(best.values())
 
 
 def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[Note, ...]:

@@ -12,11 +12,12 @@ from functools import cached_property
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
+from ..forest import ForestReading, FrozenForest, levels_within
 from ..schema import Level
 from ..stats import PatternStats
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
-from ..stats.statistic import Fields, Plain
+from ..stats.statistic import Fields, Plain, written_alike
 from .completion import complete_tied
 from .knots import Splines
 
@@ -77,6 +78,12 @@ class Reading(MixedRows):
         return self._bins[bins]
 
     @cached_property
+    def forest(self) -> ForestReading:
+        """The rows as trees read them."""
+        assert self.columns.forest is not None
+        return self.columns.forest.cells.reading(self.numbers, self.levels)
+
+    @cached_property
     def known(self) -> NDArray[np.bool_]:
         """Which cells say something (n, columns): those neither missing nor of an unknown level."""
         pairs = zip(self.levels, self.columns.vocabulary, strict=True)
@@ -119,13 +126,13 @@ class Guess:
 
 @dataclass(frozen=True, eq=False)
 class FrozenColumns:
-    """What the columns look like: everything but the rows' classes.
+    """What the columns look like: everything but the rows' classes, which only trees have seen.
 
     `scores[j]` are the knots and their normal scores of number j, `splines` knots by number of intervals, `cuts` the
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
     `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
     principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
-    filled before statistics are made.
+    filled before statistics are made. `forest` are cells and trees, None for few rows.
     """
 
     scores: tuple[tuple[Array, Array], ...]
@@ -138,9 +145,10 @@ class FrozenColumns:
     used: dict[str, Codes]
     basis: dict[str, Array]
     guess: dict[str, Guess]
+    forest: FrozenForest | None = None
 
     @classmethod
-    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array) -> Self:
+    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array, forest: FrozenForest | None = None) -> Self:
         """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels."""
         d = numbers.shape[1]
         scores = []
@@ -166,6 +174,7 @@ class FrozenColumns:
             {},
             {},
             {},
+            forest,
         )
         rows = MixedRows(numbers, tuple(coded.codes))
         patterns = len(np.unique(np.isnan(numbers), axis=0))
@@ -183,9 +192,7 @@ class FrozenColumns:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrozenColumns):
             return NotImplemented
-        (mine, plain), (theirs, text) = self.arrays(), other.arrays()
-        alike = plain == text and mine.keys() == theirs.keys()
-        return alike and all(np.array_equal(values, theirs[name]) for name, values in mine.items())
+        return written_alike(self.arrays(), other.arrays())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -202,7 +209,7 @@ class FrozenColumns:
         fields |= {f"basis_{kind}": basis for kind, basis in self.basis.items()}
         for kind, guess in self.guess.items():
             fields |= {f"guess_{kind}": guess.center, f"spread_{kind}": guess.covariance}
-        plain = {
+        plain: Plain = {
             "numbers": len(self.scores),
             "vocabulary": [list(known) for known in self.vocabulary],
             "indicators": [list(own) for own in self.indicators],
@@ -210,6 +217,9 @@ class FrozenColumns:
             "bases": list(self.basis),
             "guesses": list(self.guess),
         }
+        if self.forest is not None:
+            trees, plain["forest"] = self.forest.arrays()
+            fields |= {f"forest_{name}": values for name, values in trees.items()}
         return fields, plain
 
     @classmethod
@@ -228,12 +238,17 @@ class FrozenColumns:
             {kind: fields[f"used_{kind}"] for kind in kinds},
             {str(kind): fields[f"basis_{kind}"] for kind in plain["bases"]},
             {str(kind): Guess(fields[f"guess_{kind}"], fields[f"spread_{kind}"]) for kind in plain["guesses"]},
+            _forest_of(fields, plain),
         )
         found._check()
         return found
 
     def _check(self) -> None:
         """Raise ValueError unless the parts, read from a file, fit together."""
+        if self.forest is not None:
+            cells = self.forest.cells
+            if len(cells.numbers) != self.numbers or cells.vocabulary != self.vocabulary:
+                raise ValueError("cells of other columns")
         p = len(self.scores) + sum(len(own) for own in self.indicators)
         for knots, z in self.scores:
             _ascending(knots, 1)
@@ -258,18 +273,23 @@ class FrozenColumns:
             places([i - MISSING for i in own], len(known) - MISSING)
 
     @property
+    def numbers(self) -> int:
+        """How many of the columns are numbers."""
+        return len(self.scores)
+
+    @property
+    def d(self) -> int:
+        """How many columns there are."""
+        return len(self.scores) + len(self.vocabulary)
+
+    @property
     def kinds(self) -> list[str]:
         """The versions of the Gaussian block that have columns."""
         return [kind for kind, used in self.used.items() if len(used)]
 
     def read(self, numbers: Array, coded: CodedColumns) -> Reading:
         """Return rows as these columns read them, categories in the frozen vocabulary."""
-        levels = []
-        for own, column, known in zip(coded.levels, coded.codes, self.vocabulary, strict=True):
-            position = {level: i for i, level in enumerate(known)}
-            table = np.array([*(position.get(level, len(known)) for level in own), -1], dtype=np.int64)
-            levels.append(table[column])
-        return Reading(np.asarray(numbers, dtype=np.float64), tuple(levels), self)
+        return Reading(np.asarray(numbers, dtype=np.float64), levels_within(coded, self.vocabulary), self)
 
     def gaussian(self, kind: str, rows: MixedRows) -> Array:
         """Return the Gaussian block (n, p) in units of total variance 1, NaN where a cell is missing.
@@ -333,6 +353,15 @@ class FrozenColumns:
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
         return out
+
+
+def _forest_of(fields: Fields, plain: Plain) -> FrozenForest | None:
+    """Return the cells and trees of a file, which older ones do not hold."""
+    if "forest" not in plain:
+        return None
+    prefix = "forest_"
+    own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
+    return FrozenForest.from_arrays(own, plain["forest"])
 
 
 def end_slopes(knots: Array, z: Array) -> tuple[float, float]:

@@ -12,7 +12,10 @@ from .members import MEMBERS
 COPIES = 4  # of the scores of all members while their weights are found
 SETTINGS = 30  # scores (n, k) that are there at once while settings are compared
 WORKSPACE = 48 << 20  # bytes, while rows are left out of the weights
-ADVICE = "GaussianDiscriminant(shared=True) or NaiveBayes, which need no choice between members; or fewer {}"
+ADVICE = (
+    "GaussianDiscriminant(shared=True) or NaiveBayes, which need no choice between members; keep_rows=2000, to judge "
+    "by fewer rows; or fewer {}"
+)
 
 
 def member_costs(n: int, d: int, k: int, levels: Sequence[int], width: int | None = None) -> dict[str, Cost]:

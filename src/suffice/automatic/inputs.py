@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from .._arrays import np
 from ..densities import MultivariateT
-from ..export.program import Bin, Indicator, Interpolated, Normal, Projected, Scaled
+from ..export.program import Bin, Indicator, Interpolated, Normal, Projected, Scaled, TreeSums
 from ..export.terms import Lowering, normal
+from ..forest import ForestColumns, TreeScores
 from .columns import MISSING, RAW, FrozenColumns, end_slopes
 
 
@@ -21,7 +22,8 @@ class Inputs:
         self._job, self.columns = job, columns
         d = len(columns.scores)
         self.numbers = [job.number(p) for p in positions[:d]]
-        self.codes = [job.level(p, known) for p, known in zip(positions[d:], columns.vocabulary, strict=True)]
+        self._categories = positions[d:]
+        self.codes = [job.level(p, known) for p, known in zip(self._categories, columns.vocabulary, strict=True)]
         self._cells: dict[str, tuple[int, ...]] = {}
 
     def normal(self, density: MultivariateT, readings: Sequence[int]) -> Normal:
@@ -55,6 +57,27 @@ class Inputs:
             sizes.append(len(cuts) + 1)
         sizes += [len(known) for known in self.columns.vocabulary]
         return (*codes, *self.codes), tuple(sizes)
+
+    def trees(self, scores: TreeScores, columns: ForestColumns) -> TreeSums:
+        """Return the term of sums over leaves, of trees over these columns; it reads those that some tree looks at."""
+        trees = scores.trees
+        inner = trees.column >= 0
+        used, place = np.unique(trees.column[inner], return_inverse=True)
+        column = trees.column.copy()
+        column[inner] = place
+        codes = tuple(self._cell(columns, j) for j in used.tolist())
+        ways = trees.threshold, trees.left, trees.right, trees.missing_right, trees.roots
+        return TreeSums(codes, column, *ways, scores.values, scores.base, scores.logs, scores.cover)
+
+    def _cell(self, columns: ForestColumns, j: int) -> int:
+        """Return the code that is the cell of a column: of a category, its level's place in the order of the cells."""
+        d = len(columns.numbers)
+        if j < d:
+            cuts = columns.numbers[j].cuts
+            return self._job.code(Bin(self.numbers[j], cuts), ("cell", j, cuts.tobytes()))
+        known = columns.vocabulary[j - d]
+        ordered = [known[level] for level in np.argsort(columns.order[j - d]).tolist()]
+        return self._job.level(self._categories[j - d], ordered)
 
     def _scores(self) -> list[int]:
         found = []

@@ -71,11 +71,14 @@ class Member(ABC):
     statistic: ClassVar[type[Part] | None] = None
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {}  # those a file may hold; none: it binds to rows only
     needs_rows: ClassVar[bool] = False  # it is made of the rows of the sample, and has no place in a released model
+    generative: ClassVar[bool] = True  # it is a density of the row by class, or made of the weights of classes in boxes
     left_out_error: ClassVar[float] = 0.0  # nats from the score a refit without the row gives under its class; ∞: any
     left_out_fills: ClassVar[bool] = True  # that holds of rows with missing cells, too
+    missing_tells: ClassVar[bool] = False  # that a cell is missing may speak for a class
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
 
     name: str
+    rival: str = ""  # a member that this one takes the place of where it loses less, and is left out beside otherwise
 
     # --- choosing one ------------------------------------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ class MemberFamily(Family):
 
     numbers: int
     name: ClassVar[str] = "members"
+    held: ClassVar[type[MemberRows]] = MemberRows  # how rows are held until they are too many
 
     def encode(self, table: Table, positions: Sequence[int]) -> TableRows:
         numeric, labels = list(positions[: self.numbers]), list(positions[self.numbers :])
@@ -49,11 +50,11 @@ class MemberFamily(Family):
     def zero(self, k: int, columns: int) -> MemberRows:
         none = CodedColumns(((),) * (columns - self.numbers), (np.zeros(0, dtype=np.int64),) * (columns - self.numbers))
         empty = np.zeros(0)
-        return MemberRows(TableRows(np.zeros((0, self.numbers)), none), np.zeros(0, dtype=np.int64), empty, empty, k)
+        return self.held(TableRows(np.zeros((0, self.numbers)), none), np.zeros(0, dtype=np.int64), empty, empty, k)
 
     def summarize(self, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
         """Return the rows of a batch, held as they are until a model settles them."""
-        return MemberRows.summarize(rows, codes, k, weight)
+        return self.held.summarize(rows, codes, k, weight)
 
     def estimate(self, stats: object, settings: Settings) -> tuple[Silent, list[Note]]:
         """Return a density that says nothing: members are chosen together, by `automatic.choose`, and pooled."""

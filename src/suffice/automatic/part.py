@@ -21,6 +21,7 @@ class Part(ABC):
     """Statistics by class in frozen columns, one entry for each way in which a member may read them."""
 
     name: ClassVar[str]  # in a model file
+    left_out: ClassVar[bool] = False  # of a file, where there is nothing of it
 
     @classmethod
     @abstractmethod

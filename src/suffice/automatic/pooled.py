@@ -10,14 +10,13 @@ from .._arrays import Array, Codes, np
 from .._derived import shared
 from ..densities import Product, Rows
 from ..disclosure.least import Given, Least
-from ..errors import DataError, MergeError
+from ..errors import DataError
 from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
-from ..stats import ByClass, PatternStats, Reservoir, Statistic
+from ..stats import ByClass, PatternStats, Statistic
 from ..stats.batch import Batch, Joined
-from ..stats.reservoir import rows_per_weight
 from .by_rows import (
     check_judges,
     check_memory,
@@ -27,9 +26,12 @@ from .by_rows import (
     level_counts,
     rows_of_sample,
 )
-from .columns import FrozenColumns, Reading
+from .columns import Reading
+from .forest_fitted import ForestJoint
 from .frozen import Choice
+from .held import HeldFitted
 from .joint import ShrunkGaussianFamily, joint_note
+from .joint_choice import choose_joint_model, forest_beside
 from .member_family import MemberFamily
 from .pool import Automatic, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
@@ -40,31 +42,17 @@ SAMPLED = "learned the members from the rows kept, not from all"
 
 
 @dataclass(frozen=True, eq=False)
-class PooledFitted(Fitted):
+class PooledFitted(HeldFitted):
     """What was learned by members that are pooled; `choice` of them stands where there are no rows to choose by."""
 
     choice: Choice | None = None
+    by_forest: bool | None = None  # whether the joint model is a forest; None where the rows are asked
 
     # --- statistics --------------------------------------------------------------------------------------------------
 
-    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
-        """Return the value of other statistics, the members' rows made statistics where they are many."""
-        members = _members(statistics)
-        check_memory(members, statistics)
-        distinct = members.distinct(self.settings.keep_rows)
-        statistics = replace(statistics, blocks=(*statistics.blocks[:-1], distinct))
-        return super().with_statistics(statistics, **changed)
-
-    def sample_of(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
-        """Return the rows of a batch that are kept, which the members hold as well."""
-        return super().sample_of(batch._replace(rows=batch.rows[:-1]), keep_rows)
-
-    freezes_columns = True
-
-    @property
-    def holds_no_rows(self) -> bool:
-        """Whether there are no rows to choose by, so that an earlier choice stands."""
-        return self.statistics.sample is None
+    def check_memory(self, held: MemberRows | MemberStats, statistics: ByClass) -> None:
+        """Raise DataError if the members or the choice between them do not fit into memory."""
+        check_memory(held, statistics)
 
     @property
     def _chosen_before(self) -> Choice:
@@ -75,25 +63,13 @@ class PooledFitted(Fitted):
         return self.choice
 
     @shared
-    def member_statistics(self) -> MemberStats:
-        """The members' statistics; those of rows held as they are, in columns that these rows freeze."""
-        block = _members(self.statistics).distinct(self.settings.keep_rows)
-        check_memory(block, self.statistics)
-        if isinstance(block, MemberStats):
-            return block
-        unit = rows_per_weight(block.weight, block.copies)
-        columns = FrozenColumns.freeze(block.rows.numbers, block.rows.coded, block.weight * unit)
-        found: MemberStats = block.frozen(columns)
-        return found
-
-    @shared
     def pool(self) -> Automatic:
         """The members and their stack."""
-        statistics, pieces = self.statistics, self.member_statistics
+        statistics, pieces = self.statistics, self.frozen_statistics
         if self.holds_no_rows:
             counts = level_counts(statistics, pieces.columns)
             return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
-        return choose_by_rows(statistics, pieces)
+        return choose_by_rows(statistics, pieces, wanted=self.settings.members)
 
     def saved_choices(self) -> dict[str, object]:
         """Return the choice that stands where there are no rows."""
@@ -127,19 +103,34 @@ class PooledFitted(Fitted):
 
     def _joint_gaussian(self) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
         if self.holds_no_rows:
-            return self._chosen_before.joint_model(self.member_statistics)
-        return joint_by_rows(self.statistics, self.member_statistics)
+            return self._chosen_before.joint_model(self.frozen_statistics)
+        return joint_by_rows(self.statistics, self.frozen_statistics)
 
     @shared
-    def _joint_alone(self) -> Fitted:
-        """The value of the joint model's blocks."""
-        blocks, kinds, _ = self._joint_parts
+    def _joint_chosen(self) -> tuple[Fitted, tuple[Note, ...]]:
+        """The value of the joint model's blocks, and what is to be said of the choice."""
+        forest = None if self.by_forest is False else forest_beside(self)
+        if forest is not None and self.by_forest:
+            return forest, ()
+        blocks, kinds, notes = self._joint_parts
         statistics = replace(self.statistics, blocks=kinds)
-        return Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
+        gaussian = Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
+        if forest is None:
+            return gaussian, notes
+        chosen, note = choose_joint_model(self, gaussian, forest)
+        return chosen, (note,) if chosen is forest else (note, *notes)
+
+    @property
+    def _joint_alone(self) -> Fitted:
+        return self._joint_chosen[0]
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         density, repairs = self._joint_alone.estimated
-        return density, (*self._joint_parts[2], *repairs)
+        return density, (*self._joint_chosen[1], *repairs)
+
+    def for_fold(self) -> Self:
+        """Return the value that learns from some of the rows, with the same settings and kind of joint model."""
+        return replace(super().for_fold(), by_forest=isinstance(self._joint_alone, ForestJoint))
 
     @property
     def joint_value(self) -> Fitted:
@@ -166,7 +157,14 @@ class PooledFitted(Fitted):
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return the pooled log posteriors (n, k), and log p(x) (n,) under the joint model."""
-        return self.log_posterior(rows, priors), self.joint_value.log_density(rows[:-1])
+        asked = self.joint_value
+        read = asked.recoded(rows) if isinstance(asked, ForestJoint) else rows[:-1]
+        return self.log_posterior(rows, priors), asked.log_density(read)
+
+    def log_joint(self, rows: Rows) -> Array:
+        """Return log p(k | x) + log p(x), (n, k) in nats: the pooled posterior and the joint model's density."""
+        posterior, density = self.posterior_and_density(rows)
+        return np.asarray(posterior + density[:, None])
 
     def check_leaving(self) -> None:
         if self.holds_no_rows:
@@ -227,8 +225,7 @@ class PooledFitted(Fitted):
     # --- edits -------------------------------------------------------------------------------------------------------
 
     def estimate_now(self) -> None:
-        """Make the joint model, and choose the members."""
-        super().estimate_now()
+        """Choose the members; the joint model is made when it is first asked for."""
         _ = self.pool
 
     def join(self, batch: Batch) -> Joined | None:
@@ -240,32 +237,13 @@ class PooledFitted(Fitted):
 
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's members as rows of its sample where both have frozen their columns apart."""
-        mine, theirs = (value.statistics.blocks[-1] for value in (self, other))
-        if isinstance(mine, MemberStats) and isinstance(theirs, MemberStats) and mine.columns != theirs.columns:
-            if self.holds_no_rows or other.holds_no_rows:
-                raise MergeError(
-                    "These two models read columns on different knots, and at least one holds no rows to read them "
-                    "again. Next: release the second like the first: second.release(like=first), or "
-                    "`suffice release SECOND --like FIRST -o FILE`."
-                )
-            blocks = (*other.statistics.blocks[:-1], rows_of_sample(other.statistics).as_sample())
-            return self, replace(other, statistics=replace(other.statistics, blocks=blocks))
+        own, other = super().before_merge(other)
         choice = self.choice if self.holds_no_rows else None
         if choice is None and other.holds_no_rows:
             choice = other.choice
-        return replace(self, choice=choice), other
+        return replace(own, choice=choice), other
 
     # --- letting go --------------------------------------------------------------------------------------------------
-
-    @property
-    def rows_beside(self) -> int:  # type: ignore[override]
-        """How many rows the members hold."""
-        block = self.statistics.blocks[-1]
-        return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
-
-    def sampled_rows(self) -> Rows:
-        """Return the rows kept, one part for each block."""
-        return [*super().sampled_rows(), rows_of_sample(self.statistics).rows]
 
     def release_whole(self, limit: Least, like: Self | None) -> tuple[Self, list[tuple[Block, Given]]]:
         """Return the released value and what was given up; see `automatic.release`."""
@@ -288,7 +266,7 @@ class PooledFitted(Fitted):
         shift = members.numbers  # numbers come first in the block of the members, and levels after them
         for what in list(given.columns):
             given.columns[what] = {j + shift for j in given.columns[what]}
-        columns = None if like is None else like.member_statistics.columns
+        columns = None if like is None else like.frozen_statistics.columns
         stats, exact = released_members(rows, levels, weight, least, given, columns)
         if like is None:
             pool = choose_by_rows(statistics, exact, parts=False)
@@ -304,10 +282,3 @@ class PooledFitted(Fitted):
         )
         found = replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told)
         return self.with_statistics(found, choice=choice), [(self.blocks[-1], given)]
-
-
-def _members(statistics: ByClass) -> MemberRows | MemberStats:
-    """Return what the members keep."""
-    found = statistics.blocks[-1]
-    assert isinstance(found, MemberRows | MemberStats)
-    return found

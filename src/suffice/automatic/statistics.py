@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, np
 from ..errors import MergeError, NotLearnedError
+from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..stats import PatternStats, Statistic
 from ..stats._checks import amounts, codes as codes_below
@@ -23,7 +24,7 @@ from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
-from .columns import FrozenColumns, Index, Reading
+from .columns import FrozenColumns, Index
 from .costs import check_columns
 from .member import Known
 from .members import PARTS
@@ -31,6 +32,25 @@ from .members.gaussian import GaussianPart
 from .part import DUST, Part, less
 
 P = TypeVar("P", bound=Part)
+
+FOREST_ROWS = 1200  # from which on trees are grown
+
+
+class Columns(Protocol):
+    """What a sample of rows freezes: how rows are read from then on."""
+
+    def read(self, numbers: Array, coded: CodedColumns) -> Any:
+        """Return rows as these columns read them."""
+        ...
+
+    def arrays(self) -> tuple[Fields, Plain]:
+        """Return the fields as named arrays and plain values."""
+        ...
+
+    @classmethod
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Any:
+        """Return what `arrays` wrote; ValueError if the parts do not fit together."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -62,7 +82,23 @@ class MemberRows(Statistic):
     sampled: float = 0.0
 
     @classmethod
-    def summarize(cls, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> MemberRows:
+    def freeze(cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool) -> Columns:
+        """Return the columns that rows (n,) of these weights, counted as rows, freeze: `for_good`, or for now.
+
+        What can be made when it is asked for, while these rows are there, is frozen for good only.
+        """
+        forest = None
+        if weight.sum() >= FOREST_ROWS:
+            forest = FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, density=for_good)
+        return FrozenColumns.freeze(rows.numbers, rows.coded, weight, forest)
+
+    @classmethod
+    def statistics(cls) -> type[MemberStats]:
+        """Return what takes the place of the rows where they are many."""
+        return MemberStats
+
+    @classmethod
+    def summarize(cls, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> Self:
         """Hold a batch."""
         ones = np.ones(len(codes))
         return cls(rows, codes, ones, ones if weight is None else weight.astype(np.float64), k)
@@ -81,15 +117,15 @@ class MemberRows(Statistic):
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
         some, weight, _ = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
         weight = weight * rows_per_weight(self.weight, self.copies)
-        columns = FrozenColumns.freeze(self.rows.numbers[some], take_rows(self.rows.coded, some), weight)
+        columns = self.freeze(self.rows[some], self.codes[some], self.k, weight, for_good=True)
         return self.frozen(columns)
 
-    def frozen(self, columns: FrozenColumns) -> MemberStats:
+    def frozen(self, columns: Columns) -> MemberStats:
         """Return the statistics of the rows in columns frozen already."""
         reading = columns.read(self.rows.numbers, self.rows.coded)
-        return replace(MemberStats.summarize(reading, self.codes, self.k, self.weight), sampled=self.sampled)
+        return replace(self.statistics().summarize(reading, self.codes, self.k, self.weight), sampled=self.sampled)
 
-    def as_sample(self) -> MemberRows:
+    def as_sample(self) -> Self:
         """Return the rows as a sample of those whose weight they have: statistics that they join say so."""
         return replace(self, sampled=float(self.weight.sum()))
 
@@ -99,7 +135,7 @@ class MemberRows(Statistic):
         rows = TableRows(
             np.concatenate([self.rows.numbers, other.rows.numbers]), concat_rows(self.rows.coded, other.rows.coded)
         )
-        return MemberRows(
+        return type(self)(
             rows,
             np.concatenate([self.codes, other.codes]),
             np.concatenate([self.copies, other.copies]),
@@ -107,7 +143,7 @@ class MemberRows(Statistic):
             self.k,
         )
 
-    def subtract(self, other: MemberRows) -> MemberRows:
+    def subtract(self, other: MemberRows) -> Self:
         """Return the rows left without others; NotLearnedError for rows that are not here."""
         mine, theirs = self._united(), other._united()
         place = {key: i for i, key in enumerate(zip(hashes_of(mine.rows).tolist(), mine.codes.tolist(), strict=True))}
@@ -122,14 +158,14 @@ class MemberRows(Statistic):
         left = np.flatnonzero(weight > DUST * mine.weight)
         return replace(mine, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
 
-    def scale(self, factor: float) -> MemberRows:
+    def scale(self, factor: float) -> Self:
         scaled = replace(self, weight=faded(self.weight, factor))
         return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
 
-    def place(self, index: Sequence[int], k: int) -> MemberRows:
+    def place(self, index: Sequence[int], k: int) -> Self:
         return replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
 
-    def regroup(self, index: Codes, k: int) -> MemberRows:
+    def regroup(self, index: Codes, k: int) -> Self:
         moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
         return moved._take(np.flatnonzero(moved.codes >= 0))._united()
 
@@ -144,7 +180,7 @@ class MemberRows(Statistic):
         return own | cells, {"levels": levels, "k": self.k}
 
     @classmethod
-    def from_arrays(cls, fields: Fields, plain: Plain) -> MemberRows:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
         k, m = plain["k"], len(fields["codes"])
         codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
         numbers, coded = rows_from_arrays(fields, plain["levels"], 2, m)
@@ -153,9 +189,9 @@ class MemberRows(Statistic):
             raise ValueError("rows of the members")
         return cls(TableRows(numbers, coded), codes, copies, weight, k)
 
-    def _take(self, index: Codes) -> MemberRows:
+    def _take(self, index: Codes) -> Self:
         rows = self.rows[index]
-        return MemberRows(
+        return type(self)(
             TableRows(rows.numbers, compact(rows.coded)),
             self.codes[index],
             self.copies[index],
@@ -163,7 +199,7 @@ class MemberRows(Statistic):
             self.k,
         )
 
-    def _united(self) -> MemberRows:
+    def _united(self) -> Self:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
         keys = np.stack([hashes_of(self.rows), self.codes.astype(np.uint64)], axis=1)
         distinct, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
@@ -209,25 +245,38 @@ class MemberStats(Statistic):
     from a sample only: those of a merged model whose columns were frozen apart.
     """
 
-    columns: FrozenColumns
+    columns: Any
     learned: Mapping[str, Part]
     seen: Array
     sampled: float = 0.0
 
+    columns_type: ClassVar[type[Columns]] = FrozenColumns
+
     @classmethod
-    def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> MemberStats:
+    def part_types(cls) -> tuple[type[Part], ...]:
+        """Return the kinds of the parts."""
+        return PARTS
+
+    @classmethod
+    def check(cls, columns: Any, k: int) -> None:
+        """Raise DataError if statistics of so many classes would not fit into memory."""
+        check_columns(columns, k)
+
+    @classmethod
+    def summarize(cls, reading: Any, codes: Codes, k: int, weight: Array | None) -> Self:
         """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory."""
-        check_columns(reading.columns, k)
-        parts = {part.name: part.summarize(reading, codes, k, weight) for part in PARTS}
+        cls.check(reading.columns, k)
+        parts = {part.name: part.summarize(reading, codes, k, weight) for part in cls.part_types()}
         heavy = np.ones(len(codes)) if weight is None else weight
         there = [~np.isnan(column) for column in reading.numbers.T] + [levels >= 0 for levels in reading.levels]
         seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
         return cls(reading.columns, parts, seen.astype(np.float64))
 
     @classmethod
-    def of(cls, columns: FrozenColumns, seen: Array, *parts: Part) -> MemberStats:
+    def of(cls, columns: Any, seen: Array, *parts: Part) -> Self:
         """Return statistics of some parts; the others are not kept."""
-        return cls(columns, {part.name: part.none() for part in PARTS} | {part.name: part for part in parts}, seen)
+        none = {part.name: part.none() for part in cls.part_types()}
+        return cls(columns, none | {part.name: part for part in parts}, seen)
 
     def part(self, kind: type[P]) -> P:
         """Return one part."""
@@ -257,17 +306,17 @@ class MemberStats(Statistic):
         why = "they came with a merged model, which had chosen knots and bins of its own"
         return (Note(what, why, kind=Kind.UNCERTAIN),)
 
-    def distinct(self, bound: int) -> MemberStats:
+    def distinct(self, bound: int) -> Self:
         """Return the statistics as they are."""
         return self
 
-    def merge(self, other: MemberRows | MemberStats) -> MemberStats:
+    def merge(self, other: MemberRows | MemberStats) -> Self:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""
         added = self._alike(other)
         parts = {name: own.merge(added.learned[name]) for name, own in self.learned.items()}
-        return MemberStats(self.columns, parts, self.seen + added.seen, self.sampled + added.sampled)
+        return type(self)(self.columns, parts, self.seen + added.seen, self.sampled + added.sampled)
 
-    def subtract(self, other: MemberRows | MemberStats) -> MemberStats:
+    def subtract(self, other: MemberRows | MemberStats) -> Self:
         gone = self._alike(other)
         parts = {name: own.subtract(gone.learned[name]) for name, own in self.learned.items()}
         return replace(self, learned=parts, seen=less(self.seen, gone.seen))
@@ -276,21 +325,21 @@ class MemberStats(Statistic):
         if isinstance(other, MemberRows):
             return other.frozen(self.columns)
         if other.columns != self.columns:
-            raise MergeError("The columns of the two models were frozen apart. Next: see GenerativeClassifier.merge.")
+            raise MergeError("The columns of the two models were frozen apart. Next: see `merge` of the estimator.")
         return other
 
-    def scale(self, factor: float) -> MemberStats:
+    def scale(self, factor: float) -> Self:
         lighter = replace(self, sampled=self.sampled * factor)
         return lighter._each(lambda part: part.scale(factor), faded(self.seen, factor))
 
-    def place(self, index: Sequence[int], k: int) -> MemberStats:
-        check_columns(self.columns, k)
+    def place(self, index: Sequence[int], k: int) -> Self:
+        self.check(self.columns, k)
         return self._each(lambda part: part.place(index, k, self.columns), spread(self.seen, index, k))
 
-    def regroup(self, index: Codes, k: int) -> MemberStats:
+    def regroup(self, index: Codes, k: int) -> Self:
         return self._each(lambda part: part.regroup(index, k), gather(self.seen, index, k))
 
-    def _each(self, change: Callable[[Part], Part], seen: Array) -> MemberStats:
+    def _each(self, change: Callable[[Part], Part], seen: Array) -> Self:
         return replace(self, learned={name: change(part) for name, part in self.learned.items()}, seen=seen)
 
     def column_weight(self) -> Array:
@@ -302,17 +351,22 @@ class MemberStats(Statistic):
         fields |= {f"columns_{name}": values for name, values in kept.items()}
         saved: Plain = {"columns": plain} | ({"sampled": self.sampled} if self.sampled else {})
         for name, part in self.learned.items():
-            own, saved[name] = part.arrays()
-            fields |= own
+            own, about = part.arrays()
+            if own or not part.left_out:
+                fields, saved[name] = fields | own, about
         return fields, saved
 
     @classmethod
-    def from_arrays(cls, fields: Fields, plain: Plain) -> MemberStats:
+    def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
+        """Return what `arrays` wrote; a part that older files do not have is not kept."""
         prefix, seen = "columns_", fields["seen"]
         own = {name.removeprefix(prefix): values for name, values in fields.items() if name.startswith(prefix)}
-        columns = FrozenColumns.from_arrays(own, plain["columns"])
-        k = len(amounts(seen, None, len(columns.scores) + len(columns.vocabulary)))
-        parts = {part.name: part.from_arrays(fields, plain[part.name], columns, k) for part in PARTS}
+        columns = cls.columns_type.from_arrays(own, plain["columns"])
+        k = len(amounts(seen, None, columns.d))
+        parts = {
+            part.name: part.from_arrays(fields, plain[part.name], columns, k) if part.name in plain else part.none()
+            for part in cls.part_types()
+        }
         sampled = float(plain.get("sampled", 0.0))
         if not 0.0 <= sampled < np.inf:
             raise ValueError("the weight of rows known from a sample")

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+from ..leaves import LeafSums
 from ..member import Member
 from ..part import Part
+from .boosted import BoostedMember
 from .dependence import DependenceMember
+from .forest import ForestMember
 from .gaussian import GaussianMember
+from .independent import IndependentMember
 from .levels import LevelMember
 from .splines import SplineMember
 from .subclasses import SubclassMember
 
 # In the order in which they are judged, pooled and listed.
-MEMBERS: tuple[type[Member], ...] = (GaussianMember, SplineMember, LevelMember, DependenceMember, SubclassMember)
+MEMBERS: tuple[type[Member], ...] = (
+    GaussianMember,
+    IndependentMember,
+    SplineMember,
+    LevelMember,
+    DependenceMember,
+    SubclassMember,
+    ForestMember,
+    BoostedMember,
+)
 
 # Statistics, each once however many members it serves.
-PARTS: tuple[type[Part], ...] = tuple(dict.fromkeys(m.statistic for m in MEMBERS if m.statistic is not None))
+PARTS: tuple[type[Part], ...] = (
+    *dict.fromkeys(member.statistic for member in MEMBERS if member.statistic is not None),
+    LeafSums,  # of the joint model
+)
 
 
 def member_called(kind: str) -> type[Member]:

@@ -1,0 +1,226 @@
+"""What a forest has learned: the sums of its leaves, or the rows that still freeze its trees, and its joint density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast
+
+from .._arrays import Array, Codes, np
+from .._derived import derived, shared
+from ..densities import Product, Rows
+from ..errors import DataError
+from ..estimate import Block, Family, Settings
+from ..fitted import Fitted
+from ..forest import Forest, ForestDensity, FrozenForest
+from ..leave_one_out.model import log_priors
+from ..notes import Note
+from ..stats import Statistic
+from ..stats.batch import Batch, Joined
+from ..stats.counts import CodedColumns
+from ..table import Table
+from ..tasks import classify
+from .held import HeldFitted
+from .leaves import LeafSums
+from .member_family import MemberFamily
+from .statistics import Columns, MemberRows, MemberStats, TableRows
+
+
+@dataclass(frozen=True)
+class ForestStats(MemberStats):
+    """The sums of the leaves of frozen trees."""
+
+    columns_type: ClassVar[type[Columns]] = FrozenForest
+
+    @classmethod
+    def part_types(cls) -> tuple[type[LeafSums], ...]:
+        return (LeafSums,)
+
+    @classmethod
+    def check(cls, columns: Any, k: int) -> None:
+        """Trees are grown no larger than fits."""
+        return
+
+
+@dataclass(frozen=True)
+class ForestRows(MemberRows):
+    """Rows held as they are, which still freeze the trees."""
+
+    @classmethod
+    def freeze(cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool) -> Columns:
+        return FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, labels=False)
+
+    @classmethod
+    def statistics(cls) -> type[MemberStats]:
+        return ForestStats
+
+
+@dataclass(frozen=True)
+class ForestFamily(MemberFamily):
+    """All columns, as a forest needs them; the numbers come first."""
+
+    name: ClassVar[str] = "forest"
+    held: ClassVar[type[MemberRows]] = ForestRows
+
+
+@dataclass(frozen=True)
+class JointForestFamily(Family):
+    """The joint density of all columns, numbers first, by a forest; its rows are numbers and level numbers (n, d)."""
+
+    numbers: int
+    name: ClassVar[str] = "forest"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> TableRows:
+        return MemberFamily(self.numbers).encode(table, positions)
+
+    def recode(self, rows: Any, stats: MemberStats) -> Array:
+        if isinstance(rows, np.ndarray):
+            return rows
+        read = stats.columns.read(rows.numbers, rows.coded)
+        levels = [np.where(own < 0, np.nan, own) for own in read.levels]
+        return np.column_stack([read.numbers, *levels])
+
+    def zero(self, k: int, columns: int) -> Statistic:
+        raise NotImplementedError("a forest begins with rows")
+
+    def summarize(self, rows: Any, codes: Codes, k: int, weight: Array | None) -> Statistic:
+        raise NotImplementedError("a forest begins with rows")
+
+    def estimate(self, stats: MemberStats, settings: Settings) -> tuple[ForestDensity, list[Note]]:
+        return forest_of(stats).density(), []
+
+    def leave_one_out(
+        self, rows: Array, stats: MemberStats, codes: Codes, weight: Array | None, settings: Settings
+    ) -> Array:
+        return self.left_out(rows, stats, codes, weight, out_of_bag=False)
+
+    def left_out(
+        self, rows: Array, stats: MemberStats, codes: Codes, weight: Array | None, *, out_of_bag: bool
+    ) -> Array:
+        """Return log densities (n, k) of learned rows; `out_of_bag`, by trees whose structure has not seen them."""
+        forest = forest_of(stats)
+        reading = forest.columns.of_values(rows)
+        return forest.left_out(reading, codes, np.ones(len(codes)) if weight is None else weight, out_of_bag)
+
+
+def forest_of(stats: MemberStats) -> Forest:
+    """Return the forest of statistics that hold one."""
+    part = stats.learned[LeafSums.name]
+    assert isinstance(part, LeafSums)
+    return part.forest(stats.columns.forest)
+
+
+@dataclass(frozen=True, eq=False)
+class ForestJoint(Fitted):
+    """The value of one block, a forest over all columns."""
+
+    def recoded(self, rows: Rows) -> Rows:
+        """Return encoded rows as the forest reads them: those of its block, which are last, or put together."""
+        part = rows[-1]
+        if len(rows) > 1 or isinstance(part, CodedColumns):
+            part = part if isinstance(part, TableRows) else together(rows)
+        return (self.blocks[0].family.recode(part, self.statistics.blocks[0]),)
+
+    def sampled_rows(self) -> Rows:
+        """Return the rows kept, as the forest reads them."""
+        return self.recoded(self.reservoir.rows)
+
+
+def together(rows: Rows) -> TableRows:
+    """Return the rows of numbers and categories as those of all columns."""
+    coded = [part for part in rows if isinstance(part, CodedColumns)]
+    numbers = [part for part in rows if not isinstance(part, CodedColumns)]
+    n = len(numbers[0]) if numbers else coded[0].rows
+    return TableRows(numbers[0] if numbers else np.zeros((n, 0)), coded[0] if coded else CodedColumns((), ()))
+
+
+def joint_forest(value: HeldFitted, stats: MemberStats) -> ForestJoint:
+    """Return the value whose density is the forest of these statistics, beside those of `value`."""
+    block = value.blocks[-1]
+    assert isinstance(block.family, MemberFamily)
+    statistics = replace(value.statistics, blocks=(stats,))
+    own = Block(JointForestFamily(block.family.numbers), block.positions)
+    return ForestJoint(value.who, value.schema, (own,), statistics, value.settings, value.priors, None, value.past)
+
+
+@dataclass(frozen=True, eq=False)
+class ForestFitted(HeldFitted):
+    """What a forest has learned."""
+
+    @shared
+    def _joint_alone(self) -> ForestJoint:
+        return joint_forest(self, self.frozen_statistics)
+
+    @property
+    def joint_value(self) -> Fitted:
+        """The joint density, asked as any other is."""
+        return self._joint_alone.under(self.priors)
+
+    def estimate_now(self) -> None:
+        """Grow the trees; the density is made of their leaves when it is first asked for."""
+        _ = self.frozen_statistics
+
+    def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
+        density, notes = self._joint_alone.estimated
+        return density, (*notes, *self.frozen_statistics.notes)
+
+    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
+        """Return log p(class | row), (n, k) in nats."""
+        asked = self.joint_value
+        return asked.log_posterior(asked.recoded(rows), priors)
+
+    def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
+        """Return log posteriors (n, k) and log p(x) (n,)."""
+        asked = self.joint_value
+        return asked.posterior_and_density(asked.recoded(rows), priors)
+
+    def log_density(self, rows: Rows) -> Array:
+        """Return log p(x), (n,) in nats."""
+        asked = self.joint_value
+        return asked.log_density(asked.recoded(rows))
+
+    def log_joint(self, rows: Rows) -> Array:
+        """Return log p(x, k), (n, k) in nats."""
+        asked = self.joint_value
+        return asked.log_joint(asked.recoded(rows))
+
+    def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
+        """Return how much each column speaks for each class (n, d, k) in nats, and standard errors if asked for."""
+        asked = self.joint_value
+        return asked.contributions(asked.recoded(rows), orders, errors)
+
+    def check_leaving(self) -> None:
+        if self.past.released is not None:
+            raise DataError.released("leave rows out", "ask the model it was made from")
+
+    def left_out(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
+        """Return log posteriors (n, k) of learned rows under the model of all others, with the same trees."""
+        asked = self.joint_value
+        return asked.left_out(asked.recoded(rows), codes, weight)
+
+    @derived
+    def left_out_rows(self) -> Array:
+        """The log posteriors (m, k) of the rows kept, each without itself and by trees that have not seen it."""
+        asked, sample = self.joint_value, self.reservoir
+        learned, weight = asked.learned, sample.row_weight()
+        family = cast("JointForestFamily", asked.blocks[0].family)
+        (rows,) = asked.recoded(self.sampled_rows())
+        stats = cast("MemberStats", asked.statistics.blocks[0])
+        score = family.left_out(rows, stats, sample.codes, weight, out_of_bag=True)
+        prior = log_priors(learned, sample.codes, weight)
+        zero = np.zeros_like(score)
+        return classify.normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
+
+    def join(self, batch: Batch) -> Joined | None:
+        """Refuse rows without a label."""
+        raise DataError(
+            "Rows without a label cannot join a GenerativeForest: its trees are grown on rows of known class. "
+            "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
+        )
+
+    def release_whole(self, limit: Any, like: Any) -> Any:
+        """Refuse: leaves are of few rows."""
+        raise DataError(
+            "A GenerativeForest has leaves of a few rows each, which tell of single rows, so that there is nothing to "
+            "release. Next: release a GaussianDiscriminant or NaiveBayes fitted to the same rows."
+        )

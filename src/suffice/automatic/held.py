@@ -1,0 +1,93 @@
+"""What is held by estimators whose columns rows freeze: the rows as they are, or beyond a bound statistics of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from .._derived import shared
+from ..densities import Rows
+from ..errors import MergeError
+from ..fitted import Fitted
+from ..stats import ByClass, Reservoir
+from ..stats.batch import Batch
+from ..stats.reservoir import rows_per_weight
+from .by_rows import rows_of_sample
+from .member_family import MemberFamily
+from .statistics import MemberRows, MemberStats
+
+
+@dataclass(frozen=True, eq=False)
+class HeldFitted(Fitted):
+    """A value whose last block are the rows of all columns; the others are statistics of numbers and categories."""
+
+    freezes_columns = True
+
+    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
+        """Return the value of other statistics, the rows made statistics where they are many."""
+        held = held_by(statistics)
+        self.check_memory(held, statistics)
+        distinct = held.distinct(self.settings.keep_rows)
+        statistics = replace(statistics, blocks=(*statistics.blocks[:-1], distinct))
+        return super().with_statistics(statistics, **changed)
+
+    def check_memory(self, held: MemberRows | MemberStats, statistics: ByClass) -> None:
+        """Raise DataError, before it is paid for, if what is made of the rows does not fit into memory."""
+        return
+
+    def sample_of(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
+        """Return the rows of a batch that are kept, which the last block holds as well."""
+        return super().sample_of(batch._replace(rows=batch.rows[:-1]), keep_rows)
+
+    def sampled_rows(self) -> Rows:
+        """Return the rows kept, one part for each block."""
+        return [*super().sampled_rows(), rows_of_sample(self.statistics, self._held_as).rows]
+
+    @property
+    def _held_as(self) -> type[MemberRows]:
+        family = self.blocks[-1].family
+        assert isinstance(family, MemberFamily)
+        return family.held
+
+    @property
+    def rows_beside(self) -> int:  # type: ignore[override]
+        """How many rows the last block holds."""
+        block = self.statistics.blocks[-1]
+        return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
+
+    @property
+    def holds_no_rows(self) -> bool:
+        """Whether no rows are kept, to choose or to judge by."""
+        return self.statistics.sample is None
+
+    @shared
+    def frozen_statistics(self) -> MemberStats:
+        """The statistics in frozen columns; of rows held as they are, in columns that these rows freeze for now."""
+        block = held_by(self.statistics).distinct(self.settings.keep_rows)
+        self.check_memory(block, self.statistics)
+        if isinstance(block, MemberStats):
+            return block
+        unit = rows_per_weight(block.weight, block.copies)
+        return block.frozen(block.freeze(block.rows, block.codes, block.k, block.weight * unit, for_good=False))
+
+    def before_merge(self, other: Self) -> tuple[Self, Self]:
+        """Return both values, the other's as rows of its sample where both have frozen their columns apart."""
+        mine, theirs = (value.statistics.blocks[-1] for value in (self, other))
+        if isinstance(mine, MemberStats) and isinstance(theirs, MemberStats) and mine.columns != theirs.columns:
+            if self.holds_no_rows or other.holds_no_rows:
+                raise MergeError(
+                    "These two models read columns on different knots, and at least one holds no rows to read them "
+                    "again. Next: release the second like the first: second.release(like=first), or "
+                    "`suffice release SECOND --like FIRST -o FILE`."
+                )
+            sample = rows_of_sample(other.statistics, self._held_as).as_sample()
+            blocks = (*other.statistics.blocks[:-1], sample)
+            return self, replace(other, statistics=replace(other.statistics, blocks=blocks))
+        return self, other
+
+
+def held_by(statistics: ByClass) -> MemberRows | MemberStats:
+    """Return what the last block holds."""
+    found = statistics.blocks[-1]
+    assert isinstance(found, MemberRows | MemberStats)
+    return found

@@ -1,0 +1,100 @@
+"""Which joint density goes with the pool: Gaussians times categories, or a forest, by what rows left out say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import cast
+
+from .._arrays import Array, Codes, np
+from ..densities import Rows
+from ..fitted import NOTHING, Fitted
+from ..forest import FrozenForest
+from ..notes import Kind, Note
+from ..stats.batch import Batch
+from ..stats.reservoir import rows_per_weight
+from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
+from .held import HeldFitted
+from .leaves import LeafSums
+from .statistics import MemberRows, MemberStats
+
+LEAST_ROWS = 100  # for a forest to be grown
+MOST_JUDGES = 1000
+FOLDS = 3
+
+
+def forest_beside(value: HeldFitted) -> ForestJoint | None:
+    """Return the joint model by a forest, None where rows are too few or none is known."""
+    held = value.statistics.blocks[-1]
+    if isinstance(held, MemberStats):
+        part = held.learned.get(LeafSums.name)
+        known = isinstance(part, LeafSums) and part.sums is not None
+        return joint_forest(value, held) if known and not value.holds_no_rows else None
+    assert isinstance(held, MemberRows)
+    unit = rows_per_weight(held.weight, held.copies)
+    if float(held.weight.sum()) * unit < LEAST_ROWS or not len(held.codes):
+        return None
+    weight, table = held.weight * unit, held.rows
+    frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False)
+    reading = frozen.read(table.numbers, table.coded)
+    return joint_forest(value, ForestStats.summarize(reading, held.codes, held.k, held.weight))
+
+
+def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint) -> tuple[Fitted, Note]:
+    """Return the joint model under which rows are likelier that it has not seen, of their class, and what to say of it.
+
+    Both are judged by folds. Trees that have not seen a row would not do: a row helps to cut the cells it is read in,
+    and the narrower these, the likelier the row.
+    """
+    sample = value.reservoir
+    some = np.arange(len(sample.codes))[:: max(1, -(-len(sample.codes) // MOST_JUDGES))]
+    weight = sample.represented(value.statistics.weight)
+    every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
+    gain, total = 0.0, 0.0
+    for rest, own in _folds(sample.codes, some):
+        learned, judged = every.take(rest).of_present_classes(), every.take(own).rows
+        place = np.arange(len(own)), np.searchsorted(np.unique(sample.codes[rest]), sample.codes[own])
+        apart = _by_forest(learned, judged)[place] - _by_gaussians(gaussian, learned, judged)[place]
+        gain += float(weight[own] @ apart)
+        total += float(weight[own].sum())
+    gain /= max(total, 1e-300)
+    if gain <= 0.0:
+        return gaussian, Note("joint model: Gaussians and categories", _by(-gain, "a forest"), kind=Kind.CHOSEN)
+    what = f"joint model: a forest of {len(_family_stats(forest).columns.forest.density)} trees"
+    return forest, Note(what, _by(gain, "Gaussians and categories"), kind=Kind.CHOSEN)
+
+
+def _by(gain: float, than: str) -> str:
+    return f"rows left out are likelier by {gain:.3g} nats each than under {than}"
+
+
+def _folds(codes: Codes, some: Codes) -> Iterator[tuple[Codes, Codes]]:
+    """Yield by fold the numbers of the rows to learn from, and of those of `some` to judge on, whose class is known."""
+    place = np.empty(len(codes), dtype=np.int64)
+    order = np.argsort(codes, kind="stable")
+    place[order] = np.arange(len(order)) % FOLDS
+    for fold in range(FOLDS):
+        rest, own = np.flatnonzero(place != fold), some[place[some] == fold]
+        yield rest, own[np.isin(codes[own], codes[rest])]
+
+
+def _by_gaussians(gaussian: Fitted, learned: Batch, judged: Rows) -> Array:
+    """Return log densities (m, k) of rows under Gaussians and categories that other rows give."""
+    learner = replace(gaussian, statistics=NOTHING, priors=None)
+    model = replace(learner, statistics=learner.summarize(learned, 0))
+    return model.joint.density.log_density(model.recoded(judged))
+
+
+def _by_forest(learned: Batch, judged: Rows) -> Array:
+    """Return log densities (m, k) of rows under a forest that other rows grow."""
+    assert learned.weight is not None
+    table, k = together(learned.rows), len(learned.classes)
+    weight = learned.weight * rows_per_weight(learned.weight, np.ones(len(learned.codes)))
+    frozen = FrozenForest.freeze(table.numbers, table.coded, learned.codes, k, weight, labels=False)
+    reading = frozen.read(table.numbers, table.coded)
+    stats, new = ForestStats.summarize(reading, learned.codes, k, weight), together(judged)
+    return forest_of(stats).density().log_density_of(frozen.read(new.numbers, new.coded).forest)
+
+
+def _family_stats(forest: ForestJoint) -> MemberStats:
+    return cast("MemberStats", forest.statistics.blocks[0])

@@ -1,0 +1,104 @@
+"""A random forest whose leaves hold the weights of all rows, each row judged by trees that were grown without it.
+
+The share of class k in a leaf is (n_k + t π_k) / (n + t) with the classes' shares π; the score is the log of the mean
+share over the trees, less log π. A row left out is scored by the trees whose structure it had no part in, its own
+weight taken out of their leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from ..._arrays import Array, NDArray, np
+from ...export.program import Term
+from ...forest import FrozenForest, TreeScores
+from ..columns import Reading
+from ..inputs import Inputs
+from ..leaves import LeafWeights
+from ..member import Candidate, Known, Member
+from ..part import Part
+from ..sample import Sample
+from ..stack import Judge, centred
+
+STRENGTHS = (0.5, 1.0, 2.0, 4.0)
+PSEUDO = 0.5  # rows of each class in its share
+
+
+@dataclass(frozen=True)
+class ForestMember(Member):
+    """Weights (k, leaves) of the classes in the leaves of frozen trees, and the strength t."""
+
+    kinds: ClassVar[tuple[str, ...]] = ("forest",)
+    statistic: ClassVar[type[Part]] = LeafWeights
+    needs_rows: ClassVar[bool] = True  # leaves are of few rows, and tell of them
+    left_out_error: ClassVar[float] = np.inf  # trees are grown with the row, and those are not asked
+    missing_tells: ClassVar[bool] = True
+
+    frozen: FrozenForest
+    counts: Array
+    weight: Array
+    strength: float = 1.0
+    name: str = "forest"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every strength; none where the rows were too few for trees."""
+        part, frozen = known.part(LeafWeights), known.columns.forest
+        if frozen is None or not part.counts:
+            return
+        each = [cls(frozen, part.counts[0], known.weight, strength) for strength in STRENGTHS]
+        for member, scores in zip(each, each[0].left_out_at(sample, STRENGTHS), strict=True):
+            yield Candidate((member,), scores, judge)
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The strength t."""
+        return {"strength": self.strength}
+
+    @property
+    def shares(self) -> Array:
+        """The share of each class in all rows (k,)."""
+        return np.asarray((self.weight + PSEUDO) / (self.weight + PSEUDO).sum())
+
+    @cached_property
+    def trees(self) -> TreeScores:
+        """The mean share over the trees, and its log."""
+        pi = self.shares
+        share = (self.counts.T + self.strength * pi) / (self.counts.sum(axis=0)[:, None] + self.strength)
+        held = self.counts.sum(axis=0)
+        return TreeScores(self.frozen.labels, share / len(self.frozen.labels), -np.log(pi), True, held)
+
+    def scores(self, reading: Reading) -> Array:
+        return self.trees.scores(reading.forest.cells)
+
+    def left_out(self, sample: Sample) -> Array:
+        return self.left_out_at(sample, (self.strength,))[0]
+
+    def left_out_at(self, sample: Sample, strengths: Sequence[float]) -> Array:
+        """Return scores (strengths, n, k) of learned rows, each by the trees that have not seen it, without it."""
+        reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares
+        amount = np.asarray(strengths)[:, None, None]
+        every = np.arange(len(sample))
+        total, judges = np.zeros((len(strengths), len(sample), len(pi))), np.zeros(len(sample))
+        bags: list[NDArray[np.bool_]] = [trees.in_bag(reading, t) for t in range(len(trees))]
+        seen_by_all = np.all(bags, axis=0)
+        for t, bag in enumerate(bags):
+            free = every[~bag | seen_by_all]
+            counts = self.counts[:, trees.leaves_of(reading.cells[free], t)].T
+            counts[np.arange(len(free)), sample.codes[free]] -= sample.removed[free]
+            counts = np.maximum(counts, 0.0)
+            total[:, free] += (counts + amount * pi) / (counts.sum(axis=1, keepdims=True) + amount)
+            judges[free] += 1.0
+        return np.asarray(np.log(total / judges[:, None]) - np.log(pi))
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        if weight:
+            yield inputs.trees(self.trees, self.frozen.cells), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the mean share, as the log scales them."""
+        found = centred(self.trees.contributions(reading.forest.cells))
+        return found, np.zeros_like(found)

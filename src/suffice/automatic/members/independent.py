@@ -1,0 +1,149 @@
+"""Gaussian classes with independent columns, each of its own variance: the Gaussian member without its correlations.
+
+Where columns are independent within each class, a covariance says nothing that the variances do not, and costs p²
+numbers to be learned from the rows. Each column is a block of one in `leave_one_out.wishart`, so that what is exact
+there is exact here, and by known cells alone: nothing is filled. This member stands in for the Gaussian of the columns
+as they are, where it loses less; beside it, it would take a share of the weight where columns do depend on each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import ClassVar
+
+from ..._arrays import Array, np
+from ...densities import MultivariateT
+from ...export.program import Term
+from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
+from ...stats import FullScatter, GaussianStats, PatternStats
+from ..budget import Cost, Sizes, step_of_rows
+from ..columns import RAW, FrozenColumns, Reading
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, Setting, total, totals
+from ..part import Part
+from ..sample import Sample
+from ..stack import Judge, centred
+from .gaussian import OWN, GaussianPart
+
+INDEPENDENT = "independent gaussian"
+STRENGTHS = (1.0, 10.0, 100.0, np.inf)  # more say no more
+ENOUGH = 1000  # rows to compare them on
+SPHERE = SPHERES[0]  # keeps a column without variance within classes from deciding everything
+
+
+@dataclass(frozen=True)
+class IndependentMember(Member):
+    """One setting: `strength` a, in rows, of the pooled variance of a column in that of each class."""
+
+    kinds: ClassVar[tuple[str, ...]] = (INDEPENDENT,)
+    statistic: ClassVar[type[Part]] = GaussianPart
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
+    left_out_error: ClassVar[float] = 0.03  # τ, the variance of the sphere, stays when a row leaves
+
+    columns_read: FrozenColumns
+    prior: tuple[WishartClasses, ...]  # of each column
+    strength: float
+    name: str = f"{INDEPENDENT}, {RAW}"
+    rival: str = f"{OWN}, {RAW}"
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield every strength; none where the block has been filled, or is of directions, which are not independent.
+
+        They are compared on some of the rows where there are many.
+        """
+        columns, stats = known.columns, known.part(GaussianPart)
+        if RAW not in columns.kinds or RAW in columns.basis or RAW in columns.guess:
+            return
+        prior = by_column(stats.versions[RAW])
+        step = max(step_of_rows(len(sample), known.k, len(prior)), len(sample) // ENOUGH)
+        some, inner = sample[::step], judge[::step]
+        found = totals(_left_out(prior, some, STRENGTHS), len(STRENGTHS), inner)
+        for strength, scores in zip(STRENGTHS, found, strict=True):
+            own = cls(columns, prior, strength)
+            yield Candidate((own,), scores, inner, partial(own.left_out, sample) if step > 1 else None)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> IndependentMember:
+        """Return the member at this setting."""
+        return cls(known.columns, by_column(known.part(GaussianPart).versions[RAW]), setting["strength"])
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether a > 0, ∞ included."""
+        return setting["strength"] > 0.0
+
+    @classmethod
+    def costs(cls, sizes: Sizes) -> dict[str, Cost]:
+        work = 60.0 * sizes.n * sizes.k * sizes.width * len(STRENGTHS)
+        what = f"Variances of {sizes.width:,} columns for each of {sizes.k:,} classes"
+        return {INDEPENDENT: Cost(8 * sizes.k * sizes.width, work, what, "columns")}
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The amount a."""
+        return {"strength": self.strength}
+
+    @cached_property
+    def densities(self) -> tuple[MultivariateT, ...]:
+        """The predictive density of new rows by column."""
+        return tuple(own.density(self.strength, SPHERE) for own in self.prior)
+
+    def scores(self, reading: Reading) -> Array:
+        return total(self._columns(reading))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return class-balanced log densities; a missing cell adds nothing."""
+        return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,)))
+
+    def _columns(self, reading: Reading) -> Iterator[Array]:
+        cells = reading.gaussian(RAW)
+        return (density.log_density(cells[:, [j]]) for j, density in enumerate(self.densities))
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        if weight:
+            for density, cell in zip(self.densities, inputs.gaussian(RAW), strict=True):
+                yield inputs.normal(density, (cell,)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return the columns' scores: exact; those of a category's indicators together."""
+        columns = self.columns_read
+        owners = columns.owners[columns.used[RAW]]
+        score = np.zeros((*reading.known.shape, len(self.prior[0].stats.weight)))
+        for owner, part in zip(owners, self._columns(reading), strict=True):
+            score[:, owner] += centred(part)
+        return score, np.zeros_like(score)
+
+
+def by_column(stats: PatternStats) -> tuple[WishartClasses, ...]:
+    """Return each column by itself, by all of its known cells; they share the sphere, their mean variance."""
+    k, d = stats.k, stats.d
+    weight, mean, squares = np.zeros((k, d)), np.zeros((k, d)), np.zeros((k, d))
+    every = np.ix_(np.arange(k), np.arange(d)), stats.complete
+    parts = [every, *((np.ix_(who, np.asarray(seen)), own) for seen, (who, own) in stats.incomplete.items())]
+    for cells, own in parts:
+        weight[cells] += own.weight[:, None]
+        mean[cells] += own.weight[:, None] * own.mean
+    mean /= np.where(weight > 0, weight, 1.0)
+    for cells, own in parts:
+        apart = own.mean - mean[cells]
+        squares[cells] += own.scatter.diagonal(len(own.weight)) + own.weight[:, None] * apart**2
+    tau = max(float((squares.sum(axis=0) / np.maximum(weight.sum(axis=0) - k, 2.0)).mean()), 1e-8)
+    return tuple(
+        WishartClasses(GaussianStats(w, m[:, None], FullScatter(s[:, None, None]), FullScatter), tau)
+        for w, m, s in zip(weight.T, mean.T, squares.T, strict=True)
+    )
+
+
+def _left_out(prior: Sequence[WishartClasses], sample: Sample, strengths: tuple[float, ...]) -> Iterator[list[Array]]:
+    """Yield for each column its scores (n, k) at every strength, each row left out, 0 where the cell is missing."""
+    cells = sample.rows.gaussian(RAW)
+    for j, own in enumerate(prior):
+        seen = np.flatnonzero(~np.isnan(cells[:, j]))
+        left = LeftOut(cells[seen][:, [j]], sample.codes[seen], sample.removed[seen], sample.weight[seen])
+        scores = np.zeros((len(strengths), len(cells), len(own.stats.weight)))
+        if len(seen):
+            scores[:, seen] = [found for _, _, found in own.path(left, strengths, (SPHERE,))]
+        yield list(scores)
