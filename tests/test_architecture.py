@@ -23,7 +23,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
-ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "tasks", "released", "leave_one_out"}
+ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "tasks", "released", "leave_one_out", "forest"}
 ROW_7 = ROW_5 | {"fitted", "disclosure", "export", "automatic", "files", "engines"}
 ROW_9 = ROW_7 | {"learning", "questions", "plots", "report", "datasets"}
 ROW_10 = ROW_9 | {"estimators"}
@@ -52,6 +52,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # row 4
     "joint": {"densities", "schema"} | ROW_0,
     "released": {"notes"} | ROW_0,
+    "forest": {"densities"} | ROW_1,  # frozen trees, the sums of their leaves, and what these give
     # row 5: questions to a joint model, and rows taken out of it
     "tasks": {"joint", "densities", "schema"} | ROW_0,
     "leave_one_out": ROW_5 - {"released", "leave_one_out"},
@@ -61,7 +62,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "disclosure": ROW_5,
     # row 7: an engine knows no distribution
     "engines": {"stats", "schema", "table"} | ROW_0,
-    "export": {"fitted", "densities", "joint", "schema", "table"} | ROW_0,  # of a model's densities, not of its rows
+    "export": {"fitted", "densities", "joint", "forest", "schema", "table"} | ROW_0,  # of densities, not of rows
     "automatic": ROW_5 | {"fitted", "disclosure", "export"},
     "files": ROW_5 | {"fitted", "automatic"},
     # row 8: verbs as functions of what was learned
@@ -102,6 +103,8 @@ OWNERS: dict[str, set[str]] = {
         *("estimators/_state.py", "estimators/_edits.py", "estimators/discriminant.py", "learning/mixture.py"),
         *("questions/decide.py", "questions/impute.py", "questions/sample.py", "table/labels.py", "table/residence.py"),
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
+        # and its builders of trees, which are read out into plain arrays at once
+        *("forest/grow.py", "automatic/members/boosted.py"),
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -133,6 +136,8 @@ LATE: dict[str, tuple[set[str], str]] = {
     "cli/": ({"numpy", "scipy", "sklearn", "narwhals"}, "`suffice --help` answers before NumPy would be loaded"),
     "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
+    "forest/grow.py": ({"sklearn"}, "its trees take long to import, and no other model grows any"),
+    "automatic/members/boosted.py": ({"sklearn"}, "its trees take long to import, and small tables grow none"),
 }
 
 MOST_BASES = 3  # of ours, of one class

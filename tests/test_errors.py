@@ -39,6 +39,8 @@ def test_every_error_is_a_value_error_of_ours(kind):
             ["Class 'a'", "rank 1 of 2", "'x', 'y'", "Next"],
         ),
         (errors.SingularCovarianceError.for_class(None, ["x"], 1, 2), ["all classes", "rank 1 of 2", "Next"]),
+        (errors.ExportError.forest(30, 2000, 3), ["30 trees", "2,000 leaves", "3 classes", "Next"]),
+        (errors.ExportError.too_many_leaves(60, 2000, 6000, 5000), ["6,000 values of 2,000 leaves", "5,000", "Next"]),
         (errors.ModelFileError.unreadable("m.suffice", "it is empty"), ["m.suffice", "it is empty", "Next"]),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",

@@ -293,6 +293,10 @@ class Fitted:
         log_prior = None if priors is None else self.log_prior_of(priors)
         return classify.posterior_and_density(self.joint, rows, log_prior)
 
+    def log_joint(self, rows: Rows) -> Array:
+        """Return log p(x, k), (n, k) in nats."""
+        return self.joint.log_joint(rows)
+
     def log_density(self, rows: Rows) -> Array:
         """Return log p(x), (n,) in nats."""
         return classify.marginal_log_density(self.joint, rows)

@@ -12,7 +12,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, load
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+    load,
+)
 from suffice.cli.files import read_table
 from suffice.cli.show import percent, plus_minus
 from suffice.datasets import penguins_path
@@ -20,6 +27,7 @@ from suffice.datasets import penguins_path
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
 ESTIMATORS = {
     "nb": NaiveBayes(),
+    "forest": GenerativeForest(),
     "full": GaussianDiscriminant(),
     "shared": GaussianDiscriminant(shared=True),
     "diagonal": GaussianDiscriminant("diagonal"),
@@ -41,7 +49,7 @@ def test_predictions_are_those_of_the_library(cli, tmp_path, penguins, name) -> 
     file, out = tmp_path / "m.suffice", tmp_path / "answers.parquet"
     assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).status == 0
     assert cli("predict", file, penguins_path(), "-o", out).status == 0
-    columns = penguins.drop_columns("species") if name == "nb" else penguins.select(NUMBERS)
+    columns = penguins.drop_columns("species") if name in ("nb", "forest") else penguins.select(NUMBERS)
     reference = ESTIMATORS[name].fit(columns, penguins["species"])
     answers = pq.read_table(out)
     assert answers.column_names == ["label", *(f"p_{label}" for label in reference.classes_), "log_density"]
@@ -149,16 +157,39 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, penguins) ->
 
 
 @pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ([], {"members": "all", "keep_rows": None}),
+        (["--members", "generative", "--keep-rows", "60"], {"members": "generative", "keep_rows": 60}),
+        (["--model", "forest"], {"keep_rows": None}),
+        (["--model", "forest", "--keep-rows", "60"], {"keep_rows": 60}),
+        (NB, {"keep_rows": 2000}),
+    ],
+)
+def test_rows_kept_and_members_reach_the_estimator(cli, tmp_path, options, expected) -> None:
+    done = cli("fit", penguins_path(), "--target", "species", *options, "-o", tmp_path / "m")
+    assert done.status == 0, done.err
+    found = load(tmp_path / "m").get_params()
+    assert {name: found[name] for name in expected} == expected
+    assert ("It holds 344 rows as they were" in done.err) == (expected["keep_rows"] != 60)
+    assert ("`suffice release`" in done.err) == ("forest" not in options), "a forest cannot be released"
+
+
+@pytest.mark.parametrize(
     ("options", "status", "words"),
     [
         (["--components", "2"], 2, "--components is for --model mixture"),
+        ([*NB, "--members", "generative"], 2, "--members is for --model auto, not nb"),
+        (["--members", "boosted"], 2, "--members"),
         (["--model", "mixture", "--components", "0"], 2, "at least 1"),
         (["--model", "mixture", "--components", "many"], 2, "--components"),
         (["--model", "mixture", "--components", "400"], 1, "152 different rows"),
         (["--family", "laplace"], 2, "--family is for --model nb"),
         (["--divisor", "unbiased"], 2, "--divisor is for the other models"),
         (["--shrinkage", "0.5"], 2, "--shrinkage is for the Gaussian models"),
+        (["--model", "forest", "--divisor", "unbiased"], 2, "--divisor is for the other models; --model forest"),
         (["--keep-rows", "10"], 2, "keep_rows=10"),
+        (["--model", "forest", "--keep-rows", "10"], 2, "keep_rows=10"),
         (["--model", "full", "--family", "laplace"], 2, "--family is for --model nb"),
         ([*NB, "--family", "year=poison"], 2, "'poison' is not one of gaussian"),
         ([*NB, "--family", "yeer=poisson"], 1, "no column 'yeer' for --family; the closest is 'year'"),
@@ -257,7 +288,7 @@ def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(
     assert max(map(len, text.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", [name for name in ESTIMATORS if name != "forest"])
 def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins, name) -> None:
     file = tmp_path / "m"
     assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", name).status == 0
@@ -275,6 +306,36 @@ def test_show_gives_means_and_deviations_of_the_library(cli, tmp_path, penguins,
     missing = {column["name"]: column["missing"] for column in columns}
     assert missing["bill_length_mm"] == pytest.approx(2 / 344)
     assert missing["year"] == 0
+
+
+@pytest.mark.parametrize("model", ["forest", "auto"])
+def test_show_describes_columns_of_a_forest_as_drawn_rows_do(cli, tmp_path, penguins, model) -> None:
+    """Means, deviations and shares are those of many rows drawn from the density, to five standard errors."""
+    file, n = tmp_path / "m", 4000
+    assert cli("fit", penguins_path(), "--target", "species", "-o", file, "--model", model).status == 0
+    columns = {column["name"]: column for column in json.loads(cli("show", file, "--json").out)["columns"]}
+    assert list(columns) == [name for name in penguins.column_names if name != "species"]
+    (density,) = load(file).model_.density.blocks
+    order = sorted(columns, key=lambda name: "mean" not in columns[name])  # numbers come first in a forest
+    for number in range(3):
+        rows = density.sample(np.full((n, 7), np.nan), np.full(n, number), np.random.RandomState(0))
+        for j, name in enumerate(order):
+            column, drawn = columns[name], rows[:, j]
+            assert column["family"] == "forest"
+            if "mean" in column:
+                mean, deviation = column["mean"][number], column["sd"][number]
+                assert abs(drawn.mean() - mean) < 5 * deviation / np.sqrt(n)
+                error = np.sqrt(((drawn - mean) ** 2).var() / n) / (2 * deviation)
+                assert abs(drawn.std() - deviation) < 5 * error
+                continue
+            assert {level["level"] for level in column["levels"]} == set(penguins[name].drop_null().to_pylist())
+            for level in column["levels"]:
+                p, code = level["probability"][number], density.column_levels(j).index(level["level"])
+                assert abs((drawn == code).mean() - p) < 5 * np.sqrt(max(p * (1 - p), 1 / n) / n)
+    missing = {name: column["missing"] for name, column in columns.items()}
+    assert missing["bill_length_mm"] == pytest.approx(2 / 344)
+    assert missing["year"] == 0
+    assert max(map(len, cli("show", file).out.splitlines())) <= 100
 
 
 def test_show_fits_the_page_with_many_classes(cli, write, tmp_path) -> None:

@@ -147,7 +147,7 @@ def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     done = cli("compare", penguins_file, "--target", "species", "--folds", "2")
     assert done.status == 0
     notes = ("Note" + text for text in done.out.partition("\nNote")[2].split("\nNote"))
-    (note,) = [note for note in notes if "left out" in note]
+    (note,) = [note for note in notes if ": left out '" in note]
     assert all(word in note for word in ["full", "shared", "diagonal", "spherical", "'island'", "'sex'"])
     assert "nb" not in note.partition(":")[0]
     lines = done.out.splitlines()

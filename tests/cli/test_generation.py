@@ -94,9 +94,21 @@ def test_samples_are_those_of_the_library(cli, model, tmp_path) -> None:
 
 def test_samples_of_a_class_with_given_cells(cli, model) -> None:
     words = ("sample", model, "-n", 20, "--label", "Gentoo", "--given", "island=Dream", "--given", "year=2008")
-    rows = parse(cli(*words, "--seed", 1).out)
+    rows = parse(cli(*words, "--seed", 1, "--unrounded").out)
     assert {(row["label"], row["island"], row["year"]) for row in rows} == {("Gentoo", "Dream", "2008")}
     assert len({row["bill_length_mm"] for row in rows}) == 20
+
+
+def test_numbers_are_as_recorded_unless_asked(cli, model, write, penguins) -> None:
+    """The penguins were weighed to 25 g, in three whole years."""
+    drawn = parse(cli("sample", model, "-n", 50, "--seed", 1).out)
+    assert {row["year"] for row in drawn} == {"2007", "2008", "2009"}
+    assert all(int(row["body_mass_g"]) % 25 == 0 for row in drawn)
+    holed = penguins.set_column(penguins.column_names.index("year"), "year", pa.nulls(344, pa.int64()))
+    for draws in ((), ("--draws", 1, "--seed", 1)):
+        words = ("impute", model, write("holed.csv", holed), *draws)
+        assert {float(row["year"]) for row in parse(cli(*words).out)} <= {2007.0, 2008.0, 2009.0}
+        assert any(float(row["year"]) % 1.0 for row in parse(cli(*words, "--unrounded").out))
 
 
 def test_models_of_arrays_and_truth_values(cli, write, tmp_path) -> None:

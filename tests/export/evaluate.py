@@ -28,12 +28,15 @@ from suffice.export.program import (
     Stack,
     Table,
     Term,
+    TreeSums,
 )
 from suffice.table import Table as DataTable, read_table, recode
 
 
-def evaluate(program: Program, rows: Any) -> tuple[Array, Array]:
+def evaluate(program: Program, rows: Any) -> tuple[Array, Array | None]:
     """Return (log posterior (n, k), log density (n,)), both in nats, of a table (array or data frame).
+
+    A program without a joint density has None in place of the second.
 
     Columns go by name where the program and the table both have names, and by position otherwise.
     """
@@ -51,9 +54,12 @@ class _Run:
         self._readings: dict[int, Array] = {}
         self._codes: dict[int, Codes] = {}
 
-    def answers(self) -> tuple[Array, Array]:
+    def answers(self) -> tuple[Array, Array | None]:
         program = self.program
         parts = [self.term(term) for term in program.terms]
+        if program.joint is None:
+            assert program.stack is not None
+            return self.pooled(program.stack, [score for _, score in parts]), None
         order, score = np.zeros((self.table.rows, self.k)), np.tile(program.log_prior, (self.table.rows, 1))
         for number in program.joint:
             order, score = order + parts[number][0], score + parts[number][1]
@@ -138,6 +144,8 @@ class _Run:
             return zero, self.location_scale(term)
         if isinstance(term, Hats):
             return zero, hats(term, self.reading(term.reading))
+        if isinstance(term, TreeSums):
+            return zero, self.trees(term)
         return zero, self.pairs(term)
 
     def counts(self, term: Counts) -> tuple[Array, Array]:
@@ -182,6 +190,20 @@ class _Run:
                 peak = each.max(axis=1)
                 out[i] = peak + np.log(np.exp(each - peak[:, None]).mean(axis=1))
         return out
+
+    def trees(self, term: TreeSums) -> Array:
+        """Walk one row after another down one tree after another."""
+        cells = np.column_stack([self.code(i) for i in term.codes]) if term.codes else np.zeros((self.table.rows, 0))
+        leaf = np.cumsum(term.column < 0) - 1
+        total = np.zeros((len(cells), self.k))
+        for row, out in zip(cells.tolist(), total, strict=True):
+            for node in term.roots.tolist():
+                while (column := int(term.column[node])) >= 0:
+                    cell = row[column]
+                    right = term.missing_right[node] if cell < 0 else cell > term.threshold[node]
+                    node = int(term.right[node] if right else term.left[node])
+                out += term.values[leaf[node]]
+        return (np.log(np.maximum(total, 1e-300)) if term.logs else total) + term.base
 
 
 def _orders(term: Table) -> tuple[Array, Array]:

@@ -153,7 +153,15 @@ AUTOMATIC: dict[str, Callable[[], Case]] = {
         GenerativeClassifier(priors=[0.2, 0.3, 0.5]), (mixed(100)[0][["size 1", "town"]], mixed(100)[1])
     ),
     "parts": lambda: _fit(GenerativeClassifier(), rings()),
+    "independent": lambda: _fit(GenerativeClassifier(), spreads()),
     "penguins": lambda: _fit(GenerativeClassifier(), penguins()),
+    "few numbers": lambda: _fit(GenerativeClassifier(), numbers(2, 90)),  # too few rows for a forest as joint model
+    "few": lambda: _fit(
+        GenerativeClassifier(), (mixed(90)[0].drop(columns=["size 0", "size 2", "wing"]), mixed(90)[1])
+    ),
+    "joint forest": lambda: _fit(GenerativeClassifier(), steps()),
+    "joint forest, priors": lambda: _fit(GenerativeClassifier(priors=[0.2, 0.3, 0.5]), steps()),
+    "trees": lambda: _fit(GenerativeClassifier(), steps(1500)),
 }
 
 
@@ -163,6 +171,19 @@ def penguins() -> tuple[Any, Any]:
     return table.drop(columns="species"), table["species"].to_numpy()
 
 
+def steps(n: int = 600) -> tuple[Any, Any]:
+    """Return whole numbers, repeated values and categories, all of two hidden levels: a forest is their joint model."""
+    rng = np.random.default_rng(11)
+    level, other = rng.integers(0, 4, n), rng.integers(0, 6, n)
+    X = pd.DataFrame({"rooms": 2.0 * level + rng.integers(0, 2, n)})
+    X["rate"] = np.array([0.0, 0.0, 2.5, 9.9, 12.0, 12.5])[(other + (rng.random(n) < 0.2)) % 6]
+    X["town"] = np.array(["Aix", "Bonn", "O'Hara", ""], dtype=object)[(level + (rng.random(n) < 0.1)) % 4]
+    score = (level > 1) * (other % 2) + (X["rate"] > 5.0) * (X["rooms"] % 3) + 0.3 * rng.normal(size=n)
+    codes = np.clip(np.round(score), 0, 2).astype(int)
+    X["smoker"] = pd.array(rng.random(n) < 0.2 + 0.3 * (codes > 0), dtype="boolean")
+    return X.mask(rng.random(X.shape) < 0.06), np.array(LABELS["text"])[codes]
+
+
 def rings() -> tuple[Any, Any]:
     """Return classes that are each several Gaussians, with rows enough for parts."""
     rng = np.random.default_rng(8)
@@ -170,6 +191,14 @@ def rings() -> tuple[Any, Any]:
     X = pd.DataFrame(centre + rng.normal(size=(840, 2)), columns=["u", "v"])
     X.loc[rng.random(840) < 0.05, "u"] = np.nan
     return X, np.array(["same", "other"])[np.arange(840) % 4 // 2]
+
+
+def spreads() -> tuple[Any, Any]:
+    """Return classes whose columns are independent and differ in spread, which no covariance need be learned for."""
+    rng = np.random.default_rng(9)
+    y = np.arange(120) % 2
+    X = pd.DataFrame(rng.normal(size=(120, 6)) * (1.0 + y[:, None]), columns=list("uvwxyz"))
+    return X.mask(rng.random(X.shape) < 0.03), np.array(["narrow", "wide"])[y]
 
 
 CASES = {

@@ -14,6 +14,7 @@ import onnx
 import onnxruntime
 import pandas as pd
 import pytest
+from compare import has_density
 from fitted_models import CASES, case, mixed, numbers
 from sklearn.datasets import load_breast_cancer, load_iris
 
@@ -51,19 +52,22 @@ def agree(model: Any, rows: Any, dtype: str = "float64", counts: Sequence[int] =
     onnx.checker.check_model(made, full_check=True)
     table = read_table(rows)
     run, feed = session(made), feeds(program, table, model._fitted.align(table), dtype)
-    label, posterior, density = run.run(None, feed)
+    label, posterior, *density = run.run(None, feed)
+    assert len(density) == has_density(model)
     expected = model.predict_proba(rows)
-    assert posterior.dtype == density.dtype == dtype
+    assert {part.dtype for part in (posterior, *density)} == {np.dtype(dtype)}
     np.testing.assert_allclose(posterior, expected, rtol=0, atol=POSTERIOR[dtype])
-    np.testing.assert_allclose(density, model.score_samples(rows), rtol=DENSITY[dtype], atol=DENSITY[dtype])
+    for own in density:
+        np.testing.assert_allclose(own, model.score_samples(rows), rtol=DENSITY[dtype], atol=DENSITY[dtype])
     top = np.sort(expected, axis=1)[:, -2:]
     clear = top[:, -1] - top[:, 0] > POSTERIOR[dtype]
     assert (label == model.predict(rows))[clear].all()
     for n in counts:
         some = run.run(None, {key: cells[:n] for key, cells in feed.items()})
-        assert [part.shape for part in some] == [(n,), (n, len(program.classes)), (n,)]
+        assert [part.shape for part in some] == [(n,), (n, len(program.classes)), *[(n,) for _ in density]]
         np.testing.assert_allclose(some[1], posterior[:n], rtol=0, atol=POSTERIOR[dtype] / 100)
-        np.testing.assert_allclose(some[2], density[:n], rtol=DENSITY[dtype], atol=DENSITY[dtype])
+        for part, own in zip(some[2:], density, strict=True):
+            np.testing.assert_allclose(part, own[:n], rtol=DENSITY[dtype], atol=DENSITY[dtype])
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 
 import numpy as np
 import pandas as pd
 import pytest
 from fitted_models import case
+from made_trees import made
 
 from suffice import GaussianDiscriminant, NaiveBayes
 from suffice.export.lower import lower
@@ -30,6 +32,43 @@ def test_parameters_are_read_back_to_the_last_bit(name):
             for rows, matrix in zip(own["spread"]["lower"], term.spread.covariance, strict=True):
                 for j, row in enumerate(rows):
                     assert row == matrix[j, : j + 1].tolist()
+
+
+def written_down(term):
+    """Return the nodes of a term's trees, a node, all of its left, all of its right: what each asks for or holds."""
+    leaf, found = np.cumsum(term.column < 0) - 1, []
+
+    def visit(node):
+        if term.column[node] < 0:
+            found.append((-1, *term.values[leaf[node]], term.cover[leaf[node]]))
+            return
+        found.append((term.column[node], term.threshold[node], term.missing_right[node]))
+        visit(term.left[node])
+        visit(term.right[node])
+
+    for root in term.roots:
+        visit(root)
+    return found
+
+
+def test_trees_are_read_back_to_the_last_bit(monkeypatch):
+    model, program, trees, _ = made()
+    monkeypatch.setattr("suffice.report.explorer.lower", lambda fitted: program)
+    terms = json.loads(write_json(collect_explorer(model)))["program"]["terms"][-len(trees) :]
+    kinds = {"column": "<i2", "threshold": "<i2", "missing_right": "u1", "values": "<f8", "cover": "<f8"}
+    for own, term in zip(terms, program.terms[-len(trees) :], strict=True):
+        column, threshold, away, values, cover = (np.frombuffer(b64decode(own[name]), kinds[name]) for name in kinds)
+        leaves = zip(*values.reshape(-1, 3).T, cover, strict=True)
+        nodes = zip(column, threshold, away, strict=True)
+        assert [(-1, *next(leaves)) if node[0] < 0 else node for node in nodes] == written_down(term)
+        assert own["base"] == term.base.tolist()
+
+
+def test_parameters_too_large_for_a_page_say_how_large(monkeypatch):
+    model, program, _, _ = made()
+    monkeypatch.setattr("suffice.report.explorer.lower", lambda fitted: program)
+    monkeypatch.setattr("suffice.report.explorer.MOST_LETTERS", 50_000)
+    assert "would take 0.1 MB, above" in collect_explorer(model)["why_not"]
 
 
 def test_json_of_odd_values():

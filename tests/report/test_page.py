@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from fitted_models import case, steps
 
-from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.report import collect_facts, render_page
 
 EMPTY = {"meta", "link", "br", "img", "hr", "input"}
@@ -159,3 +160,18 @@ def test_one_row_a_class_and_columns_that_do_not_vary(tmp_path):
         for shared in (False, True):
             GaussianDiscriminant(shared=shared).fit(X, classes).to_html(tmp_path / "page.html")
             assert "</html>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_what_a_forest_cannot_is_said():
+    """A forest by itself has no form; beside a pool the form goes without what is asked of the joint density."""
+    X, y = steps(200)
+    alone, beside = GenerativeForest().fit(X, y), case("automatic: joint forest")[0]
+    page = render_page(alone, X, y)
+    assert re.search(r"This page cannot answer questions: The density of a forest.*estimator\.</p>", page)
+    assert "<form" not in page
+    page = render_page(beside)
+    assert "This page cannot say: the joint density" in page
+    assert '<form id="row"' in page
+    for model in (alone, beside):
+        town = next(own for own in collect_facts(model)["columns"] if own["name"] == "town")
+        assert all(re.match(r"(Aix|Bonn|O'Hara|) \(", cell) for cell in town["cells"])

@@ -57,7 +57,9 @@ def test_blocks_inform_each_other_through_the_class(model, monkeypatch, chunk) -
 
 
 def test_known_classes_are_certain(model) -> None:
-    numbers, levels = impute(model, ROWS, np.array([1, 1, 0, -1]))
+    known = posteriors()
+    known[:3] = np.eye(2)[[1, 1, 0]]
+    numbers, levels = impute(model, ROWS, known)
     np.testing.assert_allclose(numbers.value[0][:3], [-1.0 + 0.6 * (0.5 - 2.0), 0.0, 1.0], rtol=1e-12)
     assert levels.value[0].tolist() == [1, 0]
 

@@ -27,7 +27,8 @@ FOR_MODELS = {  # which models an option is for, and what is said to the others
     "--smoothing": (("nb",), "the categories of --model nb, not for {model}"),
     "--family": (("nb",), "--model nb, not {model}"),
     "--components": (("mixture",), "--model mixture, not {model}"),
-    "--divisor": ((*GAUSSIAN, "nb"), "the other models; --model auto averages over what is not known"),
+    "--divisor": ((*GAUSSIAN, "nb"), "the other models; --model {model} divides by neither n nor n - 1"),
+    "--members": (("auto",), "--model auto, not {model}"),
     "--shrinkage": (GAUSSIAN, f"the Gaussian models: {', '.join(GAUSSIAN)}"),
 }
 
@@ -49,7 +50,8 @@ def fit(
     divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
     shrinkage: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0, lte=1))] = None,
-    keep_rows: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=0))] = 2000,
+    keep_rows: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
+    members: Literal["all", "generative"] | None = None,
     engine: Literal["auto", "local", "dask", "spark"] = "auto",
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
@@ -70,8 +72,9 @@ def fit(
         File to write the model to, by custom with the ending .suffice.
     model
         `auto`: several models on all columns, each judged on rows it has not seen and pooled for probabilities to
-        trust. `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per class
-        over the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
+        trust. `forest`: trees on all columns with densities in their leaves, to draw rows, to fill cells and to tell
+        odd rows. `nb`: naive Bayes, each column by itself, numbers and categories. The others are one Gaussian per
+        class over the numeric and boolean columns: `full` with its own covariance, `shared` with one covariance for all
         classes, `diagonal` with independent columns, `spherical` with one variance for all columns; `mixture` is
         several Gaussians per class, each with its own covariance.
     family
@@ -87,14 +90,18 @@ def fit(
     priors
         Class priors: the classes' shares of the rows, or all equal.
     divisor
-        Not for auto: divide sums of squares by n (`mle`, maximum likelihood) or by n - 1; mle if not given.
+        Not for auto and forest: divide sums of squares by n (`mle`, maximum likelihood) or by n - 1; mle if not given.
     smoothing
         For nb: added to the count of every category; 1 if not given.
     shrinkage
         For the Gaussian models: from 0 to 1, pulls correlations towards 0; the least that works if not given.
     keep_rows
-        How many rows the model file holds as they are, for answers that need rows; 0 for none. For auto at least 50:
-        it judges its models by them.
+        How many rows the model file holds as they are, for answers that need rows; 0 for none; 2,000 if not given. For
+        auto and forest at least 50, as it judges its models by them or grows its trees on them; 2,000 to 20,000 if not
+        given, as many as fit into 32 MiB.
+    members
+        For auto: `all`, or `generative`, which leaves out the trees boosted on the rows kept, a rule and no density;
+        all if not given.
     engine
         What reads a table in parts: this machine's threads (`local`), or a Dask or Spark cluster. If one is given,
         any table is read in parts.
@@ -110,7 +117,7 @@ def fit(
     $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
     given = {"--smoothing": smoothing, "--components": components, "--divisor": divisor, "--shrinkage": shrinkage}
-    _check_options(model, given | {"--family": family or None})
+    _check_options(model, given | {"--family": family or None, "--members": members})
     check_model_output(output, force, [(data, "table")])
     if scheduler is not None and engine != "dask":
         raise UsageProblem("--scheduler is for --engine dask.")
@@ -120,6 +127,7 @@ def fit(
         "divisor": divisor,
         "n_components": components,
         "keep_rows": keep_rows,
+        "members": members,
         "priors": "uniform" if priors == "uniform" else None,
     }
     if is_many(data) or is_large(data) or engine != "auto" or checkpoint is not None:
@@ -173,5 +181,12 @@ def _remark(
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
     learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
-    none = "" if model == "auto" or not estimator.keep_rows else "--keep-rows 0; "
-    common.remark(f"It {estimator.rows_held_}. For none: {none}`suffice release` makes a file to pass on.")
+    common.remark(f"It {estimator.rows_held_}.{_for_none(model, estimator.keep_rows)}")
+
+
+def _for_none(model: str, keep_rows: int | None) -> str:
+    """Return how to get a file without rows; a forest's leaves tell of single rows in any case."""
+    if model == "forest":
+        return ""
+    none = "" if model == "auto" or not keep_rows else "--keep-rows 0; "
+    return f" For none: {none}`suffice release` makes a file to pass on."

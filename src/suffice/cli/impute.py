@@ -10,7 +10,7 @@ from cyclopts.validators import Number as Between
 from .answers import deliver, free_name, model_columns, open_model, read_for
 from .files import FileTable, check_output
 from .output import COMMON, Common, noting_warnings, progress
-from .parameters import Answers, ColumnName, Rows, SavedModel, Seed
+from .parameters import Answers, ColumnName, Rows, SavedModel, Seed, Switch
 from .problems import ColumnProblem, count
 
 if TYPE_CHECKING:
@@ -26,12 +26,14 @@ def impute(
     target: ColumnName | None = None,
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
     seed: Seed | None = None,
+    unrounded: Switch = False,
     common: Common = COMMON,
 ) -> None:
     """Fill the missing cells of a table, from what is observed in each row.
 
-    The table comes back with its columns in order. A number becomes its mean given the observed cells of the row, a
-    category the most probable one. Columns that the model does not use come back as they are.
+    The table comes back with its columns in order. A number becomes its mean given the observed cells of the row, in
+    the steps of its column, a category the most probable one. Columns that the model does not use come back as they
+    are.
 
     Parameters
     ----------
@@ -42,6 +44,9 @@ def impute(
         column `draw`, from 1, in front.
     seed
         Start of the random draws; the same seed gives the same draws.
+    unrounded
+        Leave numbers as the model's density has them, instead of in the steps (such as whole numbers) and within the
+        range of the rows it keeps.
 
     Examples
     --------
@@ -61,7 +66,7 @@ def impute(
     names = [str(name) for name in schema.names] if schema.named else rows.column_names
     rows = model_columns(rows, names, data)
     with noting_warnings(common), progress(common, f"Filling {data.name}"):
-        filled = estimator.impute(rows, labels, draws=draws, random_state=seed)
+        filled = estimator.impute(rows, labels, draws=draws, random_state=seed, as_recorded=not unrounded)
     holes = {name: how_many(missing(rows[name])) for name in rows.column_names}
     holes = {name: number for name, number in holes.items() if number}
     common.remark(f"Filled {count(sum(holes.values()), 'cell')} in {count(len(holes), 'column')}.")

@@ -14,7 +14,7 @@ from .training import Training
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
 
-ModelName = Literal["auto", "nb", "full", "shared", "diagonal", "spherical", "mixture"]
+ModelName = Literal["auto", "forest", "nb", "full", "shared", "diagonal", "spherical", "mixture"]
 
 GAUSSIANS: dict[str, Facts] = {
     "full": {"covariance": "full"},
@@ -25,6 +25,7 @@ GAUSSIANS: dict[str, Facts] = {
 
 TITLES = {
     "auto": "automatic: several models pooled",
+    "forest": "generative forest: trees with densities in their leaves",
     "full": "Gaussians, a covariance each (QDA)",
     "shared": "Gaussians, one covariance (LDA)",
     "diagonal": "Gaussians, independent columns",
@@ -36,11 +37,19 @@ TITLES = {
 
 def make_estimator(name: str, **settings: Any) -> GenerativeEstimator:
     """Return an unfitted estimator; settings that are None keep the estimator's own default."""
-    from ..estimators import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes
+    from ..estimators import (
+        GaussianDiscriminant,
+        GenerativeClassifier,
+        GenerativeForest,
+        MixtureDiscriminant,
+        NaiveBayes,
+    )
 
     given = {key: value for key, value in settings.items() if value is not None}
     if name == "auto":
         return GenerativeClassifier(**given)
+    if name == "forest":
+        return GenerativeForest(**given)
     if name == "mixture":
         return MixtureDiscriminant(**given, random_state=0)  # the same table gives the same model
     return NaiveBayes(**given) if name == "nb" else GaussianDiscriminant(**GAUSSIANS[name], **given)
@@ -71,7 +80,7 @@ def read_families(wanted: Sequence[str], training: Training | Declared, path: Pa
 def usable_columns(name: str, training: Training | Declared) -> tuple[list[str], list[str]]:
     """Return the columns a model can use and those it leaves out; SchemaError if it can use none."""
     names = list(training.columns.column_names)
-    if name in ("auto", "nb"):
+    if name in ("auto", "forest", "nb"):
         return names, []
     used = training.numeric
     if not used:

@@ -12,7 +12,7 @@ from ..schema import Kind, Level, Name, Schema
 from .answers import by_text, deliver, free_name, open_model
 from .files import check_output
 from .output import COMMON, Common, progress
-from .parameters import Answers, SavedModel, Seed
+from .parameters import Answers, SavedModel, Seed, Switch
 from .problems import UsageProblem, did_you_mean
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ def sample(
     label: Annotated[str | None, Parameter(metavar="LABEL")] = None,
     given: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=VALUE", show_default=False)] = (),
     seed: Seed | None = None,
+    unrounded: Switch = False,
     output: Answers = None,
     common: Common = COMMON,
 ) -> None:
@@ -44,6 +45,9 @@ def sample(
         Cell held fixed, such as island=Dream; classes and other cells are drawn given these. May be repeated.
     seed
         Start of the random draws; the same seed gives the same rows.
+    unrounded
+        Leave numbers as the model's density has them, instead of in the steps (such as whole numbers) and within the
+        range of the rows it keeps.
 
     Examples
     --------
@@ -56,7 +60,7 @@ def sample(
     fixed = _read_given(given, schema)
     wanted = None if label is None else _find_label(label, by_text(estimator))
     with progress(common, "Drawing rows"):
-        table, labels = draw_rows(estimator._fitted.joint_value, rows, wanted, fixed, seed, "pyarrow")
+        table, labels = draw_rows(estimator._fitted.joint_value, rows, wanted, fixed, seed, "pyarrow", not unrounded)
     deliver(_in_front(table, labels.tolist(), common), output, common, {}, "table")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from .._arrays import Array
     from ..densities import Categorical, Covariance, Density, Gaussian, Mixture
     from ..estimators.base import GenerativeEstimator
+    from ..forest import ForestDensity
+    from ..schema import Level
     from ..stats import ByClass
 
 MOST_LEVELS = 6  # categories shown per column
@@ -83,6 +86,8 @@ def _members(estimator: GenerativeEstimator) -> Facts:
 def _meaning(kind: str, settings: Facts) -> str:
     if kind == "GenerativeClassifier":
         return "Several models pooled. Columns are described by the joint model, which fills cells and draws rows."
+    if kind == "GenerativeForest":
+        return "A mixture of boxes, the leaves of trees: within each, columns are independent given the class."
     if kind == "NaiveBayes":
         return "Naive Bayes: within a class, columns (or blocks of columns) are independent of each other."
     mixture = kind == "MixtureDiscriminant"
@@ -100,23 +105,39 @@ def _meaning(kind: str, settings: Facts) -> str:
 
 def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, statistics: ByClass) -> list[Facts]:
     """Return one entry per column in the model's order."""
+    from ..forest import ForestDensity
+
+    blocks, densities = document["blocks"], estimator.model_.density.blocks
+    described = blocks[-1:] if isinstance(densities[0], ForestDensity) else blocks  # a forest is of all columns
+    place: dict[int, tuple[str, Density, int]] = {}
+    for block, density in zip(described, densities, strict=False):
+        family = block["family"].get("family", "mixture" if block["family"].get("mixture") else "gaussian")
+        family = "forest" if isinstance(density, ForestDensity) else family
+        place |= {position: (family, density, j) for j, position in enumerate(block["positions"])}
     entries: dict[int, Facts] = {}
-    # An automatic classifier has one block more: the rows or statistics of its members.
-    parts = zip(document["blocks"], estimator.model_.density.blocks, statistics.blocks, strict=False)
-    for block, density, stats in parts:
+    # Where columns are read together there is one block more, of all of them, which has no weight by column.
+    for block, stats in zip(blocks[: -1 if _reads_together(estimator) else None], statistics.blocks, strict=False):
         observed = stats.column_weight().sum(axis=0) / statistics.total
-        for j, position in enumerate(block["positions"]):
-            column = schema.columns[position]
-            entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - float(observed[j]))}
-            family = block["family"].get("family", "mixture" if block["family"].get("mixture") else "gaussian")
+        for position, weight in zip(block["positions"], observed.tolist(), strict=True):
+            column, (family, density, j) = schema.columns[position], place[position]
+            entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - weight)}
             entries[position] = entry | {"family": family} | _parameters(density, j)
     return [entries[position] for position in sorted(entries)]
+
+
+def _reads_together(estimator: GenerativeEstimator) -> bool:
+    from ..estimators import GenerativeClassifier, GenerativeForest
+
+    return isinstance(estimator, GenerativeClassifier | GenerativeForest)
 
 
 def _parameters(density: Density, j: int) -> Facts:
     """Return what a class says of column j, in the terms of its family."""
     from ..densities import Bernoulli, Categorical, Gaussian, Mixture
+    from ..forest import ForestDensity
 
+    if isinstance(density, ForestDensity):
+        return _forest(density, j)
     if isinstance(density, Gaussian):
         return _gaussian(density, j)
     if isinstance(density, Mixture):
@@ -171,10 +192,25 @@ def _categorical(density: Categorical, j: int) -> Facts:
     """Return p(level | class) of a column, the commonest level first, and of a category never seen."""
     from .._arrays import np
 
-    p = np.exp(density.log_p[j])
+    return _levels(np.exp(density.log_p[j]), density.levels[j])
+
+
+def _forest(density: ForestDensity, j: int) -> Facts:
+    """Return the mean and the standard deviation of a number, or p(level | class) of a category."""
+    levels = density.column_levels(j)
+    if levels is not None:
+        return _levels(density.level_shares(j), levels)
+    mean, deviation = density.moments(j)
+    return {"mean": mean.tolist(), "sd": deviation.tolist()}
+
+
+def _levels(p: Array, levels: Sequence[Level]) -> Facts:
+    """Return shares (k, levels + 1), the last of levels never seen, by level, the commonest first."""
+    from .._arrays import np
+
     order = np.argsort(-p[:, :-1].mean(axis=0), kind="stable")
-    levels = [{"level": density.levels[j][i], "probability": p[:, i].tolist()} for i in order]
-    return {"levels": levels, "never_seen": p[:, -1].tolist()}
+    found = [{"level": levels[i], "probability": p[:, i].tolist()} for i in order]
+    return {"levels": found, "never_seen": p[:, -1].tolist()}
 
 
 def render(summary: Facts, width: int) -> list[str]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from .._arrays import np
 from ..fitted import Fitted
+from ..forest import ForestDensity
 from .program import Program
 from .terms import Lowering
 
 
 def lower(fitted: Fitted) -> Program:
-    """Return the program of a fitted model; ExportError where it has a density that no program can express.
+    """Return the program of a fitted model; ExportError where its posteriors are of a density that none can express.
 
-    Posteriors are those of `predict_proba` with the model's own priors, log p(x) that of `score_samples`.
+    Posteriors are those of `predict_proba` with the model's own priors, log p(x) that of `score_samples`: a model whose
+    posteriors are those of a pool, and whose joint density is a forest's, has a program without log p(x).
     """
     joint, job = fitted.joint, Lowering(fitted.schema)
-    terms = job.product(joint.density, [block.positions for block in fitted.joint_value.blocks])
     pool, given = fitted.pool, None if fitted.priors is None else fitted.log_prior
+    terms = None
+    if pool is None or not any(isinstance(block, ForestDensity) for block in joint.density.blocks):
+        terms = job.product(joint.density, [block.positions for block in fitted.joint_value.blocks])
     stack = None if pool is None else pool.lower(job, fitted.blocks[-1].positions, given)
     return Program(
         estimator=fitted.who,

@@ -31,6 +31,7 @@ independent)
     `Counts`          densities linear in counts: Poisson, Bernoulli, multinomial
     `Hats`            piecewise linear in one reading
     `Pairs`           averaged one-dependence estimators over codes
+    `TreeSums`        sums over the leaves that a row ends in, one of each tree; a missing code goes a way of its own
 
 Zero probabilities (smoothing 0): `Table` and `Counts` give (order, log coefficient): the density is
 coefficient · α^order as smoothing α → 0. All other terms have order 0. The log density of a class is its coefficient
@@ -42,6 +43,7 @@ Combination
     without a stack the posterior is softmax(score) over the classes of least order.
     `Stack`: η_k = offset_k + Σ weight_t (F_t,k − mean over classes of F_t), posterior = (1 − floor) softmax(η)_k
     + floor · π_k; a row in which no known cell says anything has the posterior `shares`. Its terms have no zeros.
+    Beside a stack the joint density may have no terms at all (a forest's has none): there is no log p(x) then.
 The label is the first class of largest posterior.
 """
 
@@ -50,7 +52,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .._arrays import Array
+from .._arrays import Array, Codes, NDArray, np
 from ..schema import Level, Name
 
 # --- columns, codes and readings -------------------------------------------------------------------------------------
@@ -269,7 +271,31 @@ class Pairs:
     strength: float
 
 
-Term = Normal | Mixture | LocationScale | Table | Counts | Hats | Pairs
+@dataclass(frozen=True, slots=True)
+class TreeSums:
+    """link(Σ over trees of values[leaf of the row]) + base: `values` (L, k), `base` (k,), `cover` (L,) of the leaves.
+
+    A node (m) asks for `column`, a place in `codes` (−1 at leaves): a row goes `left` where that code is at most
+    `threshold`, else `right`; where it is −1 to the right if `missing_right` says so, else to the left. Nodes come
+    after their parents, tree by tree; `roots` (t,) begin the trees, and leaves are numbered in the order of nodes. With
+    `logs` the link is log(max(·, 1e-300)), else there is none. `cover` is the weight of the rows in each leaf: no score
+    needs it, but what each column adds to one does.
+    """
+
+    codes: tuple[int, ...]
+    column: Codes
+    threshold: Codes
+    left: Codes
+    right: Codes
+    missing_right: NDArray[np.bool_]
+    roots: Codes
+    values: Array
+    base: Array
+    logs: bool
+    cover: Array
+
+
+Term = Normal | Mixture | LocationScale | Table | Counts | Hats | Pairs | TreeSums
 
 # --- the whole -------------------------------------------------------------------------------------------------------
 
@@ -297,8 +323,9 @@ class Program:
     """How rows are scored: see the head of this file. `log_prior` (k,) in nats is −∞ for a class of prior 0.
 
     `joint` are the numbers of the terms of the joint density p(x, class), which `log_density` is read off, and without
-    a `stack` the posterior too. A class whose score is −∞ (prior 0) counts as of infinite order; where all do, the
-    posterior is the prior. `constants` has the values (k,) of columns that no term reads, as they never varied in a
+    a `stack` the posterior too; None where there is a stack and no terms express the density, so that the program
+    answers without it. A class whose score is −∞ (prior 0) counts as of infinite order; where all do, the posterior
+    is the prior. `constants` has the values (k,) of columns that no term reads, as they never varied in a
     class. `named` says whether columns go by name or by position; `estimator` is the name of the class, for messages.
     """
 
@@ -310,7 +337,7 @@ class Program:
     readings: tuple[Reading, ...]
     terms: tuple[Term, ...]
     log_prior: Array
-    joint: tuple[int, ...]
+    joint: tuple[int, ...] | None
     stack: Stack | None = None
     constants: Mapping[int, Array] = field(default_factory=dict)
 

@@ -26,6 +26,7 @@ from ..densities import (
 from ..densities.gaussian import LOG_2PI
 from ..densities.student import log_t_constant
 from ..errors import ExportError
+from ..forest import ForestDensity
 from ..schema import Kind, Level, Schema, sort_levels
 from .program import (
     Code,
@@ -113,6 +114,8 @@ class Lowering:
         if isinstance(density, Multinomial | Bernoulli | Poisson):
             yield self._counts(density, positions)
             return
+        if isinstance(density, ForestDensity):
+            raise ExportError.forest(len(density.trees), len(density.trees.leaf_nodes), density.k)
         known = density.components if isinstance(density, MixtureDensity) else density
         if not isinstance(known, LocationDensity):
             raise ExportError.density(density.kind, [self.schema.names[p] for p in positions])

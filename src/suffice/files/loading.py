@@ -114,7 +114,7 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Statistic, ...], 
         empty = block.family.zero(1, 1)
         kept = type(empty)
         known = type(stats) is kept or (kept is PatternStats and isinstance(stats, CompletedStats))
-        known |= kept is MemberRows and isinstance(stats, MemberStats)
+        known |= issubclass(kept, MemberRows) and type(stats) is kept.statistics()
         if isinstance(stats, PatternStats | CompletedStats | GaussianStats):
             known &= isinstance(empty, PatternStats | GaussianStats) and stats.complete.form is empty.complete.form
         if not known or stats.column_weight().shape[1] != len(block.positions):
@@ -126,7 +126,7 @@ def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Statistic, ...], 
 def _check_members(count: int, positions: tuple[int, ...], stats: MemberRows | MemberStats, columns: int) -> None:
     if sorted(positions) != list(range(columns)):
         raise ValueError("the members do not cover the columns")
-    numbers = len(stats.columns.scores) if isinstance(stats, MemberStats) else stats.rows.numbers.shape[1]
+    numbers = stats.columns.numbers if isinstance(stats, MemberStats) else stats.rows.numbers.shape[1]
     if count != numbers:
         raise ValueError("the members have other numbers")
 

@@ -8,6 +8,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from .._arrays import np
+from ..automatic.forest_fitted import ForestFamily, ForestRows, ForestStats
 from ..automatic.member_family import MemberFamily
 from ..automatic.statistics import MemberRows, MemberStats
 from ..densities import STRUCTURES
@@ -19,7 +20,11 @@ from ..fitted import Fitted
 from ..stats import Statistic
 from .model_file import describe_model
 
-PIECES: dict[str, type[Statistic]] = {"MemberRows": MemberRows, "MemberStats": MemberStats}
+PIECES: dict[str, type[Statistic]] = {
+    kind.__name__: kind for kind in (MemberRows, MemberStats, ForestRows, ForestStats)
+}
+MEMBER_FAMILIES: dict[str, type[MemberFamily]] = {kind.name: kind for kind in (MemberFamily, ForestFamily)}
+LATER = {"members": "all"}  # settings that files of format 2 may lack: what they then are, which is not written
 SETTINGS: dict[str, Any] = {"rda": RDA, "dirichlet": Dirichlet, "normal-inverse-wishart": NormalInverseWishart}
 
 
@@ -28,7 +33,7 @@ def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
     past = fitted.past
     return {
         "estimator": fitted.who,
-        "settings": {name: plain(value) for name, value in params.items()},
+        "settings": {name: plain(value) for name, value in params.items() if not _is_later(name, value)},
         "blocks": [{"family": plain(block.family), "positions": list(block.positions)} for block in fitted.blocks],
         "object_labels": past.object_labels,
         "holds_unlabelled": past.joined,
@@ -36,6 +41,11 @@ def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
         "chosen": {name: plain(value) for name, value in fitted.saved_choices().items()},
         "dialect": None if past.dialect is None else past.dialect.plain(),
     }
+
+
+def _is_later(name: str, value: object) -> bool:
+    """Whether a setting is one that older files lack, at what it then is."""
+    return isinstance(value, str) and LATER.get(name) == value
 
 
 def describe(fitted: Fitted, params: Mapping[str, object]) -> str:
@@ -78,7 +88,7 @@ def _fields(value: Any) -> dict[str, object]:
 
 def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict[str, object]:
     if isinstance(family, MemberFamily):
-        return {"members": family.numbers}
+        return {family.name: family.numbers}
     if isinstance(family, MixtureFamily):
         return {"mixture": [plain(family.inner), family.within, family.prior]}
     structure = next(name for name, kind in STRUCTURES.items() if kind is family.structure)
@@ -94,8 +104,8 @@ def unplain(plain: Any) -> Any:
     ((tag, content),) = plain.items()
     if tag == "gaussian":
         return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
-    if tag == "members":
-        return MemberFamily(int(content))
+    if tag in MEMBER_FAMILIES:
+        return MEMBER_FAMILIES[tag](int(content))
     if tag == "mixture":
         prior = float(content[2]) if len(content) > 2 else 0.0  # which the first files did not hold
         return MixtureFamily(inner=unplain(content[0]), within=bool(content[1]), prior=prior)

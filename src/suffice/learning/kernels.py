@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .._arrays import np
-from ..automatic.columns import FrozenColumns
-from ..automatic.statistics import MemberRows, TableRows
+from ..automatic.statistics import Columns, MemberRows, TableRows
 from ..errors import DataError
 from ..estimate import Block, Family
 from ..fitted import Fitted
@@ -63,7 +62,7 @@ class Summary:
     target: str
     weight: str | None
     unlabelled: str
-    columns: FrozenColumns | None = None  # as frozen by a first pass
+    columns: Columns | None = None  # as frozen by a first pass
     samples: bool = False  # whether rows of each class are asked for
 
     @property
@@ -135,7 +134,7 @@ class Summary:
         return replace(self, fitted=replace(self.fitted, blocks=plan))
 
 
-def _in_columns(statistics: ByClass, columns: FrozenColumns) -> ByClass:
+def _in_columns(statistics: ByClass, columns: Columns) -> ByClass:
     """Return the statistics of a batch with the rows of the automatic members condensed in frozen columns."""
     rows = statistics.blocks[-1]
     assert isinstance(rows, MemberRows)

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .._arrays import Array, Codes, np
-from ..automatic.columns import FrozenColumns
-from ..automatic.statistics import MemberRows, hashes_of, smallest_distinct
+from ..automatic.statistics import Columns, MemberRows, TableRows, hashes_of, smallest_distinct
 from ..errors import SourceError
 from ..schema import Level, sort_levels
 from ..stats.counts import CodedColumns
@@ -29,11 +28,13 @@ if TYPE_CHECKING:
 class Smallest:
     """The distinct rows with the smallest hashes, at most `bound`, in the order of these; `beyond` if there are more.
 
+    `kind` is how such rows are held.
     `keys` (n,) are hashes of the contents, `labels` (n,) numbers of classes in the list `classes`, `weight` (n,);
     `total` is the weight of all rows, `squares` the sum of its squares, row by row: together they say how many rows
     these are.
     """
 
+    kind: type[MemberRows]
     bound: int
     numbers: Array
     coded: CodedColumns
@@ -54,7 +55,9 @@ class Smallest:
         keys = hashes_of(kept)
         total, squares = float(part.weight.sum()), float((part.weight**2 / part.copies).sum())
         own = part.codes[some]
-        return cls(bound, kept.numbers, kept.coded, keys, own, tuple(classes), weight, beyond, rows, total, squares)
+        return cls(
+            type(part), bound, kept.numbers, kept.coded, keys, own, tuple(classes), weight, beyond, rows, total, squares
+        )
 
     def merge(self, other: Smallest) -> Smallest:
         """Return the smallest of both."""
@@ -62,6 +65,7 @@ class Smallest:
         place = {label: i for i, label in enumerate(classes)}
         labels = [np.array([place[c] for c in own.classes], dtype=np.int64)[own.labels] for own in (self, other)]
         both = Smallest(
+            self.kind,
             self.bound,
             np.concatenate([self.numbers, other.numbers]),
             concat_rows(self.coded, other.coded),
@@ -89,9 +93,10 @@ class Smallest:
             beyond=self.beyond or beyond,
         )
 
-    def frozen(self) -> FrozenColumns:
+    def frozen(self) -> Columns:
         """Return the columns that these rows freeze."""
-        return FrozenColumns.freeze(self.numbers, self.coded, self.weight * (self.total / self.squares))
+        rows, weight = TableRows(self.numbers, self.coded), self.weight * (self.total / self.squares)
+        return self.kind.freeze(rows, self.labels, len(self.classes), weight, for_good=True)
 
 
 @dataclass(frozen=True)
@@ -115,6 +120,6 @@ def freeze_columns(
 ) -> Summary:
     """Return the kernel of the second pass, with columns frozen by a first; unchanged where so few rows need none."""
     if source.once:
-        raise SourceError.read_once("GenerativeClassifier", "twice")
+        raise SourceError.read_once(summary.fitted.who, "twice")
     found: Smallest | None = run(source, read, Finding(summary, bound), progress=progress)
     return replace(summary, columns=found.frozen()) if found is not None and found.beyond else summary

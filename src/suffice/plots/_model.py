@@ -45,7 +45,7 @@ class Model(Protocol):
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
 
-    def sample(self, n: int, *, random_state: object = None) -> tuple[Any, Any]:
+    def sample(self, n: int, *, random_state: object = None, as_recorded: bool = True) -> tuple[Any, Any]:
         """Return new rows, a table of the model's kind, and their labels (n,)."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np
-from ..densities import Bernoulli, Categorical, Multinomial, Poisson
+from ..densities import Bernoulli, Multinomial, Poisson
 from ..errors import DataError, quoted
 from ..schema import Kind, Level, Name
 from ..stats import Reservoir
@@ -61,29 +61,25 @@ class Rows:
 
 
 class View:
-    """A fitted estimator, seen column by column."""
+    """A fitted estimator, seen column by column: the columns are those of its joint density."""
 
     def __init__(self, estimator: object) -> None:
         self.estimator = check_model(estimator)
         self.fitted = learned(self.estimator)
-        self.schema, self.model = self.fitted.schema, self.fitted.joint
+        self.asked = self.fitted.joint_value
+        self.schema, self.model = self.fitted.schema, self.asked.joint
         self.classes: list[Level] = self.estimator.classes_.tolist()
-        pairs = zip(self.fitted.blocks, self.model.density.blocks, strict=False)
-        self.place = {p: (b, j) for b, (block, _) in enumerate(pairs) for j, p in enumerate(block.positions)}
+        self.place = {p: (b, j) for b, block in enumerate(self.asked.blocks) for j, p in enumerate(block.positions)}
 
     def rows(self, X: object = None, y: object = None) -> Rows | None:
         """Return the rows of a table, or without one those that the model keeps; None if it keeps none."""
         if X is not None:
-            parts = self.fitted.rows(X)
+            parts = self.asked.rows(X)
             n = read_table(X).rows
             codes = np.full(n, -1) if y is None else self._codes(y, n)
             return Rows(parts, codes)
-        statistics = self.fitted.statistics
-        sample = statistics.sample
-        if sample is None:
-            return None
-        pairs = zip(self.fitted.blocks, sample.rows, statistics.blocks, strict=False)
-        return Rows(tuple(block.family.recode(part, stats) for block, part, stats in pairs), sample.codes)
+        sample = self.fitted.statistics.sample
+        return None if sample is None else Rows(self.asked.recoded(sample.rows), sample.codes)
 
     def kept(self) -> tuple[Any, NDArray[np.generic], Reservoir]:
         """Return the rows that the model keeps: a table, its labels, and the sample; DataError if it keeps none."""
@@ -98,12 +94,9 @@ class View:
 
     def _column(self, rows: Rows, position: int) -> NewColumn:
         """Return a column of encoded rows as a user has it: categories, truth values are objects, None if missing."""
-        column, density = self.schema.columns[position], self.density(position)
+        column, levels = self.schema.columns[position], self._levels(position)
         cells = self.cells(rows, position)
-        levels: Sequence[Level] | None = None
-        if isinstance(density, Categorical):
-            levels = density.levels[self.place[position][1]]
-        elif column.kind is Kind.BOOLEAN:
+        if levels is None and column.kind is Kind.BOOLEAN:
             levels = (False, True)
         if levels is None:
             return NewColumn(column.name, column.kind, cells)
@@ -151,6 +144,11 @@ class View:
         """Return the density of the block that a column is in."""
         return self.model.density.blocks[self.place[position][0]]
 
+    def _levels(self, position: int) -> Sequence[Level] | None:
+        """Return the categories that a column's numbers stand for under its density, None where it has numbers."""
+        levels: Sequence[Level] | None = self.density(position).column_levels(self.place[position][1])
+        return levels
+
     def axis(self, position: int, rows: Rows | None, cells: int = 100) -> Axis:
         """Return the axis of a column: its categories, or its range in the rows, a little widened."""
         block, j = self.place[position]
@@ -161,8 +159,8 @@ class View:
                 f"{label!r} shares out a total with other columns (family 'multinomial'), so it cannot be drawn by "
                 "itself. Next: choose other columns."
             )
-        if isinstance(density, Categorical | Bernoulli):
-            levels = density.levels[j] if isinstance(density, Categorical) else (False, True)
+        levels = (False, True) if isinstance(density, Bernoulli) else self._levels(position)
+        if levels is not None:
             values = np.empty(len(levels), dtype=object)
             values[:] = levels
             at = np.arange(len(levels), dtype=np.float64)
@@ -182,7 +180,7 @@ class View:
         if rows is not None:
             return rows
         X, y = self.estimator.sample(1000, random_state=0)
-        return Rows(self.fitted.rows(X), self._codes(y, 1000))
+        return Rows(self.asked.rows(X), self._codes(y, 1000))
 
     def informative(self, count: int, rows: Rows | None, *, numbers: bool = False) -> list[int]:
         """Return the `count` columns that tell most about the class, most first; `numbers` leaves out categories.
@@ -192,7 +190,7 @@ class View:
         """
         found = [p for p in self.place if not isinstance(self.density(p), Multinomial)]
         if numbers:
-            found = [p for p in found if not isinstance(self.density(p), Categorical | Bernoulli)]
+            found = [p for p in found if self._levels(p) is None and not isinstance(self.density(p), Bernoulli)]
         if len(found) <= max(count, 1):
             return sorted(found)
         seen = self._seen(rows)
@@ -249,7 +247,7 @@ class View:
     def log_density(self, axes: Sequence[Axis]) -> Array:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
         density = self.model.density  # and not the joint density less the prior, which may be zero
-        found = density.log_density(self.fitted.rows(self.grid(axes))[: len(density.blocks)])
+        found = density.log_density(self.asked.rows(self.grid(axes)))
         return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from sklearn.utils import check_random_state
 
-from .._arrays import Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, np
+from ..densities import Rows
+from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
 from ..joint import JointModel
@@ -17,22 +19,51 @@ from ..table.labels import read_labels
 from ..tasks import impute as fill
 from ..tasks.impute import Cells
 from .cells import check_fillable, read_count, values_of
+from .recorded import recorded
 
 
-def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: object) -> Any:
-    """Return the table with its missing cells filled, or a list of `draws` tables with cells drawn."""
+def impute(fitted: Fitted, X: object, y: object, draws: object, random_state: object, as_recorded: bool) -> Any:
+    """Return the table with its missing cells filled, or a list of `draws` tables with cells drawn.
+
+    Classes count by the posterior of the model, numbers and categories within a class by its joint model.
+
+    `as_recorded` fills in numbers that the table could hold, see `recorded`.
+    """
     tables = None if draws is None else read_count(draws, "draws")
     table, order = fitted.aligned(X)
     known = _known_classes(fitted, y, table.rows)
     rng = check_random_state(random_state)
-    rows = fitted.recoded(fitted.encode(table, order))
-    model = fitted.joint
-    check_fillable(fitted, rows, model, "condition" if tables is None else "sample")
+    asked = fitted.joint_value
+    rows = asked.recoded(asked.encode(table, order))
+    model = asked.joint
+    check_fillable(asked, rows, model, "condition" if tables is None else "sample")
+    kept = recorded(asked) if as_recorded else None
+    read = rows if asked is fitted else fitted.recoded(fitted.encode(table, order))
+    posterior = _posterior(fitted, read, rows, known)
     if tables is None:
-        found = fill.impute(model, rows, known)
-        return table.fill(_holes(fitted, found, 0, table, order, model))
-    drawn = fill.draw(model, rows, tables, rng, known)
-    return [table.fill(_holes(fitted, drawn, i, table, order, model)) for i in range(tables)]
+        found = fill.impute(model, rows, posterior, kept)
+        return table.fill(_holes(asked, found, 0, table, order, model))
+    drawn = fill.draw(model, rows, tables, rng, posterior, kept)
+    return [table.fill(_holes(asked, drawn, i, table, order, model)) for i in range(tables)]
+
+
+def _posterior(fitted: Fitted, read: Rows, rows: Rows, known: Codes | None) -> Array | None:
+    """Return p(k | row), (n, k), by which classes count in the rows that miss cells: 1 for a class that is known.
+
+    It is that of the model asked, which has `read` the rows in its own way. None where no cell is missing.
+    """
+    masks = [np.asarray(mask.any(axis=1)) for mask in map(missing_cells, rows) if mask is not None]
+    if not any(mask.any() for mask in masks):
+        return None
+    incomplete = np.flatnonzero(np.logical_or.reduce(masks))
+    out = np.zeros((len(masks[0]), len(fitted.statistics.classes)))
+    told = incomplete[:0] if known is None else incomplete[known[incomplete] >= 0]
+    if known is not None:
+        out[told, known[told]] = 1.0
+    some = np.setdiff1d(incomplete, told)
+    if len(some):
+        out[some] = np.exp(fitted.log_posterior([take_rows(part, some) for part in read]))
+    return out
 
 
 def _known_classes(fitted: Fitted, y: object, rows: int) -> Codes | None:

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from sklearn.utils import check_random_state
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..densities import Rows
+from ..densities.discrete import draw_codes
+from ..densities.product import take_rows
 from ..errors import SettingError, quoted
 from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Column, Kind, Name, Schema
 from ..stats import CategoricalStats, Statistic
-from ..table import NewColumn, Table, make_sparse, make_table, read_table, stack_sparse
+from ..table import NewColumn, Table, make_sparse, make_table, read_table
 from ..table.cells import holds_value
+from ..table.writing import FRAMES
+from ..tasks.recorded import ByBlock
 from ..tasks.sample import sample
 from .cells import check_fillable, read_count, values_of
+from .recorded import recorded
 
 SCALARS = (str, bool, int, float, np.generic)
+CANDIDATES = 8  # rows drawn for each that is kept, where they are chosen by their weights
+EXACT = 2.0**53  # below it floats hold every integer
 
 
 def draw_rows(
@@ -30,24 +37,76 @@ def draw_rows(
     given: Mapping[Name, object] | None,
     random_state: object,
     container: str | None = None,
+    as_recorded: bool = True,
 ) -> tuple[Any, Any]:
-    """Return rows in a table of this kind, by default the one the model was fitted on, and labels."""
-    number, model = read_count(n, "n"), fitted.joint
+    """Return rows in a table of this kind, by default the one the model was fitted on, and labels.
+
+    `as_recorded` draws numbers that the table could hold, see `recorded`. Where posteriors are not those of the joint
+    model, rows are drawn from its p(x) and labels from the posterior of each row.
+    """
+    number, rng = read_count(n, "n"), check_random_state(random_state)
     known = None if label is None else _class_number(fitted, label)
-    rng = check_random_state(random_state)
-    row = _given_row(fitted, given or {})
-    check_fillable(fitted, row, model, "sample")
-    container = container or fitted.schema.container
-    chunks = sample(model, number, row, len(fitted.schema), rng, known)
-    parts, codes = [], []
-    for rows, own in chunks:
-        codes.append(own)
-        parts.append([make_sparse(_matrix(fitted, rows))] if container == "sparse" else rows)
-    labels = fitted.labels[np.concatenate(codes)]
-    if container == "sparse":
-        return stack_sparse([part[0] for part in parts]), labels
-    blocks = [_stack(block) for block in zip(*parts, strict=True)]
-    return make_table(container, fitted.schema.named, _columns(fitted, blocks, model)), labels
+    asked = fitted.joint_value
+    told = _Told(_given_row(asked, given or {}), container or fitted.schema.container, as_recorded)
+    check_fillable(asked, told.row, asked.joint, "sample")
+    if asked is not fitted and known is not None:
+        blocks = _of_class(fitted, number, known, told, rng)
+        return _table(asked, blocks, told), fitted.labels[np.full(number, known)]
+    drawn = _draw(asked, number, known, told, rng)
+    X, codes = _table(asked, drawn.blocks, told), drawn.codes
+    if asked is not fitted:
+        codes = draw_codes(np.exp(fitted.log_posterior(fitted.rows(X))), rng)
+    return X, fitted.labels[codes]
+
+
+class _Told(NamedTuple):
+    """One row with the cells that are given, the kind of table wanted, and whether numbers are to be as recorded."""
+
+    row: Rows
+    container: str
+    as_recorded: bool
+
+
+class _Drawn(NamedTuple):
+    """New rows by block, and their class numbers (n,)."""
+
+    blocks: Rows
+    codes: Codes
+
+
+def _draw(asked: Fitted, n: int, known: int | None, told: _Told, rng: np.random.RandomState) -> _Drawn:
+    """Return new rows of a joint model."""
+    kept = recorded(asked) if told.as_recorded else None
+    chunks = list(sample(asked.joint, n, told.row, len(asked.schema), rng, known, kept))
+    blocks = [_stack(block) for block in zip(*(rows for rows, _ in chunks), strict=True)]
+    return _Drawn(blocks, np.concatenate([codes for _, codes in chunks]))
+
+
+def _of_class(fitted: Fitted, n: int, known: int, told: _Told, rng: np.random.RandomState) -> Rows:
+    """Return rows of p(x | k) ∝ p(k | x) p(x), where p(k | x) is not that of the joint model p(x).
+
+    Of eight times as many, half from p(x) and half from the joint model's p(x | k), some are kept by their weights
+    p(k | x) p(x) / q(x), each at most once (sampling-importance resampling, Rubin 1988).
+    """
+    asked = fitted.joint_value
+    parts = [_draw(asked, CANDIDATES // 2 * n, own, told, rng).blocks for own in (None, known)]
+    blocks = [_stack(pair) for pair in zip(*parts, strict=True)]
+    table = _table(asked, blocks, told)
+    wanted = np.exp(fitted.log_posterior(fitted.rows(table))[:, known])
+    ratio = np.exp(asked.log_posterior(asked.rows(table))[:, known] - asked.log_prior[known])
+    with np.errstate(divide="ignore"):
+        order = np.argsort(-(np.log(wanted) - np.log1p(ratio) + rng.gumbel(size=len(wanted))), kind="stable")
+    return [take_rows(block, order[:n]) for block in blocks]
+
+
+def _table(asked: Fitted, blocks: Rows, told: _Told) -> Any:
+    """Return a table of new rows."""
+    if told.container == "sparse":
+        return make_sparse(_matrix(asked, blocks))
+    kept = recorded(asked) if told.as_recorded else None
+    # an array has one type for all of its numbers
+    whole = _whole_columns(asked, kept) if told.container in FRAMES else set()
+    return make_table(told.container, asked.schema.named, _columns(asked, blocks, asked.joint, whole))
 
 
 def _class_number(fitted: Fitted, label: object) -> int:
@@ -106,20 +165,29 @@ def _given_block(fitted: Fitted, block: Block, stats: Statistic, table: Table, t
     return row
 
 
-def _columns(fitted: Fitted, blocks: Rows, model: JointModel) -> list[NewColumn]:
-    """Return the columns of new rows, in the order of the model's."""
+def _whole_columns(fitted: Fitted, kept: ByBlock | None) -> set[int]:
+    """Return the positions of columns in which only whole numbers were recorded."""
+    blocks = zip(fitted.blocks, kept or (), strict=False)
+    return {block.positions[j] for block, own in blocks if own is not None for j in np.flatnonzero(own.whole)}
+
+
+def _columns(fitted: Fitted, blocks: Rows, model: JointModel, whole: Container[int]) -> list[NewColumn]:
+    """Return the columns of new rows, in the order of the model's, whole numbers as integers."""
     columns: list[NewColumn | None] = [None] * len(fitted.schema)
     for block, rows, density in zip(fitted.blocks, blocks, model.density.blocks, strict=True):
-        whole = block.family.support in ("counts", "shares", "truths")
+        counts = block.family.support in ("counts", "shares", "truths")
         for j, position in enumerate(block.positions):
             column = fitted.schema.columns[position]
-            coded = isinstance(rows, tuple)
-            levels = density.column_levels(j) if coded else None
-            values = values_of(rows[j] if coded else rows[:, j], column.kind, levels)
-            if whole and values.dtype.kind == "f":
+            levels = density.column_levels(j)
+            values = values_of(rows[j] if isinstance(rows, tuple) else rows[:, j], column.kind, levels)
+            if values.dtype.kind == "f" and (counts or (position in whole and _are_integers(values))):
                 values = values.astype(np.int64)
             columns[position] = NewColumn(column.name, column.kind, values, None if levels is None else tuple(levels))
     return [column for column in columns if column is not None]
+
+
+def _are_integers(values: Array) -> bool:
+    return bool((values == np.rint(values)).all() and (np.abs(values) < EXACT).all())
 
 
 def _matrix(fitted: Fitted, blocks: Rows) -> Array:

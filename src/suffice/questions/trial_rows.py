@@ -31,7 +31,7 @@ def trial_rows(fitted: Fitted) -> Any:
     schema = fitted.schema
     container = "numpy" if schema.container == "sparse" else schema.container
     rng = np.random.RandomState(0)
-    drawn = read_table(draw_rows(fitted.joint_value, ROWS, None, None, rng, container)[0])
+    drawn = read_table(draw_rows(fitted.joint_value, ROWS, None, None, rng, container, as_recorded=False)[0])
     taken = _takes_missing(fitted)
     wide = _takes_any_number(fitted)
     columns = [_column(drawn, p, rng, taken[p], wide[p]) for p in range(len(schema))]

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .._arrays import Array, Codes, is_sparse, np
+from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import SufficeError
 from ..export.lower import lower
-from ..export.program import Code, Counts, Dense, Number, Pairs, Program, Projected
+from ..export.program import Code, Counts, Dense, Number, Pairs, Program, Projected, TreeSums
 from ..plots._model import Model, check_model, learned
 from ..schema import Level
 from ..table import read_table, recode
 
 MOST_COLUMNS = 100  # of a form that a person may fill in
 MOST_CLASSES = 100
-MOST_LETTERS = 2_000_000  # of parameters
+MOST_LETTERS = 4_000_000  # of parameters
 DRAWN_ROWS, DRAWN_CELLS = 500, 10_000  # rows of the model that a row is compared with
-SCRIPTS = ("numbers.js", "terms.js", "answers.js", "reasons.js", "form.js")
+SCRIPTS = ("numbers.js", "terms.js", "trees.js", "answers.js", "reasons.js", "form.js")
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -29,7 +30,8 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
     """Return what the explorer needs of a fitted model as plain values, or {"why_not": reason}.
 
     `program` holds the parameters, `fields` how each column is asked for. The rows in `drawn` are drawn from the
-    model: none is one that it was fitted on.
+    model: none is one that it was fitted on. Its `joint` is None where the program has no joint density: the page then
+    leaves out what it tells of rows by that, and needs no row to compare with.
     """
     model = check_model(estimator)
     columns, classes = len(learned(model).schema), len(model.classes_)
@@ -40,10 +42,10 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
     try:
         program = lower(learned(model))
     except SufficeError as error:
-        return {"why_not": str(error)}
+        return {"why_not": str(error).removesuffix(".")}
     if any(isinstance(reading, Projected) for reading in program.readings):
         return {"why_not": "the model sees its columns through principal directions"}
-    drawn = _draw(model, program)
+    drawn = [] if program.joint is None else _draw(model, program)
     plain = _program(program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
     size = len(write_json(plain))
     if size > MOST_LETTERS:
@@ -62,7 +64,7 @@ def script() -> str:
 def _program(program: Program) -> dict[str, object]:
     """Return the parameters, each class of the program as a mapping with its name as `kind`.
 
-    Tables of pairs are given as the counts that they are made of: a few digits in place of seventeen.
+    Tables of pairs are given as the counts that they are made of: a few digits in place of seventeen; trees as bytes.
     """
     codes = []
     for code in program.codes:
@@ -78,6 +80,8 @@ def _program(program: Program) -> dict[str, object]:
         if isinstance(term, Pairs):
             del own["alone"], own["given"]
             own["counts"] = _lower_rows(term.counts)
+        if isinstance(term, TreeSums):
+            own = {"kind": "TreeSums"} | _packed_trees(term)
         terms.append(own)
     return {
         "classes": [str(label) for label in program.classes],
@@ -110,6 +114,34 @@ def _lower_rows(matrices: Array) -> list[list[Array]]:
     return [[row[: j + 1] for j, row in enumerate(matrix)] for matrix in matrices]
 
 
+def _packed_trees(term: TreeSums) -> dict[str, object]:
+    """Return trees with their nodes as one writes them down, a node, all of its left, all of its right, in base64."""
+    order: list[int] = []
+    for root in term.roots.tolist():
+        ahead = [root]
+        while ahead:
+            node = ahead.pop()
+            order.append(node)
+            if term.column[node] >= 0:
+                ahead += [int(term.right[node]), int(term.left[node])]
+    column = term.column[order]
+    leaves = (np.cumsum(term.column < 0) - 1)[order][column < 0]
+    return {
+        "codes": term.codes,
+        "column": _packed(column.astype("<i2")),
+        "threshold": _packed(term.threshold[order].astype("<i2")),
+        "missing_right": _packed(term.missing_right[order].astype("u1")),
+        "values": _packed(term.values[leaves].astype("<f8")),
+        "cover": _packed(term.cover[leaves].astype("<f8")),
+        "base": term.base,
+        "logs": term.logs,
+    }
+
+
+def _packed(numbers: NDArray[np.generic]) -> str:
+    return b64encode(numbers.tobytes()).decode()
+
+
 def _places(levels: Sequence[Level], known: Sequence[Level]) -> list[int]:
     """Return the number that each level of a column has among those of a code, and that of any other."""
     place = {(isinstance(level, bool), level): i for i, level in enumerate(known)}
@@ -131,10 +163,10 @@ def page_cells(program: Program, X: object) -> list[list[float | None]]:
 
 
 def _draw(model: Model, program: Program) -> list[list[float | None]]:
-    """Return rows drawn from the joint density, always the same ones."""
+    """Return rows drawn from the joint density, always the same ones; the page compares densities with theirs."""
     rows = max(50, min(DRAWN_ROWS, DRAWN_CELLS // max(len(program.columns), 1)))
     try:
-        X, _ = model.sample(rows, random_state=0)
+        X, _ = model.sample(rows, random_state=0, as_recorded=False)
     except (SufficeError, ValueError):
         return []
     return page_cells(program, X.toarray() if is_sparse(X) else X)

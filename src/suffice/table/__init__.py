@@ -26,7 +26,6 @@ from .writing import (
     NewColumn as NewColumn,
     make_sparse as make_sparse,
     make_table as make_table,
-    stack_sparse as stack_sparse,
 )
 
 

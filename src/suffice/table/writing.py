@@ -150,12 +150,6 @@ def make_sparse(rows: Array) -> sparse.csr_array:
     return sparse.csr_array(rows.astype(np.int64))
 
 
-def stack_sparse(parts: Sequence[sparse.csr_array]) -> sparse.csr_array:
-    """Return sparse arrays below each other."""
-    stacked: sparse.csr_array = sparse.vstack(parts, format="csr")
-    return stacked
-
-
 def _make_series(column: NewColumn, backend: Any) -> Series:
     values, name = column.values, str(column.name)
     if values.dtype.kind != "O":

@@ -170,32 +170,39 @@ def _complete(density: Gaussian, rows: Array, orders: int | None, errors: bool) 
 def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Explanation:
     """Return the contributions under a density known only by its marginals: a cell not looked at is a missing one."""
     table = np.stack(rows, axis=1) if isinstance(rows, tuple) else rows
-    d = table.shape[1]
-    empty = -1 if isinstance(rows, tuple) else np.nan
-
-    def value(columns: Codes) -> Array:
-        part = np.full(table.shape, empty)
-        part[:, columns] = table[:, columns]
-        return np.asarray(density.log_density(tuple(part.T) if isinstance(rows, tuple) else part))
-
-    if d == 1:
+    if table.shape[1] == 1:
         return Explanation(_centred(density.log_density(rows).T[:, :, None].copy()))
-    if d <= EXACT_GAME:
-        score = np.ascontiguousarray(subset_game(value, d))
-        score[:, table == -1 if isinstance(rows, tuple) else np.isnan(table)] = 0.0  # exactly, not to rounding
-        return Explanation(_centred(score))
+    missing = table == -1 if isinstance(rows, tuple) else np.isnan(table)
+    if table.shape[1] > EXACT_GAME and isinstance(density, Mixture | MultivariateT):
+        return _mean_of_orders(table.shape[1], lambda order: _chain_terms(density, table, order), orders, errors)
+    found = [_played(value, missing[part], orders, errors) for part, value in density.marginals(rows)]
+    variance = None
+    if found and found[0].variance is not None:
+        variance = np.concatenate([np.asarray(own.variance) for own in found], axis=1)
+    return Explanation(np.concatenate([own.score for own in found], axis=1), None, variance)
+
+
+def _played(
+    value: Callable[[Codes], Array], missing: NDArray[np.bool_], orders: int | None, errors: bool
+) -> Explanation:
+    """Return the contributions of rows (n, d) in a game known by its values."""
+    d = missing.shape[1]
+    if d > EXACT_GAME:
+        return _mean_of_orders(d, lambda order: _steps(value, order), orders, errors)
+    score = np.ascontiguousarray(subset_game(value, d))
+    score[:, missing] = 0.0  # exactly, not to rounding
+    return Explanation(_centred(score))
+
+
+def _mean_of_orders(d: int, terms: Callable[[Codes], Array], orders: int | None, errors: bool) -> Explanation:
+    """Return the mean over sampled orders of what each column adds (k, n, d)."""
     mean: OrderMean | None = None
     for order in sample_orders(d, orders or FEW_ORDERS):
-        terms = (
-            _chain_terms(density, table, order)
-            if isinstance(density, Mixture | MultivariateT)
-            else _steps(value, order)
-        )
-        mean = mean or OrderMean(terms.shape, errors)
-        mean.add(terms)
+        added = terms(order)
+        mean = mean or OrderMean(added.shape, errors)
+        mean.add(added)
     assert mean is not None
-    score, variance = mean.result()
-    return Explanation(score, None, variance)
+    return Explanation(mean.result()[0], None, mean.result()[1])
 
 
 def _steps(value: Callable[[Codes], Array], order: Codes) -> Array:

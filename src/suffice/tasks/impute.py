@@ -11,6 +11,7 @@ from ..densities.discrete import draw_codes
 from ..densities.product import missing_cells, take_rows
 from ..joint import JointModel
 from .classify import log_posterior
+from .recorded import ByBlock, draw_cells, nearest_cells
 
 
 class Cells(NamedTuple):
@@ -21,47 +22,50 @@ class Cells(NamedTuple):
     value: NDArray[np.generic]
 
 
-def impute(model: JointModel, rows: Rows, known: Codes | None = None) -> list[Cells]:
+def impute(
+    model: JointModel, rows: Rows, posterior: Array | None = None, recorded: ByBlock | None = None
+) -> list[Cells]:
     """Return, by block, the missing cells at their best value given the observed cells of their row.
 
     A number is E[x_m | x_o] = Σ_k p(k | x_o) E[x_m | x_o, k], a category the most probable one under
-    Σ_k p(k | x_o) p(x_m | x_o, k). `known` (n,) gives classes that are known, −1 where not: p(k | x_o) is then 1 or 0.
+    Σ_k p(k | x_o) p(x_m | x_o, k). `posterior` (n, k) is p(k | x_o), by default the model's.
+    A number that is `recorded` in some way becomes the nearest value of that kind.
     """
-    return _join(
-        (index, model.condition(parts, _posterior(model, parts, None if known is None else known[index])), parts)
-        for index, parts in _incomplete(rows, model, 1)
-    )
+
+    def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
+        for index, parts in _incomplete(rows, model, 1):
+            filled = model.condition(parts, _of_rows(posterior, model, parts, index))
+            yield index, nearest_cells(filled, parts, recorded), parts
+
+    return _join(answers())
 
 
 def draw(
-    model: JointModel, rows: Rows, draws: int, rng: np.random.RandomState, known: Codes | None = None
+    model: JointModel,
+    rows: Rows,
+    draws: int,
+    rng: np.random.RandomState,
+    posterior: Array | None = None,
+    recorded: ByBlock | None = None,
 ) -> list[Cells]:
     """Return, by block, `draws` values of each missing cell: a class from p(k | x_o), cells from p(x_m | x_o, k).
 
     The cells of a row in one draw belong together: they come from one class, and within it from their joint density.
+    What is `recorded` of a block keeps its numbers to values that the table could hold.
     """
 
     def answers() -> Iterator[tuple[Codes, Rows, Rows]]:
         for index, parts in _incomplete(rows, model, draws):
-            posterior = _posterior(model, parts, None if known is None else known[index])
             again = np.tile(np.arange(len(index)), draws)
-            codes = draw_codes(posterior, rng, again)
-            yield index, model.sample([take_rows(part, again) for part in parts], codes, rng), parts
+            codes = draw_codes(_of_rows(posterior, model, parts, index), rng, again)
+            yield index, draw_cells(model, [take_rows(part, again) for part in parts], codes, rng, recorded), parts
 
     return _join(answers(), draws)
 
 
-def _posterior(model: JointModel, rows: Rows, known: Codes | None) -> Array:
-    """Return p(k | row), (n, k), exactly 1 for the class of a row where that is known."""
-    k = len(model.classes)
-    if known is None:
-        return np.exp(log_posterior(model, rows))
-    posterior = np.zeros((len(known), k))
-    open_rows, told = np.flatnonzero(known < 0), np.flatnonzero(known >= 0)
-    if len(open_rows):
-        posterior[open_rows] = np.exp(log_posterior(model, [take_rows(part, open_rows) for part in rows]))
-    posterior[told, known[told]] = 1.0
-    return posterior
+def _of_rows(posterior: Array | None, model: JointModel, rows: Rows, index: Codes) -> Array:
+    """Return p(k | row), (n, k), of the rows of these numbers: as given, or by the model."""
+    return np.exp(log_posterior(model, rows)) if posterior is None else posterior[index]
 
 
 def _incomplete(rows: Rows, model: JointModel, draws: int) -> Iterator[tuple[Codes, Rows]]:

@@ -64,7 +64,8 @@ def _advice(dtype: str) -> str:
     return "report this, with the model file; check=False writes the ONNX file all the same"
 
 
-def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array]:
+def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array | None]:
+    """Return labels, posteriors and log densities of the file, None in place of densities that it has not."""
     try:
         import onnxruntime  # type: ignore[import-untyped]
     except ImportError as error:
@@ -76,10 +77,10 @@ def _run(model: bytes, feed: Feed) -> tuple[NDArray[np.generic], Array, Array]:
     options.log_severity_level = 3  # errors only; they are raised
     try:
         session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        label, posterior, density = session.run(None, feed)
+        label, posterior, *density = session.run(None, feed)
     except Exception as error:  # its exceptions have no common base
         raise ExportError(
             f"onnxruntime {onnxruntime.__version__} cannot run this file: {error}. Next: upgrade onnxruntime (1.21 or "
             "newer is needed), or leave the check out (check=False)."
         ) from error
-    return label, posterior, density
+    return label, posterior, density[0] if density else None

@@ -24,7 +24,7 @@ MOST_BYTES = (1 << 31) - (1 << 20)  # a protocol buffer holds no more than 2 GiB
 
 
 def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
-    """Return a program as an ONNX model with the outputs label (n,), probabilities (n, k) and log_density (n,).
+    """Return a program as an ONNX model with the outputs label (n,), probabilities (n, k) and any log_density (n,).
 
     ExportError where labels or levels have no place in ONNX, or where the file would be too large for its format.
     """
@@ -32,22 +32,21 @@ def build(program: Program, dtype: str = "float64") -> onnx.ModelProto:
     readings = Readings(g, program)
     g.reserve([own.name for own in readings.inputs] + list(OUTPUTS))
     scores = _Scores(g, readings)
-    joint = _joint(g, scores)
+    joint = None if program.joint is None else _joint(g, scores, program.joint)
     if program.stack is None:
+        assert joint is not None
         ranked = _ranked(g, program, joint)  # ties are ties here; the exponential need not keep them
         posterior = g.op("Softmax", ranked, axis=1)
     else:
         ranked = posterior = _pooled(g, scores, program.stack)
-    density = joint.log
-    if joint.order is not None:
-        density = g.where(g.op("Greater", joint.order, 0.0), -np.inf, joint.log)
     labels, kind = _labels(program.classes)
     k = len(program.classes)
     outputs = [
         g.output("label", g.take(labels, g.op("ArgMax", ranked, axis=1, keepdims=0)), kind, ["n"]),
         g.output("probabilities", posterior, FLOATS[dtype], ["n", k]),
-        g.output("log_density", g.logsumexp(density, 1), FLOATS[dtype], ["n"]),
     ]
+    if joint is not None:
+        outputs.append(g.output("log_density", g.logsumexp(_of_order_zero(g, joint), 1), FLOATS[dtype], ["n"]))
     model = g.model(
         readings.infos(),
         outputs,
@@ -100,17 +99,22 @@ class _Scores:
         return total
 
 
-def _joint(g: Graph, scores: _Scores) -> Score:
-    """Return log π_k + log p(x | k), with the order of its zero."""
+def _joint(g: Graph, scores: _Scores, numbers: tuple[int, ...]) -> Score:
+    """Return log π_k + log p(x | k), the sum of terms, with the order of its zero."""
     program = scores.readings.program
-    total = scores.weighted(program.joint, np.ones(len(program.joint)))
+    total = scores.weighted(numbers, np.ones(len(numbers)))
     base = g.filled(0.0, g.size(scores.readings.first(), 0), len(program.classes)) if total is None else total
     order: Value | None = None
-    for number in program.joint:
+    for number in numbers:
         own = scores.of(number).order if not isinstance(program.terms[number], Hats) else None
         if own is not None:
             order = own if order is None else order + own
     return Score(base + program.log_prior, order)
+
+
+def _of_order_zero(g: Graph, joint: Score) -> Value:
+    """Return the joints, −∞ where the density of the class is zero."""
+    return joint.log if joint.order is None else g.where(g.op("Greater", joint.order, 0.0), -np.inf, joint.log)
 
 
 def _ranked(g: Graph, program: Program, joint: Score) -> Value:
@@ -164,11 +168,14 @@ def _labels(classes: tuple[Level, ...]) -> tuple[object, int]:
 
 
 def _description(program: Program) -> str:
+    density = "log_density (n,), log p(x) of the known cells in nats"
+    if program.joint is None:
+        density = "no log_density, as the joint density of this model is a forest's, which has no short form"
     return (
         f"{program.estimator} of suffice, {len(program.columns)} columns, {len(program.classes)} classes. Inputs: one "
         "row per entry of the first axis; a missing cell is NaN, in columns of text the text that the metadata "
         "`columns` gives. Outputs: label (n,), the most probable class; probabilities (n, k) in the order of the "
-        "metadata `classes`; log_density (n,), log p(x) of the known cells in nats."
+        f"metadata `classes`; {density}."
     )
 
 

@@ -134,8 +134,7 @@ class Readings:
 
     def _bin(self, own: Bin) -> Value:
         g, x = self.g, self.block((own.reading,))
-        above = g.integers(g.op("GreaterOrEqual", x, own.cuts[None]))
-        return g.where(g.op("IsNaN", x), -1, g.sum(above, 1, keep=True))
+        return g.where(g.op("IsNaN", x), -1, self._place(x, np.append(-np.inf, own.cuts)[None]))
 
     def block(self, numbers: Sequence[int]) -> Value:
         """Return readings side by side (n, d), NaN where missing."""

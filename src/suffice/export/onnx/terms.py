@@ -7,10 +7,11 @@ from typing import NamedTuple
 
 from ..._arrays import Array, gammaln, np
 from ...errors import ExportError
-from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term
+from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Table, Term, TreeSums
 from .graph import Graph, Value
 from .normal import mixture, normal
 from .readings import Readings
+from .trees import tree_sums
 
 BIG = {"float64": 1e8, "float32": 1e4}  # 1 + a² is a² in floating point from here on
 FACTORIALS = 32  # log x! of smaller counts are looked up; from here on Stirling's series is exact to rounding
@@ -33,6 +34,8 @@ def term_score(g: Graph, readings: Readings, term: Term) -> Score:
         return Score(hats(g, readings, [term], [1.0]))
     if isinstance(term, Pairs):
         return Score(_pairs(g, readings.codes(term.codes), term))
+    if isinstance(term, TreeSums):
+        return Score(tree_sums(g, readings, term))
     if isinstance(term, Mixture):
         return Score(mixture(g, term, readings.block(term.parts.readings)))
     if isinstance(term, Normal):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
-from ..._arrays import Array, np
+from ..._arrays import Array, Codes, np
 from ...errors import ExportError, SettingError
 from ...schema import Level
 
@@ -17,6 +17,7 @@ except ImportError as error:
 
 Function = Callable[..., exp.Expression]  # a class of sqlglot
 FENCED = {"postgres", "sqlite"}  # where a stage is substituted into the next one unless it is said to be materialized
+ARRAYS = {"duckdb": ("[", "]"), "postgres": ("{", "}")}  # around a constant array, where it is read once for all rows
 CHAIN = 40  # additions in a row: parsers limit the depth of an expression
 
 
@@ -33,6 +34,7 @@ class Language:
             )
         self.dialect = dialect
         self.fenced = dialect in FENCED
+        self.has_arrays = dialect in ARRAYS
 
     def write(self, expression: exp.Expression) -> str:
         """Return an expression as text."""
@@ -71,6 +73,17 @@ class Language:
     def characters(self, text: str) -> str:
         """Return a value cast to text."""
         return self.write(exp.cast(raw(text), "text"))
+
+    def array(self, parts: Sequence[str]) -> str:
+        """Return an array of expressions."""
+        return self.write(exp.Array(expressions=[raw(part) for part in parts]))
+
+    def entry(self, values: Array | Codes, index: str) -> str:
+        """Return the entry of a constant array (n,) at an index that counts from 1."""
+        first, last = ARRAYS[self.dialect]
+        text = exp.Literal.string(first + ",".join(map(repr, values.tolist())) + last)
+        kind = "double[]" if values.dtype.kind == "f" else "int[]"
+        return f"({self.write(exp.cast(text, kind))})[{index}]"
 
     def ln(self, text: str) -> str:
         """Return the natural logarithm."""

@@ -35,10 +35,10 @@ def check(
     labels, posteriors, densities = expected
     label, posterior, density = _run(program, table, order, exact)
     scored = np.array([value is not None for value in label], dtype=bool)  # without exact, some rows have no answer
-    density = np.where(np.isnan(density), -np.inf, density)  # log 0 is NULL
+    density = None if density is None else np.where(np.isnan(density), -np.inf, density)[scored]  # log 0 is NULL
     other = np.array([a != b for a, b in zip(label, labels, strict=True)], dtype=bool)
     known = posteriors[scored], densities[scored]
-    apart, off, wrong = differences(posterior[scored], density[scored], other[scored], known, TOLERANCE)
+    apart, off, wrong = differences(posterior[scored], density, other[scored], known, TOLERANCE)
     if not (apart <= TOLERANCE and off <= TOLERANCE) or wrong or (exact and not scored.all()):
         raise ExportError(
             f"The query does not answer as the model does: posteriors differ by up to {apart:.1e}, log densities by "
@@ -48,8 +48,8 @@ def check(
     return apart, off
 
 
-def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array]:
-    """Return labels, posteriors and log densities of the query in DuckDB; NULL posteriors and densities are NaN."""
+def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array | None]:
+    """Return labels, posteriors and any log densities of the query in DuckDB, NaN where they are NULL."""
     language, names, k = Language("duckdb"), column_names(program), len(program.classes)
     cells = [_cells(column, table, p) for column, p in zip(program.columns, order, strict=True)]
     with duckdb.connect(":memory:", config={"enable_external_access": "false"}) as connection:
@@ -62,8 +62,9 @@ def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> t
         connection.executemany(f"INSERT INTO {TABLE} VALUES ({marks})", filled)  # noqa: S608 - our own names
         answers = connection.execute(write_query(program, "duckdb", [TABLE], exact=exact)).fetchall()
     d = len(names)
-    numbers = np.array([row[d + 1 :] for row in answers], dtype=np.float64).reshape(len(answers), k + 1)
-    return [row[d] for row in answers], numbers[:, :k], numbers[:, k]
+    dense = program.joint is not None
+    numbers = np.array([row[d + 1 :] for row in answers], dtype=np.float64).reshape(len(answers), k + dense)
+    return [row[d] for row in answers], numbers[:, :k], numbers[:, k] if dense else None
 
 
 def _cells(column: Column, table: Table, position: int) -> tuple[str, list[Level | None]]:

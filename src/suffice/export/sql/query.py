@@ -7,14 +7,16 @@ from itertools import pairwise
 
 from ..._arrays import np
 from ...errors import ExportError, quoted
-from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Table, Term
+from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Table, Term, TreeSums
 from .cells import Cells
 from .language import Language, case, number, total
 from .normal import Normals, entries, readings_that_miss
 from .stages import Stages
 from .terms import counts, counts_order, hats, location_scale, log_factorials, mixture, pairs, table, table_order
+from .trees import MOST_VALUES, tree_size, tree_sums
 
 MOST_ENTRIES = 60_000  # numbers of covariances per row: about five megabytes of SQL
+STAGED = Normal | Mixture | Pairs | TreeSums  # terms with stages of their own
 LONGEST_NAME = 60  # bytes: PostgreSQL cuts names at 63
 
 
@@ -29,7 +31,11 @@ def write_query(
     size = entries(program, exact)
     if size > MOST_ENTRIES:
         raise ExportError.too_large(size, MOST_ENTRIES, exact)
-    return _Query(program, Language(dialect), source, keep, exact).text()
+    language = Language(dialect)
+    (trees, leaves, values), most = tree_size(program), MOST_VALUES[language.has_arrays]
+    if values > most:
+        raise ExportError.too_many_leaves(trees, leaves, values, most)
+    return _Query(program, language, source, keep, exact).text()
 
 
 def column_names(program: Program) -> list[str]:
@@ -38,9 +44,10 @@ def column_names(program: Program) -> list[str]:
 
 
 def answer_names(program: Program, taken: Iterable[str]) -> list[str]:
-    """Return the names of label, posteriors and log density, none of them taken, whatever case a database minds."""
+    """Return the names of label, posteriors and any log density, none of them taken, whatever case a database minds."""
     used, names = {name.casefold() for name in taken}, []
-    for i, wanted in enumerate(["label", *(f"p_{label}" for label in program.classes), "log_density"]):
+    density = [] if program.joint is None else ["log_density"]
+    for i, wanted in enumerate(["label", *(f"p_{label}" for label in program.classes), *density]):
         name = wanted
         if len(name.encode()) > LONGEST_NAME or "\0" in name:
             name = f"p_{i}"
@@ -67,7 +74,9 @@ class _Query:
         kept = {f"u{i}": language.identifier(name) for i, name in enumerate(self.names)}
         self.stages.add(kept)
         self.cells = Cells(program, self.stages, list(kept)[len(keep) :])
-        self.alive = {"j": np.flatnonzero(np.isfinite(program.log_prior)).tolist()}
+        self.alive: dict[str, list[int]] = {}
+        if program.joint is not None:
+            self.alive["j"] = np.flatnonzero(np.isfinite(program.log_prior)).tolist()
         if program.stack is not None:
             self.alive["e"] = np.flatnonzero(np.isfinite(program.stack.offset)).tolist()
         self.zeros = program.has_zeros
@@ -82,7 +91,7 @@ class _Query:
 
     def _start(self) -> None:
         double, new = self.language.double, {}
-        for c in self.alive["j"]:
+        for c in self.alive.get("j", ()):
             new[f"j{c}"] = double(number(self.program.log_prior[c]))
             if self.zeros:
                 new[f"o{c}"] = double("0.0e0")
@@ -109,16 +118,16 @@ class _Query:
 
     def _uses(self) -> list[tuple[int, str, float]]:
         """Return (term, score it adds to, weight) in the order in which the query works them out."""
-        uses = [(i, "j", 1.0) for i in self.program.joint]
+        uses = [(i, "j", 1.0) for i in self.program.joint or ()]
         stack = self.program.stack
         if stack is not None:
             uses += [(i, "e", float(w)) for i, w in zip(stack.terms, stack.weight, strict=True)]
-        return sorted(uses, key=lambda use: isinstance(self.program.terms[use[0]], Normal | Mixture | Pairs))
+        return sorted(uses, key=lambda use: isinstance(self.program.terms[use[0]], STAGED))
 
     def _terms(self) -> None:
         """Add every term to the scores, and forget readings and codes that nothing needs any more."""
         uses = self._uses()
-        simple = [use for use in uses if not isinstance(self.program.terms[use[0]], Normal | Mixture | Pairs)]
+        simple = [use for use in uses if not isinstance(self.program.terms[use[0]], STAGED)]
         rest = uses[len(simple) :]
         self._add_simple(simple, self._needed(rest))
         for n, (i, score, weight) in enumerate(rest):
@@ -173,14 +182,16 @@ class _Query:
             return Normals(term, self.cells, self.stages, self.exact).densities(classes)
         if isinstance(term, Mixture):
             return mixture(term, classes, self.cells, self.stages, self.exact)
+        if isinstance(term, TreeSums):
+            return tree_sums(term, classes, self.cells, self.stages)
         assert isinstance(term, Pairs)
         return pairs(term, classes, self.cells, self.stages)
 
     def _answers(self) -> list[str]:
-        """Return label, posteriors and log density as expressions over the last stage."""
+        """Return label, posteriors and any log density as expressions over the last stage."""
         self.stages.add({}, drop=self._spare(set()))
-        joint = self.alive["j"]
-        log_density = self._log_density(joint)
+        joint = self.alive.get("j", [])
+        log_density = [] if self.program.joint is None else [self._log_density(joint)]
         stack, posterior = self.program.stack, dict[int, str]()
         if stack is None:
             posterior = self._normalized({c: f"w{c}" if self.zeros else f"j{c}" for c in joint})
@@ -196,7 +207,7 @@ class _Query:
             self.stages.add(new)
         double = self.language.double
         each = [posterior.get(c, double("0.0e0")) for c in range(len(self.program.classes))]
-        answers = [self._label(posterior), *each, log_density]
+        answers = [self._label(posterior), *each, *log_density]
         return [f"CASE WHEN gap = 1 THEN NULL ELSE {text} END" for text in answers] if self._gaps() else answers
 
     def _log_density(self, joint: Sequence[int]) -> str:
@@ -255,7 +266,7 @@ def _times(weight: float, text: str) -> str:
 def _inputs(term: Term, cells: Cells) -> Iterator[str]:
     if isinstance(term, Mixture):
         term = term.parts
-    if isinstance(term, Table | Pairs):
+    if isinstance(term, Table | Pairs | TreeSums):
         yield from (cells.code(i) for i in ([term.code] if isinstance(term, Table) else term.codes))
     else:
         yield from (cells.reading(i) for i in ([term.reading] if isinstance(term, Hats) else term.readings))

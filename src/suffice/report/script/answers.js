@@ -54,8 +54,9 @@ class Model {
     return code >= 0 && code < this.program.codes[i].size;
   }
 
-  // log p(x), of the cells that are known.
+  // log p(x), of the cells that are known; null where the program has no joint density.
   logDensity(row) {
+    if (!this.program.joint) return null;
     const { score, order } = this.joint(new Reader(this.program, row));
     return logSumExp(score.map((value, c) => (order[c] > 0 ? -Infinity : value)));
   }
@@ -63,8 +64,9 @@ class Model {
   // --- what the unknown cells may hold -------------------------------------------------------------------------------
 
   // By column, null where the cell is known or cannot be expected; else {mean, low, high} with `share` of the mass
-  // between, or {levels}: the probability of every level.
+  // between, or {levels}: the probability of every level. None can be expected without a joint density.
   expected(row, share = 0.9, known = null) {
+    if (!this.program.joint) return row.map(() => null);
     const reader = new Reader(this.program, row);
     const posterior = known === null ? this.jointPosterior(reader).map(Math.exp)
       : this.program.classes.map((_, c) => Number(c === known));
@@ -121,8 +123,10 @@ class Model {
 
   // --- how unusual ---------------------------------------------------------------------------------------------------
 
-  // The share of rows drawn from the model that are at most as likely as this one, in the cells that are known.
+  // The share of rows drawn from the model that are at most as likely as this one, in the cells that are known; null
+  // where the program has no joint density.
   unusual(row) {
+    if (!this.program.joint) return null;
     const drawn = this.program.drawn, pattern = row.map((cell) => cell !== null);
     if (!drawn.length || !pattern.some(Boolean)) return { share: 1, rows: drawn.length };
     const key = pattern.join();

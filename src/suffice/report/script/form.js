@@ -34,7 +34,7 @@ class Form {
     find("row").addEventListener("input", () => this.later());
     find("row").addEventListener("submit", (event) => event.preventDefault());
     find("forget").addEventListener("click", () => this.forget());
-    find("typical").addEventListener("change", (event) => this.typical(event.target));
+    if (model.program.joint) find("typical").addEventListener("change", (event) => this.typical(event.target));
     this.choice.addEventListener("change", () => this.later());
     find("explorer-body").hidden = false;
     this.update();
@@ -58,7 +58,7 @@ class Form {
 
   forget() {
     for (const input of this.inputs) input.value = "";
-    find("typical").value = "";
+    if (this.model.program.joint) find("typical").value = "";
     this.update();
     this.inputs[0].focus();
   }
@@ -86,7 +86,7 @@ class Form {
     const row = this.row(), posterior = this.model.logPosterior(row).map(Math.exp);
     this.showPosterior(posterior);
     this.showExpected(row);
-    this.showUnusual(row);
+    if (this.model.program.joint) this.showUnusual(row);
     this.say(row, posterior);
     clearTimeout(this.reasoning);
     this.reasoning = setTimeout(() => this.showReasons(row, posterior), this.slow ? 250 : 0);

@@ -168,11 +168,11 @@ const isSeen = (x) => x.map((value, j) => (value === null ? -1 : j)).filter((j) 
 // --- terms -----------------------------------------------------------------------------------------------------------
 
 // Each term as: `columns`, those it reads, by place; `cells(reader)`, what it reads; `scores(cells)`, the log density of
-// each class; and `each(cells)`, by place, what adds up to it (score and order by class), null where places depend on
-// each other. Places that read the same column move together.
+// each class; and `each(cells)`, by place, what adds up to it but for what no cell changes (score and order by class), null
+// where that has no closed form. Places that read the same column move together.
 function makeTerm(program, term) {
   return { Normal: normalTerm, Mixture: normalTerm, LocationScale: locationTerm, Table: tableTerm, Counts: countsTerm,
-    Hats: hatsTerm, Pairs: pairsTerm }[term.kind](program, term);
+    Hats: hatsTerm, Pairs: pairsTerm, TreeSums: treesTerm }[term.kind](program, term);
 }
 
 function readingsOf(program, indices) {
