@@ -11,6 +11,7 @@ LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-
 DEMO_ENV := $(if $(wildcard $(VENV)/.test),$(VENV)/.test,$(VENV)/.demo)
 DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
 OLDEST := $(VENV)-oldest
+DRAWN := $(VENV)-generation
 MINUTES ?= 2
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
@@ -18,10 +19,10 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy honest examples docs dist lock clean
+.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy generation honest examples docs dist lock clean
 
 help: ## List what can be done here
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(DEMO_ENV) ## Fit, compare and question a model of the penguins table
 	@$(PY) -m suffice.cli.demo
@@ -87,8 +88,15 @@ bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RES
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
-accuracy: $(VENV)/.accuracy ## Compare probabilities with scikit-learn's on public tables (hours): benchmarks/RESULTS.md
-	$(PY) benchmarks/accuracy.py
+accuracy: $(VENV)/.accuracy ## Compare probabilities with others' on public tables (many hours; PART, TABLES, MODELS choose, AGAIN=MODEL measures it anew, README=1 writes there too): benchmarks/RESULTS.md
+	$(PY) benchmarks/accuracy.py $(if $(PART),--part $(PART)) $(if $(TABLES),--tables $(TABLES)) \
+		$(if $(MODELS),--models $(MODELS)) $(if $(AGAIN),--again $(AGAIN)) $(if $(README),--readme)
+
+generation: export OPENBLAS_NUM_THREADS := 1
+generation: export OMP_NUM_THREADS := 1
+generation: $(DRAWN)/.generation ## Compare drawn rows with real ones (an hour or two; TABLES, MODELS, AGAIN, README=1 as above): benchmarks/RESULTS.md
+	$(DRAWN)/bin/python benchmarks/generation.py $(if $(TABLES),--tables $(TABLES)) $(if $(MODELS),--models $(MODELS)) \
+		$(if $(AGAIN),--again $(AGAIN)) $(if $(README),--readme)
 
 honest: export OPENBLAS_NUM_THREADS := 1
 honest: export OMP_NUM_THREADS := 1
@@ -125,6 +133,10 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--constraints requirements/accuracy.txt --group tables -o requirements/tables.txt
+	$(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --group generation --group build -o requirements/generation.txt
+	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group examples -o requirements/examples.txt
 	$(LOCK) --resolution lowest-direct --extra report --extra sql --extra onnx --group core --group oldest \
 		-o requirements/oldest.txt
@@ -133,7 +145,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
-	rm -rf $(VENV) $(OLDEST) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf $(VENV) $(OLDEST) $(DRAWN) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -161,7 +173,8 @@ $(VENV)/.arrays: requirements/arrays.txt requirements/torch.txt requirements/arr
 	@$(PY) -c 'import torch'
 	@touch $@
 
-# Only the files in these packages are used, so they come without what they ask for: one of them pins an old NumPy.
+# These come without what they ask for: one, of which only the files are used, pins an old NumPy, another asks for
+# libraries of a GPU. What they need is in the tests' requirements or in their own.
 $(VENV)/.accuracy $(VENV)/.examples: $(VENV)/.%: requirements/%.txt $(VENV)/.test
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/$*.txt
 	@touch $@
@@ -172,4 +185,12 @@ $(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml
 	@$(PYTHON) -m venv --clear $(OLDEST)
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/oldest.txt
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps -e .
+	@touch $@
+
+$(DRAWN)/.generation: requirements/generation.txt requirements/tables.txt pyproject.toml
+	@echo "Installing requirements/generation.txt (a minute or so)"
+	@$(PYTHON) -m venv --clear $(DRAWN)
+	@$(DRAWN)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/generation.txt
+	@$(DRAWN)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r requirements/tables.txt
+	@$(DRAWN)/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps -e .
 	@touch $@

