@@ -75,7 +75,7 @@ class ForestMember(Member):
         return self.trees.scores(reading.forest.cells)
 
     def left_out(self, sample: Sample) -> Array:
-        return self.left_out_at(sample, (self.strength,))[0]
+        return np.asarray(self.left_out_at(sample, (self.strength,))[0])
 
     def left_out_at(self, sample: Sample, strengths: Sequence[float]) -> Array:
         """Return scores (strengths, n, k) of learned rows, each by the trees that have not seen it, without it."""

@@ -68,7 +68,7 @@ class Model {
   expected(row, share = 0.9, known = null) {
     if (!this.program.joint) return row.map(() => null);
     const reader = new Reader(this.program, row);
-    const posterior = known === null ? this.jointPosterior(reader).map(Math.exp)
+    const posterior = known === null ? this.logPosterior(row).map(Math.exp)
       : this.program.classes.map((_, c) => Number(c === known));
     const found = row.map(() => null);
     for (const i of this.program.joint) {
