@@ -24,6 +24,8 @@ from .pool import Automatic, JudgedMember
 from .stack import Stack
 from .statistics import MemberStats
 
+MOST = 1e100  # of a weight, a loss or a temperature: their products with scores stay numbers
+
 
 class ChosenMember(NamedTuple):
     """A member's name and setting, and the loss and temperature it had where it was chosen."""
@@ -144,7 +146,7 @@ class Choice:
         joint = None if plain["joint"] is None else (float(plain["joint"][0]), float(plain["joint"][1]))
         found = [*weight, *bias.values(), float(plain["loss"]), *(x for own in members for x in own[2:])]
         right = len(weight) == len(members) + len(columns) and len(set(columns)) == len(columns)
-        if not right or not np.isfinite(found).all() or any(own.temperature < 0.0 for own in members):
+        if not right or not (np.abs(found) < MOST).all() or any(own.temperature < 0.0 for own in members):
             raise ValueError("the choice of members")
         if joint is not None and not (joint[0] > 0.0 and 0.0 <= joint[1] <= 1.0):
             raise ValueError("the joint model of the numbers")
