@@ -341,3 +341,15 @@ def test_notes_tell_of_rows_known_from_a_sample(table):
     mine.merge(other)
     assert any("know rows of weight 150 from a sample" in note.what for note in mine.notes_)
     assert mine.statistics_.rows == 300
+
+
+@pytest.mark.parametrize("heaviest", [1e6, 1e12])
+def test_one_row_that_outweighs_all_others(heaviest):
+    """Trees whose bag it is not in are grown on it, for the others weigh nothing beside it."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), rng.integers(0, 2, 120)
+    model = GenerativeForest().fit(X, y, sample_weight=np.append(heaviest, np.ones(119)))
+    assert_allclose(model.priors_.sum(), 1.0)
+    assert model.predict(X[:1]) == y[:1]
+    assert np.isfinite(model.score_samples(X)).all()
+    assert np.argmax(model.score_samples(X)) == 0

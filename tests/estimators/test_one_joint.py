@@ -37,13 +37,24 @@ def make_normal(n=500, seed=0):
     return pd.DataFrame(rng.normal(size=(n, 3)) + y[:, None], columns=["a", "b", "c"]), CLASSES[y]
 
 
-@pytest.fixture(scope="module", params=["forest", "gaussian"])
+def make_repeated(n=600, seed=0):
+    """Return rows of which at most 24 are distinct, and labels."""
+    rng = np.random.default_rng(seed)
+    a = rng.integers(0, 12, n)
+    y = np.where(rng.random(n) < 0.8, a % 3, rng.integers(0, 3, n))
+    return pd.DataFrame({"a": a, "b": a * a % 13, "c": a * 5 % 12}, dtype=float), CLASSES[y]
+
+
+MADE = {"forest": make_table, "gaussian": make_normal, "repeated": make_repeated}
+
+
+@pytest.fixture(scope="module", params=MADE)
 def fitted(request):
     """A model whose joint density is a forest, or Gaussians, with rows it has learned and fresh ones."""
-    make = make_table if request.param == "forest" else make_normal
+    make = MADE[request.param]
     model = GenerativeClassifier().fit(*make())
-    assert isinstance(model._fitted.joint_value, ForestJoint) is (request.param == "forest")
-    return model, make()[0], make(3000, seed=5)
+    assert isinstance(model._fitted.joint_value, ForestJoint) is (request.param != "gaussian")
+    return model, make(), make(3000, seed=5)
 
 
 def joint_note(model):
@@ -51,7 +62,7 @@ def joint_note(model):
 
 
 def test_joint_density_is_the_posterior_times_the_density_of_rows(fitted):
-    model, X, (new, _) = fitted
+    model, (X, _), (new, _) = fitted
     for rows in (X, new[:100], new[:100].mask(np.random.default_rng(0).random((100, new.shape[1])) < 0.3)):
         joint = model.predict_joint_log_proba(rows)
         expected = model.predict_log_proba(rows) + model.score_samples(rows)[:, None]
@@ -91,7 +102,7 @@ def test_rows_drawn_of_a_class_are_rows_of_all_by_their_posterior(fitted, label)
 
 def test_missing_cells_are_filled_by_classes_as_the_pool_weighs_them(fitted):
     """A mean over all classes is the mean of those of each class, weighed by the pooled posterior of the row."""
-    model, X, _ = fitted
+    model, (X, _), _ = fitted
     name = X.columns[-1]
     holed = X[:60].assign(**{name: np.nan})
     by_class = [
@@ -103,32 +114,31 @@ def test_missing_cells_are_filled_by_classes_as_the_pool_weighs_them(fitted):
 
 
 def test_what_is_said_of_the_choice_holds_for_fresh_rows(fitted):
-    """How much likelier rows of their class are under a forest: no less than by folds, in which it has fewer rows.
+    """How much likelier rows are under a forest: no less than by folds, in which it has fewer rows, and little more.
 
     More rows help the forest more, which is the one that has more to learn; cells cut by the rows judged would say too
-    much of it.
+    much of it, and rows that leave with all their equals too little.
     """
-    model, _, (new, labels) = fitted
+    model, _, (new, _) = fitted
     value = model._fitted
-    place = np.arange(len(new)), np.searchsorted(CLASSES, labels)
 
     def mean(by_forest):
         asked = replace(value, by_forest=by_forest).joint_value
         rows = asked.recoded(value.encoded(new)[0][-1:] if by_forest else value.encoded(new)[0][:-1])
-        return float(asked.joint.density.log_density(rows)[place].mean())
+        return float(asked.log_density(rows).mean())
 
     gain, said = mean(True) - mean(False), float(joint_note(model).why.split("by ")[1].split(" nats")[0])
     said = said if "a forest of" in joint_note(model).what else -said
-    assert gain >= said - 0.1
+    assert said - 0.2 <= gain <= said + 0.2  # some two standard errors of 500 rows
     assert (gain > 0) is (said > 0)
 
 
 def test_a_forest_is_as_good_as_the_automatic_choice_says(fitted):
     """The estimator of its own and the joint model beside the pool are one density."""
-    model, X, _ = fitted
+    model, (X, y), _ = fitted
     if not isinstance(model._fitted.joint_value, ForestJoint):
         return
-    alone = GenerativeForest().fit(X, make_table()[1])
+    alone = GenerativeForest().fit(X, y)
     assert_allclose(alone.score_samples(X), model.score_samples(X), atol=1e-9)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, logsumexp, np
 from ..densities import Rows
 from ..fitted import NOTHING, Fitted
 from ..forest import FrozenForest
@@ -20,7 +20,7 @@ from .statistics import MemberRows, MemberStats
 
 LEAST_ROWS = 100  # for a forest to be grown
 MOST_JUDGES = 1000
-FOLDS = 3
+FOLDS = 5
 
 
 def forest_beside(value: HeldFitted) -> ForestJoint | None:
@@ -41,20 +41,24 @@ def forest_beside(value: HeldFitted) -> ForestJoint | None:
 
 
 def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint) -> tuple[Fitted, Note]:
-    """Return the joint model under which rows are likelier that it has not seen, of their class, and what to say of it.
+    """Return the joint model whose p(x) is larger for rows that it has not seen, and what to say of it.
 
     Both are judged by folds. Trees that have not seen a row would not do: a row helps to cut the cells it is read in,
-    and the narrower these, the likelier the row.
+    and the narrower these, the likelier the row. Of equal rows some are learned and some are judged, as in new data.
     """
     sample = value.reservoir
-    some = np.arange(len(sample.codes))[:: max(1, -(-len(sample.codes) // MOST_JUDGES))]
-    weight = sample.represented(value.statistics.weight)
-    every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
+    parts = np.minimum(sample.copies, FOLDS).astype(np.int64)
+    row = np.repeat(np.arange(len(parts)), parts)
+    weight, copies = (sample.represented(value.statistics.weight) / parts)[row], (sample.copies / parts)[row]
+    some = np.arange(len(row))[:: max(1, -(-len(row) // MOST_JUDGES))]
+    every = Batch(value.statistics.classes, sample.codes, sample.rows, None).take(row)._replace(weight=weight)
     gain, total = 0.0, 0.0
-    for rest, own in _folds(sample.codes, some):
+    for rest, own in _folds(every.codes, some):
         learned, judged = every.take(rest).of_present_classes(), every.take(own).rows
-        place = np.arange(len(own)), np.searchsorted(np.unique(sample.codes[rest]), sample.codes[own])
-        apart = _by_forest(learned, judged)[place] - _by_gaussians(gaussian, learned, judged)[place]
+        log_prior = np.log(learned.class_weight / learned.class_weight.sum())
+        unit = rows_per_weight(weight[rest], copies[rest])
+        forest_own, gaussian_own = _by_forest(learned, judged, unit), _by_gaussians(gaussian, learned, judged)
+        apart = logsumexp(forest_own + log_prior, axis=1) - logsumexp(gaussian_own + log_prior, axis=1)
         gain += float(weight[own] @ apart)
         total += float(weight[own].sum())
     gain /= max(total, 1e-300)
@@ -85,11 +89,10 @@ def _by_gaussians(gaussian: Fitted, learned: Batch, judged: Rows) -> Array:
     return model.joint.density.log_density(model.recoded(judged))
 
 
-def _by_forest(learned: Batch, judged: Rows) -> Array:
-    """Return log densities (m, k) of rows under a forest that other rows grow."""
+def _by_forest(learned: Batch, judged: Rows, unit: float) -> Array:
+    """Return log densities (m, k) of rows under a forest that others grow, a weight of 1 being so many rows."""
     assert learned.weight is not None
-    table, k = together(learned.rows), len(learned.classes)
-    weight = learned.weight * rows_per_weight(learned.weight, np.ones(len(learned.codes)))
+    table, k, weight = together(learned.rows), len(learned.classes), learned.weight * unit
     frozen = FrozenForest.freeze(table.numbers, table.coded, learned.codes, k, weight, labels=False)
     reading = frozen.read(table.numbers, table.coded)
     stats, new = ForestStats.summarize(reading, learned.codes, k, weight), together(judged)
