@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, np, parallel_each, row_chunks, rows_within
 from .columns import Cells
 from .trees import Trees
 
+TOGETHER = 8192  # rows sent down all trees at a time: their cells stay near the processor
 MOST_NODES = 16  # of Gauss and Legendre: exact for products over twice as many columns
 
 
@@ -32,9 +33,28 @@ class TreeScores:
 
     def _sums(self, cells: Cells) -> Array:
         total = np.zeros((len(cells), self.values.shape[1]))
-        for t in range(len(self.trees)):
-            total += self.values[self.trees.leaves_of(cells, t)]
+
+        def add(part: slice) -> None:
+            own = total[part]
+            for (classes, values), node in zip(self._by_node, self.trees.nodes_of(cells[part]), strict=True):
+                if classes is None:
+                    own += values.take(node, axis=0)
+                else:
+                    own[:, classes] += values.take(node)
+
+        parallel_each(add, row_chunks(len(cells), TOGETHER))
         return total
+
+    @cached_property
+    def _by_node(self) -> tuple[tuple[int | None, Array], ...]:
+        """For each tree the values of its nodes (nodes, k), 0 but at leaves; or the one class that has any, and its."""
+        values = np.zeros((len(self.trees.column), self.values.shape[1]))
+        values[self.trees.leaf_nodes] = self.values
+        found: list[tuple[int | None, Array]] = []
+        for own in np.split(values, self.trees.roots[1:]):
+            classes = np.flatnonzero(own.any(axis=0))
+            found.append((int(classes[0]), own[:, classes[0]].copy()) if len(classes) == 1 else (None, own))
+        return tuple(found)
 
     def _linked(self, total: Array) -> Array:
         return np.asarray((np.log(np.maximum(total, 1e-300)) if self.logs else total) + self.base)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Self
 
@@ -10,6 +11,7 @@ from .._arrays import Array, Codes, NDArray, np
 from ..stats.rows import mixed
 from ..stats.statistic import Fields, Plain
 from .columns import MISSING, Cells, ForestReading
+from .compiled import FEW, Walk, compiled, readable
 
 GOLDEN = 0x9E3779B97F4A7C15
 STRIDE = 4  # steps down a tree before rows that have arrived are left out
@@ -41,6 +43,9 @@ class Trees:
 
     def __len__(self) -> int:
         return len(self.roots)
+
+    def __getstate__(self) -> dict[str, object]:
+        return {own.name: vars(self)[own.name] for own in fields(self)}  # walks cannot be copied
 
     @cached_property
     def leaf(self) -> Codes:
@@ -121,6 +126,33 @@ class Trees:
 
     def leaves_of(self, cells: Cells, tree: int) -> Codes:
         """Return the leaf (n,), counted through all trees, in which the rows of one tree end."""
+        walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
+        if walks is None:
+            return self.steps_of(cells, tree)
+        return self.leaf[walks[tree](readable(cells)) + self.roots[tree]]
+
+    def nodes_of(self, cells: Cells) -> Iterator[Codes]:
+        """Yield by tree the node (n,), counted within the tree, in which the rows end."""
+        walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
+        if walks is not None:
+            read = readable(cells)
+            yield from (walk(read) for walk in walks)
+            return
+        for t, root in enumerate(self.roots.tolist()):
+            yield self.leaf_nodes[self.steps_of(cells, t)] - root
+
+    def _walks(self, d: int) -> tuple[Walk, ...] | None:
+        if d not in self._made:
+            self._made[d] = compiled(self, d)
+        return self._made[d]
+
+    @cached_property
+    def _made(self) -> dict[int, tuple[Walk, ...] | None]:
+        """The compiled walks by the number of columns."""
+        return {}
+
+    def steps_of(self, cells: Cells, tree: int) -> Codes:
+        """Return what `leaves_of` returns, by steps in NumPy."""
         column, threshold, left, right = self._steps
         n, d = cells.shape
         flat = np.ascontiguousarray(cells).reshape(-1)
