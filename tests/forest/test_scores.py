@@ -1,6 +1,7 @@
 """Sums over leaves: what columns add to them are Shapley values, and trees are read out as they were grown."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -134,25 +135,31 @@ def test_boosted_trees_are_read_out_as_they_decide(k, rng):
 
 
 @pytest.mark.parametrize("table", ["mixed", "iris"])
-def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(table, request, monkeypatch):
-    """Labels within one fold are dealt anew: their rows' scores stay, but for how many rounds are best for the fold."""
+def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(table, request):
+    """Labels within one fold are dealt anew: the trees that score its rows stay, and so do the scores of one round."""
     known, sample, judge = request.getfixturevalue(table)
-    monkeypatch.setattr(boosted, "ROUNDS", (10,))
-    found = next(BoostedMember.candidates(known, sample, judge)).scores
-    place = boosted.deal(sample.rows, sample.codes, boosted.FOLDS)
-    own = np.flatnonzero(place == 2)
-    cells = np.where(sample.rows.forest.cells < 0, np.nan, sample.rows.forest.cells).astype(float)
-    order = np.lexsort((sample.codes, sample.rows.forest.contents))
-    model, best, told = boosted._boost(cells, sample.codes, sample.weight, order[place[order] != 2], own)
-    flipped = sample.codes.copy()
-    flipped[own] = (flipped[own] + 1) % known.k
-    again, other, _ = boosted._boost(cells, flipped, sample.weight, order[place[order] != 2], own)
-    assert_allclose(centred(found[own] + np.log((known.weight + 0.5) / (known.weight + 0.5).sum())), centred(told))
-    for number, (one, two) in enumerate(
-        zip(model.staged_decision_function(cells[own]), again.staged_decision_function(cells[own]), strict=True)
-    ):
+    candidate = next(BoostedMember.candidates(known, sample, judge))
+    rounds = candidate.members[0].rounds
+    rows = boosted._Rows.of(sample, np.arange(known.k), known.k)
+    fold = boosted._without_fold(rows, 2, (rounds,))
+    shares = (known.weight + 0.5) / (known.weight + 0.5).sum()
+    assert_allclose(
+        centred(candidate.scores[fold.out] + np.log(shares)), centred(fold.scores_after(rows, rounds)), atol=1e-12
+    )
+    flipped = rows.codes.copy()
+    flipped[fold.out] = (flipped[fold.out] + 1) % known.k
+    again = boosted._without_fold(rows._replace(codes=flipped), 2, (rounds,))
+    for number in range(1, rounds + 1):
+        one, two = fold.scores_after(rows, number), again.scores_after(rows, number)
         assert_allclose(one, two, atol=1e-12, err_msg=f"round {number}")
-    assert 0 < other <= best  # wrong labels are told worse by more rounds
+    assert (again.losses > fold.losses).all()  # wrong labels lose more
+
+
+def test_boosted_trees_that_lag_behind_are_left_out(request):
+    """Where another member loses far less than the first fold does after some rounds."""
+    known, sample, judge = request.getfixturevalue("mixed")
+    assert list(BoostedMember.candidates(known, sample, replace(judge, least=0.01))) == []
+    assert len(list(BoostedMember.candidates(known, sample, replace(judge, least=1.0)))) == 1
 
 
 @pytest.mark.parametrize("table", ["mixed", "iris"])

@@ -10,6 +10,7 @@ from suffice.automatic.members.dependence import OneDependence, count_pairs
 from suffice.automatic.members.levels import LevelShares
 from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
+from suffice.automatic.stack import Judge
 from suffice.leave_one_out.wishart import LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
@@ -196,7 +197,8 @@ def test_parts_find_what_one_gaussian_cannot(rng):
     def loss(F):
         return -(F - np.logaddexp.reduce(F, axis=1, keepdims=True))[np.arange(800), y].mean()
 
-    parts, strength, sphere, held_out = choose_split(X, y, np.ones(800), 2, loss)
+    judge = Judge(y, np.zeros((800, 2)), np.ones(800), np.ones(800))
+    parts, strength, sphere, held_out = choose_split(X, y, np.ones(800), 2, judge)
     density = Split.of(X, y, np.ones(800), 2, parts).density(strength, sphere)
     assert loss(held_out) < 0.02
     own = np.arange(800), y

@@ -167,3 +167,39 @@ def test_columns_of_noise_are_not_believed(rng):
     # A mean of 300 differences of some .1 nats has an error of .006, of 3 tables .0035.
     assert np.mean(said) > -0.012
     assert np.mean(held) < 0.015
+
+
+def test_weights_of_next_to_no_use_are_left_out(rng):
+    """The objective rises by no more than it may, and one more weight left out would make it rise by more."""
+    scores, judge = problem(rng, n=3000, m=6)
+    scores[2] = 0.999 * scores[1] + 1e-3 * scores[2]  # says what another says
+    scores[4:] = centred(rng.normal(size=(2, 3000, 3)))  # noise
+    m, start, penalty = 6, np.full(6, 0.01), np.full(6, 1.0)
+    stack = Stack.fit(scores, judge, penalty, start, np.ones(m, dtype=bool))
+    gone = stack.weight == 0.0
+    assert gone[4:].all()
+    assert gone[1:3].sum() == 1
+
+    def least(gone):
+        def objective(free):
+            theta = np.zeros(m + 3)
+            theta[~np.r_[gone, [False] * 3]] = free
+            apart = 0.5 * penalty @ (theta[:m] - start) ** 2 + 0.5 * theta[m:] @ theta[m:]
+            return loss_of(theta, scores, judge) + apart
+
+        bounds = [(0, None)] * (~gone).sum() + [(None, None)] * 3
+        return minimize(objective, np.full((~gone).sum() + 3, 0.1), bounds=bounds, tol=1e-12).fun
+
+    whole, allowed = (
+        least(np.zeros(m, dtype=bool)),
+        stacking.NEGLIGIBLE * loss_of(np.r_[stack.weight, stack.bias], scores, judge),
+    )
+    assert least(gone) - whole <= 1.1 * allowed  # the rise is told by second derivatives
+    for j in np.flatnonzero(~gone):
+        assert least(gone | (np.arange(m) == j)) - whole > 0.9 * allowed
+
+
+def test_few_rows_leave_out_no_weight_that_the_start_wants(rng):
+    scores, judge = problem(rng)
+    stack = Stack.fit(scores, judge, np.full(4, 100.0), np.full(4, 0.25), np.ones(4, dtype=bool))
+    assert (stack.weight > 0.0).all()

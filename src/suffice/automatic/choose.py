@@ -57,7 +57,11 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     judge = Judge(
         sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight, sample.single
     )
-    members = better_rivals(chain.from_iterable(best_of(kind, known, sample, judge) for kind in kinds))
+    found = list[JudgedMember]()
+    for kind in kinds:
+        so_far = replace(judge, least=min((own.loss for own in found), default=np.inf))
+        found += best_of(kind, known, sample, so_far)
+    members = better_rivals(found)
     additive = [own.member for own in members if own.member.width]
     columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
@@ -66,9 +70,12 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     if power == LEAST_POWER:
         penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
     stack = pool(members, scores, judge, penalties)
+    used = stack.weight[len(members) :] != 0.0
+    columns = [own for own, there in zip(columns, used, strict=True) if there]
     floor = FLOOR / (float(weight.sum()) + FLOOR)
     posterior = raise_floor(log_softmax(stack.left_out if left_out is None else left_out), judge.offset, floor)
     naive = stack.scores([own.left_out_scores for own in members] + scores, judge.offset)
+    stack = replace(stack, weight=np.append(stack.weight[: len(members)], stack.weight[len(members) :][used]))
     lost = -posterior[np.arange(len(posterior)), judge.codes]
     return Automatic(
         frozen=known.columns,
@@ -96,7 +103,8 @@ def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> I
     for _, group in groupby(kind.candidates(known, sample, judge), key=lambda own: own.members[0].name):
         best: dict[str, tuple[float, float, Member, Candidate]] = {}
         for candidate in group:
-            loss, temperature = candidate.judge.temperature(candidate.scores)
+            few, some = candidate.judge.thinned()
+            loss, temperature = few.temperature(candidate.scores[some])
             for member in candidate.members:
                 if member.name not in best or loss < best[member.name][0] - BETTER:
                     best[member.name] = loss, temperature, member, candidate
@@ -104,7 +112,7 @@ def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> I
         for loss, temperature, member, candidate in best.values():
             if id(candidate) not in scored:
                 scores = candidate.scores if candidate.final is None else candidate.final()
-                if candidate.final is not None:
+                if candidate.final is not None or len(candidate.judge.thinned()[0].codes) < len(scores):
                     loss, temperature = judge.temperature(scores)
                 scored[id(candidate)] = loss, temperature, scores
             yield JudgedMember(member, *scored[id(candidate)])

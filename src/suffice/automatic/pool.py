@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -84,13 +84,18 @@ class Automatic:
 
     def _log_posterior(self, rows: Reading, log_prior: Array | None) -> Array:
         prior = self.log_prior if log_prior is None else log_prior
-        parts = [own.member.scores(rows) for own in self.members] + self.single_columns(rows)
         offset = np.broadcast_to(prior, (len(rows), len(prior)))
-        found = raise_floor(log_softmax(self.stack.scores(parts, offset)), prior, self.floor)
+        found = raise_floor(log_softmax(self.stack.scores(self._parts(rows), offset)), prior, self.floor)
         with np.errstate(divide="ignore"):
             shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
         found[~rows.known.any(axis=1)] = shares
         return found
+
+    def _parts(self, rows: Reading) -> Iterator[Array | None]:
+        """Yield scores (n, k) of each member and column with a weight of its own, None for those of weight 0."""
+        for own, weight in zip(self.members, self.stack.weight, strict=False):
+            yield own.member.scores(rows) if weight else None
+        yield from self.single_columns(rows)
 
     def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each by what is known without it.
@@ -112,7 +117,8 @@ class Automatic:
     def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
         offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
         offset = offset if log_prior is None else log_prior
-        parts = [own.member.left_out(sample) for own in self.members]
+        each = zip(self.members, self.stack.weight, strict=False)
+        parts = [own.member.left_out(sample) if weight else None for own, weight in each]
         for member, wanted in self._additive():
             parts += [part for j, part in enumerate(member.left_out_columns(sample)) if j in wanted]
         return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)

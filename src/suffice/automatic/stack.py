@@ -8,7 +8,7 @@ maximum likelihood of the classes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Self
 
@@ -17,6 +17,8 @@ from .columns import Index
 
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
+ENOUGH = 4000  # rows to compare settings on
+NEGLIGIBLE = 2e-4  # of the loss: by so much it may rise when weights are left out
 CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
 MOST_BIASES = 256  # classes; of more, none has a bias: a step takes k³ operations, and each has few rows to tell it
 
@@ -25,16 +27,23 @@ MOST_BIASES = 256  # classes; of more, none has a bias: a step takes k³ operati
 class Judge:
     """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
 
-    `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal.
+    `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
+    `least` the loss of the best of the members judged before.
     """
 
     codes: Codes
     offset: Array
     weight: Array
     single: Array
+    least: float = np.inf
 
     def __getitem__(self, rows: Index) -> Judge:
-        return Judge(self.codes[rows], self.offset[rows], self.weight[rows], self.single[rows])
+        return Judge(self.codes[rows], self.offset[rows], self.weight[rows], self.single[rows], self.least)
+
+    def thinned(self) -> tuple[Judge, slice]:
+        """Return the judge of every so many rows, which tell settings apart, and which rows they are."""
+        some = slice(None, None, max(1, len(self.codes) // ENOUGH))
+        return self[some], some
 
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""
@@ -150,23 +159,24 @@ class Stack:
             if best is None or optimum.evidence > best[1].evidence:
                 best = problem, optimum
         assert best is not None
-        problem, optimum = best
+        problem, optimum = best[0], best[0].pruned(best[1])
         m, _, k = problem.scores.shape
         bias = optimum.theta[m:] if problem.biases else np.zeros(k)
         return cls(optimum.theta[:m], bias, optimum.evidence, problem.left_out(optimum))
 
-    def scores(self, members: Sequence[Array] | Array, offset: Array) -> Array:
-        """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior."""
+    def scores(self, members: Iterable[Array | None], offset: Array) -> Array:
+        """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior; None at weight 0."""
         total = offset + self.bias
         for weight, part in zip(self.weight, members, strict=True):
-            if weight:
-                total = total + weight * centred(part)
+            if weight and part is not None:
+                total += weight * centred(part)
         return np.asarray(total)
 
 
 class _Optimum(NamedTuple):
-    """The least of a problem: its parameters, posteriors (n, k), curvature, which may move, and the evidence."""
+    """The least of a problem: its value and parameters, posteriors (n, k), curvature, which may move, the evidence."""
 
+    value: float
     theta: Array
     posterior: Array
     hessian: Array
@@ -189,10 +199,11 @@ class _Problem:
         self.own = np.einsum("mi,i->m", scores[:, self.rows, judge.codes], judge.weight)
         self.count = np.bincount(judge.codes, weights=judge.weight, minlength=k)
         self.flat = scores.reshape(m, -1)
+        self.dropped = np.zeros(len(self.origin), dtype=bool)
 
-    def solve(self) -> _Optimum:
+    def solve(self, theta: Array | None = None) -> _Optimum:
         """Return the optimum, by Newton's method with halving, an active set of weights at 0."""
-        theta = self.origin.copy()
+        theta = self.origin.copy() if theta is None else theta
         value, posterior = self.value(theta)
         gradient, hessian = self.derivatives(theta, posterior)
         for _ in range(NEWTON_STEPS):
@@ -216,7 +227,37 @@ class _Problem:
         free = self.free(theta, gradient)
         _, curvature = np.linalg.slogdet(hessian[np.ix_(free, free)])
         evidence = -value + 0.5 * float(np.log(self.penalty[free]).sum()) - 0.5 * float(curvature)
-        return _Optimum(theta, posterior, hessian, free, evidence)
+        return _Optimum(value, theta, posterior, hessian, free, evidence)
+
+    def pruned(self, optimum: _Optimum) -> _Optimum:
+        """Return the optimum without the weights that are of next to no use, one by one, the least first.
+
+        Without weight j, when the others move as they then should, the objective rises by ½ θ_j² / (H⁻¹)_jj (Hassibi &
+        Stork 1993, Optimal brain surgeon, NeurIPS 5). In all it may rise by `NEGLIGIBLE` of the loss.
+        """
+        theta, places = optimum.theta.copy(), np.flatnonzero(optimum.free)
+        inverse = np.linalg.inv(optimum.hessian[np.ix_(places, places)])
+        apart = theta - self.origin
+        left = NEGLIGIBLE * (optimum.value - 0.5 * float(self.penalty @ apart**2))
+        weights = np.flatnonzero(places < len(self.scores))
+        while len(weights):
+            own = places[weights]
+            rise = 0.5 * theta[own] ** 2 / inverse[weights, weights]
+            least = int(np.argmin(rise))
+            left -= float(rise[least])
+            if left < 0.0:
+                break
+            j = weights[least]
+            step = inverse[:, j] / inverse[j, j]
+            theta[places] -= theta[places[j]] * step
+            inverse -= np.outer(step, inverse[j])
+            self.dropped[places[j]] = True
+            weights = np.delete(weights, least)
+        if not self.dropped.any():
+            return optimum
+        theta[self.positive] = np.maximum(theta[self.positive], 0.0)
+        theta[self.dropped] = 0.0
+        return self.solve(theta)
 
     def value(self, theta: Array) -> tuple[float, Array]:
         """Return the objective, and posteriors (n, k)."""
@@ -236,7 +277,7 @@ class _Problem:
 
     def free(self, theta: Array, gradient: Array) -> NDArray[np.bool_]:
         """Return which parameters may move: not those at 0 that would become negative."""
-        return np.asarray(~(self.positive & (theta <= 1e-12) & (gradient > 0)))
+        return np.asarray(~(self.positive & (theta <= 1e-12) & (gradient > 0)) & ~self.dropped)
 
     def derivatives(self, theta: Array, posterior: Array) -> tuple[Array, Array]:
         """Return the gradient and the Hessian, with a ridge of 1e-8 of its diagonal."""
@@ -265,7 +306,7 @@ class _Problem:
         slope, the scores move by M_i (I − W_i M_i)⁻¹ (p − e); where parameters are fewer than classes, by the same
         A_i (H − A_iᵀ W_i A_i)⁻¹ A_iᵀ (p − e).
         """
-        theta, posterior, hessian, free, _ = optimum
+        _, theta, posterior, hessian, free, _ = optimum
         m, n, k = self.scores.shape
         eta = self._scores(theta)
         if not self.biases:

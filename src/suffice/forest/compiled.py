@@ -1,7 +1,7 @@
 """Rows sent down trees by scikit-learn's compiled walk, which takes a hundredth of the time of steps in NumPy.
 
-Its tree objects are made anew of our plain arrays, for the time they are asked. They have no public constructor, so what
-they answer is compared with our own steps once; where they cannot be made, or answer otherwise, there are none.
+Its tree objects are made anew of our plain arrays, for the time they are asked. They have no public constructor, so
+what they answer is compared with our own steps once; where they cannot be made, or answer otherwise, there are none.
 """
 
 from __future__ import annotations

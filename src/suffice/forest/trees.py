@@ -129,7 +129,7 @@ class Trees:
         walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
         if walks is None:
             return self.steps_of(cells, tree)
-        return self.leaf[walks[tree](readable(cells)) + self.roots[tree]]
+        return np.asarray(self.leaf[walks[tree](readable(cells)) + self.roots[tree]])
 
     def nodes_of(self, cells: Cells) -> Iterator[Codes]:
         """Yield by tree the node (n,), counted within the tree, in which the rows end."""

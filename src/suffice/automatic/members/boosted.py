@@ -1,22 +1,23 @@
 """Trees boosted on the rows kept: sharp rules that densities smooth over.
 
-Five times, trees are boosted on four fifths of the rows, until the rest of the rows loses no less by more of them
-(Friedman 2001, doi:10.1214/aos/1013203451); the member is the mean of the five, and a row that is left out is scored
-by the one that has not seen it. The rows kept are a statistic, which merges and forgets, so what a rule makes of them
-does, too; p(class | x) is theirs, and p(x) remains that of the joint model.
+Five times, trees are boosted on four fifths of the rows, and score the rows they have not seen; the member has as many
+rounds as these lose least by, boosted on all rows (Friedman 2001, doi:10.1214/aos/1013203451). The rows kept are a
+statistic, which merges and forgets, so what a rule makes of them does, too; p(class | x) is theirs, and p(x) remains
+that of the joint model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, single_openmp_thread
 from ...export.program import Term
 from ...forest import FrozenForest, Trees, TreeScores
 from ...notes import Kind, Note
-from ..columns import Reading
+from ..columns import MISSING, Reading
 from ..folds import deal
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member
@@ -24,11 +25,13 @@ from ..sample import Sample
 from ..stack import Judge, centred
 
 FOLDS = 5
-ROUNDS = (50, 100, 200, 300)  # after which it is looked at how many are best
+ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
+BEHIND = {50: 1.5, 100: 1.25, 200: 1.1}  # times the best member's loss: trees that lose more by then are left out
 MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
 LAST = 2.0**15 - 1.0  # a cell beyond all: the split tells missing cells from others
-PATIENCE = 0.2  # of the rounds that must have brought nothing
+PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
+TRIED = 256  # rows by which trees read out are compared with those grown
 ROUNDING = 1e-6  # by which trees read out may differ from those grown, relative to the largest score
 
 
@@ -42,7 +45,7 @@ class Grown(NamedTuple):
 
 @dataclass(frozen=True)
 class BoostedMember(Member):
-    """The mean of the folds' boosted trees, less the log share of each class."""
+    """The sum of boosted trees, less the log share of each class."""
 
     kinds: ClassVar[tuple[str, ...]] = ("boosted trees",)
     needs_rows: ClassVar[bool] = True
@@ -61,7 +64,7 @@ class BoostedMember(Member):
         frozen = known.columns.forest
         if frozen is None or _work(known) > MOST_WORK:
             return
-        boosted = _by_folds(sample, known.k)
+        boosted = _boosted(sample, known.k, judge.least)
         if boosted is None:
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
@@ -79,7 +82,7 @@ class BoostedMember(Member):
 
     @property
     def setting(self) -> dict[str, float]:
-        """The rounds of all folds together."""
+        """How often trees were added."""
         return {"rounds": self.rounds}
 
     def scores(self, reading: Reading) -> Array:
@@ -110,77 +113,126 @@ def _work(known: Known) -> float:
     )
 
 
-def _by_folds(sample: Sample, k: int) -> tuple[Array, Grown, int] | None:
-    """Return scores (n, k) of the rows by trees grown on other folds, all folds' trees, and their rounds.
+class _Rows(NamedTuple):
+    """Rows as boosting takes them: `cells` (n, d), NaN where missing, class numbers below `k`, −1 for classes too rare,
+    weights, the fold of each, and the `order` in which those of other classes are given.
+    """
+
+    cells: Array
+    codes: Codes
+    weight: Array
+    place: Codes
+    order: Codes
+    k: int
+
+    @classmethod
+    def of(cls, sample: Sample, present: Codes, k: int) -> _Rows:
+        """Return the rows of a sample, of whose classes (k) some are `present` often enough."""
+        reading = sample.rows.forest
+        number = np.full(k, -1, dtype=np.int64)
+        number[present] = np.arange(len(present))
+        codes = number[sample.codes]
+        order = np.lexsort((sample.codes, reading.contents))
+        cells = np.where(reading.cells < 0, np.nan, reading.cells).astype(np.float64)
+        place, weight = deal(sample.rows, sample.codes, FOLDS), sample.weight / sample.weight.mean()
+        return cls(cells, codes, weight, place, order[codes[order] >= 0], len(present))
+
+    def grow(self, model: Any, rounds: int, rows: Codes) -> None:
+        """Boost a model on some of the rows, after so many rounds as there are already."""
+        cells = self.cells[rows]
+        empty = np.isnan(cells).all(axis=0)
+        if empty.any():  # scikit-learn cannot have them, and no tree would look at them
+            cells = np.where(empty, 0.0, cells)
+        with single_openmp_thread():
+            model.set_params(max_iter=rounds).fit(cells, self.codes[rows], self.weight[rows])
+
+
+class _Fold(NamedTuple):
+    """Trees grown without the rows `out`, and what those lose after each round."""
+
+    model: Any
+    out: Codes
+    losses: Array
+
+    def scores_after(self, rows: _Rows, rounds: int) -> Array:
+        """Return the scores (out, k) after some of the rounds."""
+        every = self.model.staged_decision_function(rows.cells[self.out])
+        return _wide(next(islice(every, rounds - 1, None)), rows.k)
+
+
+def _boosted(sample: Sample, k: int, least: float) -> tuple[Array, Grown, int] | None:
+    """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
-    two classes are left, or scikit-learn's trees cannot be read out.
+    two classes are left, where the first fold lags behind the `least` loss of a member, or where scikit-learn's trees
+    cannot be read out.
     """
-    reading = sample.rows.forest
-    share = np.bincount(sample.codes, weights=sample.weight, minlength=k).astype(np.float64)
     present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
     if len(present) < 2:
         return None
-    cells = np.where(reading.cells < 0, np.nan, reading.cells).astype(np.float64)
-    codes = np.full(k, -1, dtype=np.int64)
-    codes[present] = np.arange(len(present))
-    codes = codes[sample.codes]
-    order = np.lexsort((sample.codes, reading.contents))
-    order = order[codes[order] >= 0]
-    place, weight = deal(sample.rows, sample.codes, FOLDS), sample.weight / sample.weight.mean()
-
-    def fitted(fold: int) -> tuple[Codes, Grown, int, Array]:
-        out = order[place[order] == fold]
-        model, best, told = _boost(cells, codes, weight, order[place[order] != fold], out)
-        return out, _read_out(model, best, len(present)), best, told
-
-    scores, parts, rounds = np.zeros((len(sample), k)), [], 0
-    for fold, (out, grown, best, told) in enumerate(parallel_map(fitted, range(FOLDS))):
-        found = TreeScores(grown.trees, grown.values, np.zeros(len(present)), False, grown.cover)
-        if np.abs(found.scores(reading.cells[out]) - told).max() > ROUNDING * max(float(np.abs(told).max()), 1.0):
-            return None
-        whole = grown._replace(values=_with_rare(grown, present, share))
-        own = np.flatnonzero(place == fold)
-        scores[own] = TreeScores(whole.trees, whole.values, np.zeros(k), False, whole.cover).scores(reading.cells[own])
-        parts.append(whole)
-        rounds += best
-    return scores, _mean(parts), rounds
-
-
-def _with_rare(grown: Grown, present: Codes, share: Array) -> Array:
-    """Return the values of leaves (L, k) with the log shares of the classes that no tree was grown for."""
-    out = np.zeros((len(grown.values), len(share)))
-    out[:, present] = grown.values
-    first = grown.trees.leaf_tree == 0
-    rare = np.setdiff1d(np.arange(len(share)), present)
+    rows = _Rows.of(sample, present, k)
+    first = _without_fold(rows, 0, ROUNDS, least)
+    if first is None:
+        return None
+    rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(first.losses)) + 1)))
+    others = parallel_map(lambda fold: _without_fold(rows, fold, (rounds,)), range(1, FOLDS))
+    folds = [own for own in (first, *others) if own is not None]
+    most = min(len(own.losses) for own in folds)
+    best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
+    grown = _whole(rows, best)
+    if grown is None:
+        return None
+    scores, values = np.empty((len(sample), k)), np.zeros((len(grown.values), k))
+    for own in folds:
+        scores[np.ix_(own.out, present)] = own.scores_after(rows, best)
+    values[:, present] = grown.values
+    rare, begin = np.setdiff1d(np.arange(k), present), grown.trees.leaf_tree == 0
     if len(rare):
-        level = grown.values[first].mean() - np.log(share[present]).mean()
-        out[np.ix_(first, rare)] = np.log(np.maximum(share[rare], 1e-3)) + level
-    return out
+        share = np.bincount(sample.codes, weights=sample.weight, minlength=k)
+        level = grown.values[begin].mean() - np.log(share[present]).mean()
+        scores[:, rare] = np.log(np.maximum(share[rare], 1e-3)) + level
+        values[np.ix_(begin, rare)] = np.log(np.maximum(share[rare], 1e-3)) + level
+    return scores, grown._replace(values=values), best
 
 
-def _boost(cells: Array, codes: Codes, weight: Array, rest: Codes, out: Codes) -> tuple[Any, int, Array]:
-    """Return trees boosted on `rest`, after how many rounds the rows `out` lose least, and their scores then."""
+def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], least: float = np.inf) -> _Fold | None:
+    """Return trees boosted on all folds but one, in stages until more rounds bring nothing.
+
+    None where the fold's loss is too far `BEHIND` the least of another member.
+    """
+    rest = rows.order[rows.place[rows.order] != fold]
+    out = np.flatnonzero(rows.place == fold)
+    judges = np.flatnonzero(rows.codes[out] >= 0)
+    own, weight = rows.codes[out[judges]], rows.weight[out[judges]]
+    model, losses = _new_model(), list[float]()
+    for rounds in stages:
+        rows.grow(model, rounds, rest)
+        for found in islice(model.staged_decision_function(rows.cells[out[judges]]), len(losses), None):
+            lost = -log_softmax(_wide(found, rows.k))[np.arange(len(own)), own]
+            losses.append(float(weight @ lost) / max(float(weight.sum()), 1e-300))
+        if min(losses) > BEHIND.get(rounds, np.inf) * least:
+            return None
+        if int(np.argmin(losses)) + 1 < (1.0 - PATIENCE) * rounds:
+            break
+    return _Fold(model, out, np.array(losses))
+
+
+def _whole(rows: _Rows, rounds: int) -> Grown | None:
+    """Return trees boosted on all rows; None where what was read out of them answers otherwise than they do."""
+    model = _new_model()
+    rows.grow(model, rounds, rows.order)
+    grown = _read_out(model, rounds, rows.k)
+    some = rows.order[:: max(1, len(rows.order) // TRIED)]
+    told = _wide(model.decision_function(rows.cells[some]), rows.k)
+    read = TreeScores(grown.trees, grown.values, np.zeros(rows.k), False, grown.cover)
+    found = read.scores(np.nan_to_num(rows.cells[some], nan=MISSING).astype(np.int16))
+    return grown if np.abs(found - told).max() <= ROUNDING * max(float(np.abs(told).max()), 1.0) else None
+
+
+def _new_model() -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to load, and not before trees are boosted
 
-    k = int(codes.max()) + 1
-    empty = np.isnan(cells[rest]).all(axis=0)
-    if empty.any():  # scikit-learn cannot have them, and no tree would look at them
-        cells = np.where(empty, 0.0, cells)
-    model = HistGradientBoostingClassifier(early_stopping=False, warm_start=True, random_state=0)
-    best, least, told = 0, np.inf, np.zeros((len(out), k))
-    for rounds in ROUNDS:
-        with single_openmp_thread():
-            model.set_params(max_iter=rounds).fit(cells[rest], codes[rest], weight[rest])
-        for number, found in enumerate(model.staged_decision_function(cells[out]), start=1):
-            if number > best:
-                scores = _wide(found, k)
-                lost = -float(weight[out] @ log_softmax(scores)[np.arange(len(out)), codes[out]])
-                if lost < least:
-                    best, least, told = number, lost, scores
-        if best < (1.0 - PATIENCE) * rounds:
-            break
-    return model, best, told
+    return HistGradientBoostingClassifier(early_stopping=False, warm_start=True, random_state=0)
 
 
 def _wide(scores: Array, k: int) -> Array:
@@ -220,17 +272,3 @@ def _read_out(model: Any, rounds: int, k: int) -> Grown:
         values[np.arange(len(values)), owner[leaf]] = whole["value"][leaf]
     values[trees.leaf_tree == 0] += _wide(np.asarray(model._baseline_prediction, dtype=np.float64), k)
     return Grown(trees, values, np.maximum(whole["count"][leaf].astype(np.float64), 1e-3))
-
-
-def _mean(parts: list[Grown]) -> Grown:
-    """Return the trees of all folds, whose scores add up to the mean of theirs."""
-    steps = np.cumsum([0, *(len(own.trees.column) for own in parts)])
-    own: dict[str, Any] = {"share": 0.0}  # no row is in a bag: folds are left out
-    for name in ("column", "threshold", "left", "right", "missing_right", "roots"):
-        moved = name in ("left", "right", "roots")
-        found = [getattr(part.trees, name) for part in parts]
-        if moved:
-            found = [np.where(node < 0, -1, node + step) for node, step in zip(found, steps, strict=False)]
-        own[name] = np.concatenate(found)
-    values = np.concatenate([part.values for part in parts]) / len(parts)
-    return Grown(Trees(**own), values, np.concatenate([part.cover for part in parts]))

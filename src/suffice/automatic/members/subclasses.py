@@ -7,7 +7,7 @@ Left-out log densities are therefore those of five folds, each scored by parts f
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -34,6 +34,7 @@ FOLDS = 5
 LEAST = 20  # rows of a part
 LEAST_ROWS = 800
 ROUNDS = 25
+MANY = 5000  # rows, of which a fifth is enough to choose the number of parts by
 MOST_NUMBERS = 200  # of columns whose classes are split into parts
 
 
@@ -87,33 +88,38 @@ class Split:
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
 
 
-def choose_split(
-    rows: Array, codes: Codes, weight: Array, k: int, loss: Callable[[Array], float]
-) -> tuple[int, float, float, Array]:
-    """Return the number of parts, a, γ and the left-out log densities (n, k) of least `loss`, by five folds."""
+def choose_split(rows: Array, codes: Codes, weight: Array, k: int, judge: Judge) -> tuple[int, float, float, Array]:
+    """Return the number of parts, a, γ and the left-out log densities (n, k) of least loss, by five folds.
+
+    Where rows are many, one fold tells how many parts.
+    """
     place = np.zeros(len(rows), dtype=np.int64)
     for c in range(k):
         members = np.flatnonzero(codes == c)
         place[members] = (np.arange(len(members)) + c) % FOLDS
-    best: tuple[float, int, float, float, Array] | None = None
     largest = int(np.bincount(codes, minlength=k).max()) // LEAST
-    for parts in PARTS:
-        if parts > max(largest, PARTS[0]):
-            continue
-        splits = []
-        for v in range(FOLDS):
+    numbers = [parts for parts in PARTS if parts <= max(largest, PARTS[0])]
+
+    def paths(parts: int, folds: Sequence[int]) -> Iterator[tuple[float, float, float, Array]]:
+        """Yield loss, γ, a and log densities of the rows of some folds."""
+        own = np.flatnonzero(np.isin(place, folds))
+        few, some = judge[own].thinned()
+        splits, steps = list[Split](), list[Iterator[tuple[float, float, Array]]]()
+        for v in folds:
             kept = place != v
             splits.append(Split.of(rows[kept], codes[kept], weight[kept], k, parts))
-        paths = [s.member.new_rows_path(rows[place == v], STRENGTHS, SPHERES) for v, s in enumerate(splits)]
-        for each in zip(*paths, strict=True):
+            steps.append(splits[-1].member.new_rows_path(rows[~kept], STRENGTHS, SPHERES))
+        for each in zip(*steps, strict=True):
             scores = np.empty((len(rows), k))
-            for v, (split, (_, _, found)) in enumerate(zip(splits, each, strict=True)):
+            for v, split, (_, _, found) in zip(folds, splits, each, strict=True):
                 scores[place == v] = sum_within(found + split.log_share, split.owner)
-            lost = loss(scores)
-            if best is None or lost < best[0]:
-                best = lost, parts, each[0][1], each[0][0], scores
-    assert best is not None
-    return best[1:]
+            yield few.temperature(scores[own][some])[0], each[0][0], each[0][1], scores
+
+    if len(rows) >= MANY and len(numbers) > 1:
+        numbers = [min(numbers, key=lambda parts: min(own[0] for own in paths(parts, [0])))]
+    tried = ((parts, *own) for parts in numbers for own in paths(parts, range(FOLDS)))
+    parts, _, sphere, strength, scores = min(tried, key=lambda own: own[1])
+    return parts, strength, sphere, scores
 
 
 @dataclass(frozen=True)
@@ -148,9 +154,7 @@ class SubclassMember(Member):
         if np.isnan(cells).any():
             whole = WishartClasses(known.part(GaussianPart).completed(SCORES))
             cells = fill_blindly(cells, whole.restricted(numbers).stats)
-        parts, strength, sphere, scores = choose_split(
-            cells, sample.codes, sample.weight, known.k, lambda tried: judge.temperature(tried)[0]
-        )
+        parts, strength, sphere, scores = choose_split(cells, sample.codes, sample.weight, known.k, judge)
         density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
         yield Candidate((cls(columns, numbers, density, parts, strength, sphere),), scores, judge)
 
