@@ -302,7 +302,10 @@ class FrozenColumns:
     def cells(self, kind: str, rows: MixedRows) -> Array:
         """Return the columns of the Gaussian block (n, columns) in units of total variance 1."""
         used = self.used[kind]
-        return np.asarray(((self._block(kind, rows) - self.center[kind]) / self.scale[kind])[:, used])
+        block = self._block(kind, rows)
+        if len(used) < block.shape[1]:
+            return np.asarray((block[:, used] - self.center[kind][used]) / self.scale[kind][used])
+        return np.asarray((block - self.center[kind]) / self.scale[kind])
 
     def width(self, kind: str) -> int:
         """Return the number of columns of the Gaussian block."""
@@ -321,13 +324,16 @@ class FrozenColumns:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
         out = np.empty(numbers.shape)
         for j, (knots, z) in enumerate(self.scores):
-            x = numbers[:, j]
-            own = np.interp(x, knots, z)
+            x = np.ascontiguousarray(numbers[:, j])
+            own = np.interp(x, knots, z)  # NaN where x is
             if len(knots) > 1:
                 low, high = end_slopes(knots, z)
-                own = np.where(x < knots[0], np.maximum(z[0] + low * (x - knots[0]), z[0] - 1.0), own)
-                own = np.where(x > knots[-1], np.minimum(z[-1] + high * (x - knots[-1]), z[-1] + 1.0), own)
-            out[:, j] = np.where(np.isnan(x), np.nan, own)
+                below, above = np.flatnonzero(x < knots[0]), np.flatnonzero(x > knots[-1])
+                own[below] = np.maximum(z[0] + low * (x[below] - knots[0]), z[0] - 1.0)
+                own[above] = np.minimum(z[-1] + high * (x[above] - knots[-1]), z[-1] + 1.0)
+            elif np.isnan(x).any():  # one knot is taken for all
+                own[np.isnan(x)] = np.nan
+            out[:, j] = own
         return out
 
     @property
@@ -347,8 +353,11 @@ class FrozenColumns:
         starts = self.bin_starts(bins)
         out = np.empty((len(rows), len(starts) - 1), dtype=np.int64)
         for j, cuts in enumerate(self.cuts[bins]):
-            x = rows.numbers[:, j]
-            out[:, j] = np.where(np.isnan(x), -1, np.searchsorted(cuts, x, side="right") + starts[j])
+            x, place = np.ascontiguousarray(rows.numbers[:, j]), np.full(len(rows), starts[j], dtype=np.int64)
+            for cut in cuts:  # of so few, looking at each takes less than searching
+                place += x >= cut
+            place[np.isnan(x)] = -1
+            out[:, j] = place
         d = len(self.cuts[bins])
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])

@@ -110,7 +110,9 @@ class LeafWeights(Counts):
         assert reading.columns.forest is not None
         trees, cells = reading.columns.forest.labels, reading.forest.cells
         total = np.zeros((k, len(trees.leaf_nodes)))
-        for t in range(len(trees)):
-            flat = codes * total.shape[1] + trees.leaves_of(cells, t)
-            total += np.bincount(flat, weights=weight, minlength=total.size).reshape(total.shape)
+        ends = np.append(trees.roots[1:], len(trees.column))
+        for node, first, end in zip(trees.nodes_of(cells), trees.roots, ends, strict=True):
+            held = np.bincount(codes * (end - first) + node, weights=weight, minlength=k * (end - first))
+            own = trees.leaf[first:end]
+            total[:, own[own >= 0]] = held.reshape(k, end - first)[:, own >= 0]
         return total

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, bounded_map, np, row_chunks
 from ..errors import MergeError, NotLearnedError
 from ..forest import FrozenForest
 from ..notes import Kind, Note
@@ -33,6 +34,8 @@ from .part import DUST, Part, less
 
 P = TypeVar("P", bound=Part)
 
+TOGETHER = 1 << 16  # rows whose statistics are made at a time, all of them while they are near
+ALL = slice(None)
 FOREST_ROWS = 1200  # from which on trees are grown
 
 
@@ -105,8 +108,8 @@ class MemberRows(Statistic):
 
     def distinct(self, bound: int) -> MemberRows | MemberStats:
         """Return the rows, equal ones once, or their statistics where they are more than `bound`."""
-        if len(self.codes) > 64 * bound:
-            some = self._take(np.arange(8 * bound))
+        if len(self.codes) > 4 * bound:
+            some = self._take(np.arange(2 * bound))
             few = len(some._united().codes) <= bound
             united = self._united() if few else self
         else:
@@ -122,8 +125,14 @@ class MemberRows(Statistic):
 
     def frozen(self, columns: Columns) -> MemberStats:
         """Return the statistics of the rows in columns frozen already."""
-        reading = columns.read(self.rows.numbers, self.rows.coded)
-        return replace(self.statistics().summarize(reading, self.codes, self.k, self.weight), sampled=self.sampled)
+        kind = self.statistics()
+
+        def summarized(part: slice) -> MemberStats:
+            rows = self.rows[part]
+            return kind.summarize(columns.read(rows.numbers, rows.coded), self.codes[part], self.k, self.weight[part])
+
+        parts = bounded_map(summarized, row_chunks(len(self.codes), TOGETHER)) if len(self.codes) else [summarized(ALL)]
+        return replace(reduce(lambda total, own: total.merge(own), parts), sampled=self.sampled)
 
     def as_sample(self) -> Self:
         """Return the rows as a sample of those whose weight they have: statistics that they join say so."""

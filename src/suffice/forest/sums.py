@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np, parallel_each
+from scipy.sparse import csr_array
+
+from .._arrays import Array, Codes, np
 from .columns import ForestColumns, ForestReading
 from .trees import Trees
 
@@ -38,31 +40,29 @@ class LeafArrays:
         out = cls.zero(columns, trees, k)
         heavy = np.ones(len(codes)) if weight is None else weight
         scores = scores_of(reading)
-        known, z = ~np.isnan(scores.T), np.nan_to_num(scores.T)
-        sums = [(heavy * own, heavy * score, heavy * score**2) for own, score in zip(known, z, strict=True)]
+        known, z = ~np.isnan(scores), np.nan_to_num(scores)
+        numbers, holed = len(columns.numbers), not known.all()
+        values = np.concatenate([np.ones((len(codes), 1)), z, z * z, *([known] if holed else [])], axis=1)
+        values *= heavy[:, None]
         known_levels = []
-        for j in range(len(columns.numbers), columns.d):
+        for j in range(numbers, columns.d):
             rows = np.flatnonzero(~reading.open[:, j])
             known_levels.append((rows, reading.cells[rows, j]))
-
-        def learn(t: int) -> None:
+        every = np.arange(len(codes) + 1)
+        for t, leaf in enumerate(trees.routes(reading)):
             first, last = (int(end) for end in np.searchsorted(trees.leaf_tree, [t, t + 1]))
             size = last - first
-            place = codes * size + (trees.routed(reading, t) - first)
-
-            def added(values: Array, place: Codes = place, size: int = size) -> Array:
-                return np.bincount(place, weights=values, minlength=k * size).reshape(k, size).astype(np.float64)
-
-            out.weight[:, first:last] = added(heavy)
-            for j, parts in enumerate(sums):
-                for total, values in zip((out.seen, out.first, out.second), parts, strict=True):
-                    total[:, first:last, j] = added(values)
+            place = codes * size + (leaf - first)
+            own = csr_array((np.ones(len(codes)), place, every), shape=(len(codes), k * size))  # a row's leaf
+            sums = np.asarray(own.T @ values).reshape(k, size, -1)
+            out.weight[:, first:last] = sums[:, :, 0]
+            out.first[:, first:last] = sums[:, :, 1 : numbers + 1]
+            out.second[:, first:last] = sums[:, :, numbers + 1 : 2 * numbers + 1]
+            out.seen[:, first:last] = sums[:, :, 2 * numbers + 1 :] if holed else sums[:, :, :1]
             for total, (rows, cell) in zip(out.levels, known_levels, strict=True):
                 cells = total.shape[2]
                 flat = np.bincount(place[rows] * cells + cell, weights=heavy[rows], minlength=k * size * cells)
                 total[:, first:last] = flat.reshape(k, size, cells)
-
-        parallel_each(learn, range(len(trees)))
         return out
 
     def combined(self, other: LeafArrays, both: Callable[[Array, Array], Array]) -> LeafArrays:

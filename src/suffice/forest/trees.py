@@ -175,6 +175,14 @@ class Trees:
         """Return the leaf (n,) that learns from each row, its missing cells drawn; see `drawn`."""
         return self.leaves_of(drawn(reading, tree), tree)
 
+    def routes(self, reading: ForestReading) -> Iterator[Codes]:
+        """Yield what `routed` returns, by tree."""
+        if reading.open.any():
+            yield from (self.routed(reading, t) for t in range(len(self)))
+            return
+        for node, root in zip(self.nodes_of(reading.cells), self.roots.tolist(), strict=True):
+            yield self.leaf[node + root]
+
     def in_bag(self, reading: ForestReading, tree: int) -> NDArray[np.bool_]:
         """Return which rows (n,) had a part in the structure of a tree, if they were there: equal rows alike."""
         return bagged(reading, tree, self.share)

@@ -40,8 +40,12 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
         members = np.flatnonzero(codes == c)
         for part in row_chunks(len(members), rows_within(8 * size, IN_MEMORY)):
             own = members[part]
-            hot = one_hot(levels[own], size, np.float64)
-            total[c] += (hot if weight is None else hot * weight[own][:, None]).T @ hot
+            if weight is None or (weight[own] == 1.0).all():
+                hot = one_hot(levels[own], size, np.float32)  # exact, as no count of so few rows reaches 2²⁴
+                total[c] += hot.T @ hot
+            else:
+                hot = one_hot(levels[own], size, np.float64)
+                total[c] += (hot * weight[own][:, None]).T @ hot
     return total
 
 
