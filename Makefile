@@ -82,7 +82,7 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 	$(PY) -m ruff check --fix-only .
 	$(PY) -m ruff format .
 
-bench: $(VENV)/.test ## Measure against the peers and the limits: benchmarks/RESULTS.md
+bench: $(VENV)/.accuracy ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/embeddings.py
 

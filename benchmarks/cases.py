@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from data import categorical_table, gaussian_table
+from data import categorical_table, clumped_table, gaussian_table
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
+from suffice._arrays import workers
 
 Call = Callable[[], Any]
 
@@ -111,6 +112,57 @@ def leave_one_out_cases(quick: bool) -> Iterator[list[Case]]:
         yield [Case(7, what, "fit + predict_log_proba", left_out, FitAndScore(model, X, y), 3.0)]
 
 
+def automatic_cases(quick: bool) -> Iterator[list[Case]]:
+    """Rows 8 and 9: the automatic classifier against boosted trees with their defaults, on as many threads.
+
+    At most 100,000 new rows are predicted.
+    """
+    from lightgbm import LGBMClassifier
+
+    sizes = [
+        (2_000, 20, 3, 5.0, 2.0),
+        (100_000, 20, 3, 1.0, 1.0),
+        (1_000_000, 20, 2, 1.0, 1.0),
+        (100_000, 50, 10, 1.0, 1.0),
+    ]
+    for n, d, k, fits, predicts in sizes[:1] if quick else sizes:
+        X, y = clumped_table(n + min(n, 100_000), d, k)
+        new, X, y = X[n:], X[:n], y[:n]
+        peer, size = LGBMClassifier(n_jobs=workers(), verbose=-1), f"n={n:,} d={d} k={k}"
+        model, theirs = GenerativeClassifier().fit(X, y), LGBMClassifier(n_jobs=workers(), verbose=-1).fit(X, y)
+        yield [
+            Case(
+                8,
+                f"fit automatic, {size}",
+                "LightGBM",
+                Fit(GenerativeClassifier(), X, y),
+                Fit(peer, X, y),
+                fits,
+                slow_peer=n > 10**5,
+            ),
+            Case(
+                9,
+                f"predict_proba automatic, {size}",
+                "LightGBM",
+                Posteriors(model, new),
+                Posteriors(peer, new),
+                predicts,
+            ),
+        ]
+
+
+def forest_cases(quick: bool) -> Iterator[list[Case]]:
+    """Row 10: the forest against boosted trees with their defaults, on as many threads."""
+    from lightgbm import LGBMClassifier
+
+    n, d, k = (2_000 if quick else 20_000), 20, 3
+    X, y = clumped_table(n, d, k)
+    peer = LGBMClassifier(n_jobs=workers(), verbose=-1)
+    yield [
+        Case(10, f"fit forest, n={n:,} d={d} k={k}", "LightGBM", Fit(GenerativeForest(), X, y), Fit(peer, X, y), 2.0)
+    ]
+
+
 @dataclass(frozen=True)
 class Fit:
     """A call that fits a model."""
@@ -174,4 +226,6 @@ GROUPS: dict[Callable[[bool], Iterator[list[Case]]], set[int]] = {
     diagonal_cases: {5},
     categorical_cases: {6},
     leave_one_out_cases: {7},
+    automatic_cases: {8, 9},
+    forest_cases: {10},
 }

@@ -25,3 +25,13 @@ def categorical_table(n: int, columns: int, k: int, levels: int = 6) -> tuple[La
     y = rng.integers(0, k, n)
     X = (rng.integers(0, levels, (n, columns)) + (rng.random((n, columns)) < 0.3) * y[:, None]) % levels
     return X, y
+
+
+def clumped_table(n: int, d: int, k: int) -> tuple[Numbers, Labels]:
+    """Correlated columns about three clumps of each class, one of them skewed."""
+    rng = np.random.default_rng(n + d + k)
+    y, clump = rng.integers(0, k, n), rng.integers(0, 3, n)
+    X = 0.6 * rng.standard_normal((k, 3, d))[y, clump] + rng.standard_normal((n, d))
+    X = X @ (np.eye(d) + rng.standard_normal((d, d)) / np.sqrt(d))
+    X[:, 0] = np.exp(X[:, 0] / 2)
+    return X, y
