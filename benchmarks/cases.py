@@ -145,7 +145,7 @@ def automatic_cases(quick: bool) -> Iterator[list[Case]]:
                 f"predict_proba automatic, {size}",
                 "LightGBM",
                 Posteriors(model, new),
-                Posteriors(peer, new),
+                Posteriors(theirs, new),
                 predicts,
             ),
         ]
