@@ -158,8 +158,8 @@ def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(ta
 def test_boosted_trees_that_lag_behind_are_left_out(request):
     """Where another member loses far less than the first fold does after some rounds."""
     known, sample, judge = request.getfixturevalue("mixed")
-    assert list(BoostedMember.candidates(known, sample, replace(judge, least=0.01))) == []
-    assert len(list(BoostedMember.candidates(known, sample, replace(judge, least=1.0)))) == 1
+    assert list(BoostedMember.candidates(known, sample, replace(judge, lost=np.full(300, 0.01)))) == []
+    assert len(list(BoostedMember.candidates(known, sample, replace(judge, lost=np.ones(300))))) == 1
 
 
 @pytest.mark.parametrize("table", ["mixed", "iris"])

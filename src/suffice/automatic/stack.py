@@ -28,17 +28,23 @@ class Judge:
     """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
 
     `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
-    `least` the loss of the best of the members judged before.
+    `lost` (n,) what the best of the members judged before loses of each row, if there was any.
     """
 
     codes: Codes
     offset: Array
     weight: Array
     single: Array
-    least: float = np.inf
+    lost: Array | None = None
 
     def __getitem__(self, rows: Index) -> Judge:
-        return Judge(self.codes[rows], self.offset[rows], self.weight[rows], self.single[rows], self.least)
+        return Judge(
+            self.codes[rows],
+            self.offset[rows],
+            self.weight[rows],
+            self.single[rows],
+            None if self.lost is None else self.lost[rows],
+        )
 
     def thinned(self) -> tuple[Judge, slice]:
         """Return the judge of every so many rows, which tell settings apart, and which rows they are."""

@@ -26,7 +26,8 @@ from ..stack import Judge, centred
 
 FOLDS = 5
 ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
-BEHIND = {50: 1.5, 100: 1.25, 200: 1.1}  # times the best member's loss: trees that lose more by then are left out
+BEHIND = 1.15  # times the best member's loss: trees that will not come below it are left out
+APART = 10  # rounds between the losses by which it is told what more rounds will bring
 MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
 LAST = 2.0**15 - 1.0  # a cell beyond all: the split tells missing cells from others
@@ -64,7 +65,7 @@ class BoostedMember(Member):
         frozen = known.columns.forest
         if frozen is None or _work(known) > MOST_WORK:
             return
-        boosted = _boosted(sample, known.k, judge.least)
+        boosted = _boosted(sample, known.k, judge.lost)
         if boosted is None:
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
@@ -160,18 +161,18 @@ class _Fold(NamedTuple):
         return _wide(next(islice(every, rounds - 1, None)), rows.k)
 
 
-def _boosted(sample: Sample, k: int, least: float) -> tuple[Array, Grown, int] | None:
+def _boosted(sample: Sample, k: int, lost: Array | None) -> tuple[Array, Grown, int] | None:
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
-    two classes are left, where the first fold lags behind the `least` loss of a member, or where scikit-learn's trees
-    cannot be read out.
+    two classes are left, where the first fold lags behind what another member has `lost` (n,), or where scikit-learn's
+    trees cannot be read out.
     """
     present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
     if len(present) < 2:
         return None
     rows = _Rows.of(sample, present, k)
-    first = _without_fold(rows, 0, ROUNDS, least)
+    first = _without_fold(rows, 0, ROUNDS, lost)
     if first is None:
         return None
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(first.losses)) + 1)))
@@ -195,26 +196,38 @@ def _boosted(sample: Sample, k: int, least: float) -> tuple[Array, Grown, int] |
     return scores, grown._replace(values=values), best
 
 
-def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], least: float = np.inf) -> _Fold | None:
+def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], lost: Array | None = None) -> _Fold | None:
     """Return trees boosted on all folds but one, in stages until more rounds bring nothing.
 
-    None where the fold's loss is too far `BEHIND` the least of another member.
+    None where the fold's loss is too far `BEHIND` what another member has `lost` (n,).
     """
     rest = rows.order[rows.place[rows.order] != fold]
     out = np.flatnonzero(rows.place == fold)
     judges = np.flatnonzero(rows.codes[out] >= 0)
     own, weight = rows.codes[out[judges]], rows.weight[out[judges]]
+    limit = np.inf if lost is None else BEHIND * float(weight @ lost[out[judges]]) / max(float(weight.sum()), 1e-300)
     model, losses = _new_model(), list[float]()
     for rounds in stages:
         rows.grow(model, rounds, rest)
         for found in islice(model.staged_decision_function(rows.cells[out[judges]]), len(losses), None):
-            lost = -log_softmax(_wide(found, rows.k))[np.arange(len(own)), own]
-            losses.append(float(weight @ lost) / max(float(weight.sum()), 1e-300))
-        if min(losses) > BEHIND.get(rounds, np.inf) * least:
+            each = -log_softmax(_wide(found, rows.k))[np.arange(len(own)), own]
+            losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
+        if min(*losses, _to_come(losses)) > limit:
             return None
         if int(np.argmin(losses)) + 1 < (1.0 - PATIENCE) * rounds:
             break
     return _Fold(model, out, np.array(losses))
+
+
+def _to_come(losses: Sequence[float]) -> float:
+    """Return what losses fall to in the end if they go on to fall by the same factor (Aitken's Δ²)."""
+    if len(losses) <= 2 * APART:
+        return 0.0
+    first, middle, last = losses[-2 * APART - 1], losses[-APART - 1], losses[-1]
+    fell, falls = first - middle, middle - last
+    if falls <= 0.0 or fell <= 0.0:
+        return last
+    return last - falls * falls / (fell - falls) if falls < fell else 0.0
 
 
 def _whole(rows: _Rows, rounds: int) -> Grown | None:
