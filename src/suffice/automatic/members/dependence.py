@@ -77,6 +77,16 @@ class OneDependence:
             out[:, c] = self._score(levels, tables)
         return out
 
+    def by_parent(self, levels: Codes) -> tuple[Array, Array]:
+        """Return log P(column j | k, parent u), (k, n, parents, columns), and log P(u | k), (k, n, parents).
+
+        The first is 0 where the column misses, the second −∞ where the parent does.
+        """
+        seen, own = levels >= 0, np.maximum(levels, 0)
+        tables = [(log_p, table[own[:, :, None], own[:, None]]) for log_p, table in self.tables]
+        given = np.stack([np.where(seen[:, None], table, 0.0) for _, table in tables])
+        return given, np.stack([np.where(seen, log_p[own], -np.inf) for log_p, _ in tables])
+
     def left_out(self, levels: Codes, codes: Codes, removed: Array, strength: float) -> Array:
         """Return log f(x | k), (n, k), of rows of class `codes`, each without its weight `removed` (n,)."""
         k = len(self.pairs)
@@ -150,16 +160,20 @@ class OneDependence:
             seen = own >= 0
             score = np.take_along_axis(by_parent, np.maximum(own, 0), axis=1) + padded[own]
             score = np.where(seen, score, -np.inf)
-            parents = seen.sum(axis=1)
-            highest = np.where(parents > 0, score.max(axis=1), 0.0)
-            with np.errstate(divide="ignore"):
-                mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1)) - np.log(np.maximum(parents, 1))
-            return np.where(parents > 0, mean, 0.0)
+            return _log_mean(score, seen.sum(axis=1), axis=1)
 
         chunks = row_chunks(len(levels), rows_within(8 * size, IN_MEMORY))
         cost = 2.0 * len(levels) * size * size
         parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _log_mean(score: Array, parents: Codes, axis: int) -> Array:
+    """Return the log mean of exp(score) over so many `parents`, 0 where there is none; the score of others is −∞."""
+    highest = np.where(parents > 0, score.max(axis=axis), 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(score - np.expand_dims(highest, axis)).sum(axis=axis))
+    return np.where(parents > 0, highest + total - np.log(np.maximum(parents, 1)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -278,3 +292,16 @@ class _ByColumn:
     def log_density(self, rows: Sequence[Codes]) -> Array:
         """Return log densities (n, k)."""
         return self.model.scores(np.stack(rows, axis=1))
+
+    def prefixes(self, rows: Sequence[Codes], orders: Codes) -> Iterator[Array]:
+        """Yield the log densities of the first columns in each order (k, n, p), from each parent's sums of columns."""
+        levels = np.stack(rows, axis=1)
+        given, alone = self.model.by_parent(levels)
+        seen = levels >= 0
+        later = np.tri(levels.shape[1], k=-1, dtype=np.bool_)  # parents after the last of the first columns
+        for order in orders:
+            score = given[:, :, order[:, None], order].cumsum(axis=3)
+            score += alone[:, :, order, None]
+            score[:, :, later] = -np.inf
+            parents = seen[:, order].cumsum(axis=1)
+            yield _log_mean(score, parents, axis=2)
