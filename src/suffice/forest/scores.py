@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from .columns import MISSING, Cells
 from .trees import Trees
 
 MOST_NODES = 16  # of Gauss and Legendre: exact for products over twice as many columns
+FEW_ROWS = 32  # up to which all trees are walked at once
 MOST_LEAVES = 1 << 16  # whose paths are made at a time, of some hundred steps of eight bytes each
 MOST_KEPT = 1 << 17  # leaves, whose paths are kept
 WIDEST = 2**15 - 1  # no cell is beyond
@@ -35,8 +36,9 @@ class TreeScores:
 
     def _sums(self, cells: Cells) -> Array:
         total = np.zeros((len(cells), self.values.shape[1]))
+        few = _all_leaves(self.trees, cells).T if len(cells) <= FEW_ROWS else None
         for t in range(len(self.trees)):
-            total += self.values[self.trees.leaves_of(cells, t)]
+            total += self.values[self.trees.leaves_of(cells, t) if few is None else few[t]]
         return total
 
     def _linked(self, total: Array) -> Array:
@@ -137,8 +139,7 @@ class _Paths:
         apart = ((cell > self.low) & (cell <= self.high)) - self.share
         apart[cell < 0] = 0.0
         total = np.zeros(apart.shape)
-        points, weights = np.polynomial.legendre.leggauss(min(len(self.column) // 2 + 1, MOST_NODES))
-        for point, weight in zip(0.5 * (points + 1.0), 0.5 * weights, strict=True):
+        for point, weight in _nodes(min(len(self.column) // 2 + 1, MOST_NODES)):
             factor = point * apart
             factor += self.share
             whole = weight * factor.prod(axis=1, keepdims=True)
@@ -148,6 +149,28 @@ class _Paths:
         flat = total.reshape(len(total), -1)
         for j, places in self._by_column:
             added[:, j] += flat[:, places] @ values[self.leaf[places % len(self.leaf)]]
+
+
+@cache
+def _nodes(count: int) -> tuple[tuple[float, float], ...]:
+    """Return the points in [0, 1] and weights of Gauss and Legendre."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return tuple(zip((0.5 * (points + 1.0)).tolist(), (0.5 * weights).tolist(), strict=True))
+
+
+def _all_leaves(trees: Trees, cells: Cells) -> Codes:
+    """Return the leaf (n, trees) of a few rows in every tree, all of them walked at once."""
+    n, count = len(cells), len(trees)
+    node = np.tile(trees.roots, n)
+    row, walking = np.repeat(np.arange(n), count), np.arange(n * count)
+    while len(walking):
+        here = node[walking]
+        inner = trees.column[here] >= 0
+        walking, here = walking[inner], here[inner]
+        cell = cells[row[walking], trees.column[here]]
+        right = np.where(cell < 0, trees.missing_right[here], cell > trees.threshold[here])
+        node[walking] = np.where(right, trees.right[here], trees.left[here])
+    return trees.leaf[node].reshape(n, count)
 
 
 def _edges(trees: Trees, leaves: Codes) -> tuple[Codes, Codes, Codes]:

@@ -10,13 +10,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, Self, runtime_checkable
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within, single_blas_thread
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within, single_blas_thread
 from .._foreign import given
 from ..densities import Full, Gaussian, Mixture, MultivariateT
 from ..densities.gaussian import LOG_2PI
 from ..densities.mixture import sum_within
 from ..densities.student import log_t_constant, t_decay
 from .gaussian_terms import ordered_terms
+
+Flags = NDArray[np.bool_]
 
 
 @runtime_checkable
@@ -73,18 +75,38 @@ class Chain:
         for part in row_chunks(len(orders), rows_within(width, IN_MEMORY)):
             yield from steps(self._prefixes(rows, orders[part]), orders[part])
 
+    def subsets(self, rows: Array, chosen: Flags) -> Array:
+        """Return log p(the chosen columns | k), (subsets, k, n), of complete rows; `chosen` (·, d) says which."""
+        m, d = self.gaussian.means.shape
+        width = 32 * d * (m * len(rows) + d * self.gaussian.covariance.g)
+        out = np.empty((len(chosen), self.k, len(rows)))
+        for part in row_chunks(len(chosen), rows_within(width, IN_MEMORY)):
+            own = chosen[part]
+            with single_blas_thread():
+                squares, log_det = _subset_squares(self.gaussian, rows, own)
+            count = own.sum(axis=1, keepdims=True)
+            out[part] = self._log_densities(squares[..., None], log_det[..., None], count)[..., 0]
+        return out
+
     def _prefixes(self, rows: Array, orders: Codes) -> Array:
         """Return log p(the first 1, 2, … columns | k), (orders, k, n, d)."""
         with single_blas_thread():
             squares, log_det = _ordered_squares(self.gaussian, rows, orders)
-        count = np.arange(1, rows.shape[1] + 1)
+        return self._log_densities(squares, log_det, np.arange(1, rows.shape[1] + 1)[None])
+
+    def _log_densities(self, squares: Array, log_det: Array, count: Codes) -> Array:
+        """Return log densities (·, k, n, c) from squared distances (·, m, n, c) in `count` columns (·, c).
+
+        `log_det` (·, m, c) are the log determinants of the covariances.
+        """
+        count = count[:, None]
         if self.df is None or self.inflation is None:
             found = -0.5 * (squares + (log_det + count * LOG_2PI)[:, :, None])
         else:
             squares /= self.inflation[:, None, None]
             spread = log_det + count * (np.log(self.inflation)[:, None] + LOG_2PI)
             constant = log_t_constant(self.df[:, None], count) - 0.5 * spread
-            found = constant[:, :, None] - t_decay(squares, self.df[:, None, None], count)
+            found = constant[:, :, None] - t_decay(squares, self.df[:, None, None], count[:, None])
         if self.owner is None or self.log_share is None:
             return found
         found += self.log_share[:, None, None]
@@ -103,14 +125,11 @@ def steps(prefixes: Array, orders: Codes) -> Array:
 
 def _ordered_squares(density: Gaussian, rows: Array, orders: Codes) -> tuple[Array, Array]:
     """Return squared distances (orders, m, n, d) in the first columns, and their log determinants (orders, m, d)."""
-    covariance, means = density.covariance, density.means
+    covariance = density.covariance
     if not isinstance(covariance, Full):
         return _squares_one_by_one(density, rows, orders)
-    matrices = covariance.dense()
-    deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
-    correlation = matrices / deviation[:, :, None] / deviation[:, None]
+    correlation, z, deviation = _standardised(density, covariance, rows)
     lower = np.linalg.cholesky(correlation[:, orders[:, :, None], orders[:, None]])  # (g, orders, d, d)
-    z = (rows - means[:, None]) / deviation[:, None]  # (m, n, d)
     m, n, d = z.shape
     apart = np.moveaxis(z.reshape(covariance.g, -1, d)[:, :, orders], 1, 3)  # (g, orders, d, rows)
     white = np.linalg.solve(lower, apart)
@@ -119,6 +138,32 @@ def _ordered_squares(density: Gaussian, rows: Array, orders: Codes) -> tuple[Arr
     log_variance = 2.0 * (np.log(np.diagonal(lower, axis1=2, axis2=3)) + np.log(deviation)[:, orders])
     log_det = np.moveaxis(np.cumsum(log_variance, axis=2), 0, 1)
     return squares, np.broadcast_to(log_det, (len(orders), m, d))
+
+
+def _subset_squares(density: Gaussian, rows: Array, chosen: Flags) -> tuple[Array, Array]:
+    """Return squared distances (subsets, m, n) in the chosen columns, and their log determinants (subsets, m).
+
+    A column left out counts as one without correlation, at its mean.
+    """
+    covariance = density.covariance
+    assert isinstance(covariance, Full)
+    correlation, z, deviation = _standardised(density, covariance, rows)
+    both = chosen[:, :, None] & chosen[:, None]
+    lower = np.linalg.cholesky(np.where(both, correlation[:, None], np.eye(len(both[0]))))  # (g, subsets, d, d)
+    m, n, d = z.shape
+    apart = np.where(chosen[:, None], z.reshape(covariance.g, 1, -1, d), 0.0)  # (g, subsets, rows, d)
+    white = np.linalg.solve(lower, np.swapaxes(apart, 2, 3))
+    squares = np.einsum("gsdr,gsdr->sgr", white, white).reshape(len(chosen), m, n)
+    log_det = 2.0 * (np.log(np.diagonal(lower, axis1=2, axis2=3)).sum(axis=2).T + chosen @ np.log(deviation).T)
+    return squares, np.broadcast_to(log_det, (len(chosen), m))
+
+
+def _standardised(density: Gaussian, covariance: Full, rows: Array) -> tuple[Array, Array, Array]:
+    """Return correlations (g, d, d), rows less each centre in standard deviations (m, n, d), and these (g, d)."""
+    matrices = covariance.dense()
+    deviation = np.sqrt(np.diagonal(matrices, axis1=1, axis2=2))
+    correlation = matrices / deviation[:, :, None] / deviation[:, None]
+    return correlation, (rows - density.means[:, None]) / deviation[:, None], deviation
 
 
 def _squares_one_by_one(density: Gaussian, rows: Array, orders: Codes) -> tuple[Array, Array]:

@@ -10,7 +10,7 @@ from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Row
 from ..joint import JointModel
 from .chains import Chain, steps
 from .gaussian_terms import independent_terms, ordered_terms, quadratic_terms
-from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, sample_orders, subset_game
+from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, sample_orders, subset_game, subset_shares, subsets
 
 QUADRATIC = 48  # columns up to which sampled orders are added up to quadratic forms (d³ numbers) rather than by row
 FEW_ORDERS = 64  # orders sampled beyond that, where each is one pass over the rows
@@ -172,9 +172,11 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
     if table.shape[1] == 1:
         return Explanation(_centred(density.log_density(rows).T[:, :, None].copy()))
     missing = table == -1 if isinstance(rows, tuple) else np.isnan(table)
-    if table.shape[1] > EXACT_GAME:
-        every = sample_orders(table.shape[1], orders or FEW_ORDERS)
-        chain = Chain.of(density)
+    d, chain = table.shape[1], Chain.of(density)
+    if d <= EXACT_GAME and chain is not None and isinstance(chain.gaussian.covariance, Full):
+        return _by_pattern(chain, table, lambda own, cells, _: Explanation(_subsets(own, cells)), False)
+    if d > EXACT_GAME:
+        every = sample_orders(d, orders or FEW_ORDERS)
         if chain is not None:
             return _chained(chain, table, every, errors)
         prefixes = density.prefixes(rows, every)
@@ -219,8 +221,13 @@ def _one_step(prefixes: Array, order: Codes) -> Array:
     return np.asarray(steps(prefixes[None], order[None])[0])
 
 
-def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanation:
-    """Return the contributions under densities made of squared distances, rows that miss the same cells together."""
+def _by_pattern(
+    chain: Chain, rows: Array, answer: Callable[[Chain, Array, Codes], Explanation], errors: bool
+) -> Explanation:
+    """Return the contributions under densities made of squared distances, rows that miss the same cells together.
+
+    `answer` gives those of complete rows under the chain of some of the columns, whose numbers it is told.
+    """
     score = np.zeros((chain.k, *rows.shape))
     variance = np.zeros(score.shape) if errors else None
     used = list(chain.gaussian.used)
@@ -228,13 +235,27 @@ def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanat
         if not kept:
             continue
         columns = [used[j] for j in kept]
-        place = np.full(rows.shape[1], -1)
-        place[columns] = np.arange(len(columns))
-        own = place[orders]
-        own = own[own >= 0].reshape(len(orders), len(columns))
         cells = rows[index][:, columns].astype(np.float64, copy=False)
-        found = _mean_of_orders(chain.marginal(kept).terms(cells, own), errors)
+        found = answer(chain.marginal(kept), cells, np.array(columns))
         _put(score, found.score, index, columns)
         if variance is not None and found.variance is not None:
             _put(variance, found.variance, index, columns)
     return Explanation(score, None, variance)
+
+
+def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanation:
+    """Return the mean over orders of all columns, of which rows that miss cells have some."""
+
+    def answer(own: Chain, cells: Array, columns: Codes) -> Explanation:
+        place = np.full(rows.shape[1], -1)
+        place[columns] = np.arange(len(columns))
+        some = place[orders]
+        return _mean_of_orders(own.terms(cells, some[some >= 0].reshape(len(orders), len(columns))), errors)
+
+    return _by_pattern(chain, rows, answer, errors)
+
+
+def _subsets(chain: Chain, cells: Array) -> Array:
+    """Return the centred Shapley values (k, n, d) of complete rows, all subsets of columns added up."""
+    chosen = subsets(cells.shape[1])
+    return _centred(np.ascontiguousarray(np.tensordot(chain.subsets(cells, chosen), subset_shares(chosen), (0, 0))))

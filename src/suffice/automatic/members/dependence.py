@@ -9,13 +9,14 @@ cell it uses by its weight, so the same product with a second table gives the ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ...densities import Density
 from ...export.program import Pairs, Term
 from ...notes import Note
 from ...tasks.explain import explain_block
@@ -284,7 +285,7 @@ class DependenceMember(Member):
 
 
 @dataclass(frozen=True, slots=True)
-class _ByColumn:
+class _ByColumn(Density):
     """The estimators asked with one array of level numbers per column."""
 
     model: OneDependence
@@ -292,6 +293,18 @@ class _ByColumn:
     def log_density(self, rows: Sequence[Codes]) -> Array:
         """Return log densities (n, k)."""
         return self.model.scores(np.stack(rows, axis=1))
+
+    def marginals(self, rows: Sequence[Codes]) -> Iterator[tuple[slice, Callable[[Codes], Array]]]:
+        """Yield all rows with a function from column numbers to the log density of these columns (n, k)."""
+        levels = np.stack(rows, axis=1)
+        given, alone = self.model.by_parent(levels)
+        seen = levels >= 0
+
+        def value(columns: Codes) -> Array:
+            score = given[:, :, columns[:, None], columns].sum(axis=3) + alone[:, :, columns]
+            return _log_mean(score, seen[:, columns].sum(axis=1), axis=2).T
+
+        yield slice(0, len(levels)), value
 
     def prefixes(self, rows: Sequence[Codes], orders: Codes) -> Iterator[Array]:
         """Yield the log densities of the first columns in each order (k, n, p), from each parent's sums of columns."""
