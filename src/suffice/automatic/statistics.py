@@ -125,6 +125,14 @@ class MemberRows(Statistic):
         reading = columns.read(self.rows.numbers, self.rows.coded)
         return replace(self.statistics().summarize(reading, self.codes, self.k, self.weight), sampled=self.sampled)
 
+    def gaussians(self) -> MemberStats:
+        """Return the statistics of the Gaussians alone, in columns that these rows freeze, without trees."""
+        weight = self.weight * rows_per_weight(self.weight, self.copies)
+        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, None)
+        reading = columns.read(self.rows.numbers, self.rows.coded)
+        part = GaussianPart.summarize(reading, self.codes, self.k, self.weight)
+        return replace(MemberStats.of(columns, self.column_weight(), part), sampled=self.sampled)
+
     def as_sample(self) -> Self:
         """Return the rows as a sample of those whose weight they have: statistics that they join say so."""
         return replace(self, sampled=float(self.weight.sum()))

@@ -6,7 +6,7 @@ Everything is asked through the verbs that every estimator has; a cell that is n
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +21,7 @@ from ._known import Known, KnownCells
 from ._model import check_model, learned
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
+MOST_LEVELS = 30  # categories along an axis of a plane, whose names are still read
 MOST_PANELS = 12
 JUDGED_ROWS = 300  # by which columns are compared
 ASKED_TOGETHER = 1 << 25  # bytes of rows in which few cells are known, asked of a model at a time
@@ -30,7 +31,8 @@ ASKED_TOGETHER = 1 << 25  # bytes of rows in which few cells are known, asked of
 class Axis:
     """A column as an axis of equal cells: `values` (m,) is asked of the model, `at` (m,) where it stands.
 
-    `levels` are the categories that stand at 0, 1, …; None for numbers. `whole` says that numbers are counts.
+    `levels` are the categories that stand at 0, 1, …; None for numbers. `whole` says that numbers are counts. Where not
+    all categories are on the axis, `places` are their numbers among all.
     """
 
     position: int
@@ -41,6 +43,15 @@ class Axis:
     high: float
     levels: tuple[Level, ...] | None = None
     whole: bool = False
+    places: Codes | None = None
+
+    def on(self, cells: Array) -> Array:
+        """Return where cells of the column (n,), numbers or numbers of categories, stand; NaN if not on the axis."""
+        if self.places is None:
+            return cells
+        found = np.searchsorted(self.places, cells)  # NaN is last
+        there = self.places[np.minimum(found, len(self.places) - 1)] == cells
+        return np.where(there, found, np.nan)
 
     @property
     def step(self) -> float:
@@ -179,6 +190,23 @@ class View:
         edges = np.linspace(low, high, cells + 1)
         at = (edges[1:] + edges[:-1]) / 2
         return Axis(position, label, at, at, low, high)
+
+    def readable(self, axis: Axis) -> Axis:
+        """Return the axis with no more categories than can be read: those that are most probable, over all classes."""
+        if axis.levels is None or len(axis.levels) <= MOST_LEVELS:
+            return axis
+        share = np.exp(self.log_density([axis])) @ np.exp(self.model.log_prior)
+        places = np.sort(np.argsort(-share, kind="stable")[:MOST_LEVELS])
+        levels = tuple(axis.levels[place] for place in places)
+        return replace(
+            axis,
+            label=f"{axis.label}: {len(levels)} of {len(axis.levels):,}",
+            values=axis.values[places],
+            at=np.arange(len(levels), dtype=np.float64),
+            high=len(levels) - 0.5,
+            levels=levels,
+            places=places,
+        )
 
     def _seen(self, rows: Rows | None) -> Rows:
         """Return these rows, or drawn ones where there are none, to tell ranges from."""
