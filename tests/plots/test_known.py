@@ -89,7 +89,7 @@ def towns(rng):
     """A column of 1,200 names, some of which are common."""
     y = np.arange(3000) % 3
     common = rng.random(3000) < 0.5
-    town = np.where(common, y * 400 + rng.integers(0, 5, 3000), np.arange(3000) % 1200)
+    town = np.where(common & (np.arange(3000) >= 1200), y * 400 + rng.integers(0, 5, 3000), np.arange(3000) % 1200)
     return pd.DataFrame({"town": [f"town {i}" for i in town], "x": rng.normal(size=3000) + 0.1 * y}), y
 
 

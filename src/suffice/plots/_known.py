@@ -19,7 +19,7 @@ class Known:
     values: NDArray[np.generic]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class KnownCells:
     """A table with the columns of a schema, in which all cells miss but those in `known`, by position."""
 
