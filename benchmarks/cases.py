@@ -11,7 +11,7 @@ from data import categorical_table, gaussian_table
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis, QuadraticDiscriminantAnalysis
 from sklearn.naive_bayes import CategoricalNB, GaussianNB
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
 
 Call = Callable[[], Any]
 
@@ -111,6 +111,18 @@ def leave_one_out_cases(quick: bool) -> Iterator[list[Case]]:
         yield [Case(7, what, "fit + predict_log_proba", left_out, FitAndScore(model, X, y), 3.0)]
 
 
+def explain_cases(quick: bool) -> Iterator[list[Case]]:
+    """Row 8: why one row was given its answer, by a pool with trees; what all rows have in common is made before."""
+    n, d, k = 1_000 if quick else 2_000, 30, 3
+    X, y = gaussian_table(n, d, k)
+    y = np.where((X[:, 0] > 0) ^ (X[:, 1] > 0), y, (y + 1) % k)  # so that trees are of use
+    model = GenerativeClassifier().fit(X, y)
+    one = X[:1]
+    model.explain(one)
+    what = f"explain one row, automatic, n={n:,} d={d} k={k}"
+    yield [Case(8, what, "predict_proba of it", Explained(model, one), Posteriors(model, one), 12.0)]
+
+
 @dataclass(frozen=True)
 class Fit:
     """A call that fits a model."""
@@ -132,6 +144,17 @@ class Posteriors:
 
     def __call__(self) -> Any:
         return self.model.predict_proba(self.X)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A call that tells how much each column speaks for each class."""
+
+    model: Any
+    X: Any
+
+    def __call__(self) -> Any:
+        return self.model.explain(self.X)
 
 
 @dataclass(frozen=True)
@@ -174,4 +197,5 @@ GROUPS: dict[Callable[[bool], Iterator[list[Case]]], set[int]] = {
     diagonal_cases: {5},
     categorical_cases: {6},
     leave_one_out_cases: {7},
+    explain_cases: {8},
 }
