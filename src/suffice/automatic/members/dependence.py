@@ -29,6 +29,7 @@ from ..sample import Sample
 from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
+MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
@@ -152,19 +153,26 @@ class OneDependence:
 
     def _score(self, levels: Codes, tables: tuple[Array, Floats]) -> Array:
         alone, table = tables
-        size = self.starts[-1]
+        size, columns = self.starts[-1], levels.shape[1]
+        sparse = size >= max(MANY_LEVELS, 8 * columns)  # a row's own pairs are few beside those of all levels
         padded = np.append(alone, 0.0)
 
         def work(part: slice) -> Array:
             own = levels[part]
-            by_parent = one_hot(own, size, table.dtype.type) @ table.T
-            seen = own >= 0
-            score = np.take_along_axis(by_parent, np.maximum(own, 0), axis=1) + padded[own]
+            seen, known = own >= 0, np.maximum(own, 0)
+            if sparse:
+                cells = table[known[:, :, None], known[:, None]]
+                given = np.where(seen[:, None], cells, 0.0).sum(axis=2, dtype=np.float64)
+            else:
+                by_parent = one_hot(own, size, table.dtype.type) @ table.T
+                given = np.take_along_axis(by_parent, known, axis=1)
+            score = given + padded[own]
             score = np.where(seen, score, -np.inf)
             return _log_mean(score, seen.sum(axis=1), axis=1)
 
-        chunks = row_chunks(len(levels), rows_within(8 * size, IN_MEMORY))
-        cost = 2.0 * len(levels) * size * size
+        width = 24 * columns * columns if sparse else 8 * size
+        chunks = row_chunks(len(levels), rows_within(width, IN_MEMORY))
+        cost = 2.0 * len(levels) * (columns * columns if sparse else size * size)
         parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
         return np.concatenate(parts) if parts else np.zeros(0)
 
