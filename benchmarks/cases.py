@@ -163,6 +163,18 @@ def forest_cases(quick: bool) -> Iterator[list[Case]]:
     ]
 
 
+def explain_cases(quick: bool) -> Iterator[list[Case]]:
+    """Row 11: why one row was given its answer, by a pool with trees; what all rows have in common is made before."""
+    n, d, k = 1_000 if quick else 2_000, 30, 3
+    X, y = gaussian_table(n, d, k)
+    y = np.where((X[:, 0] > 0) ^ (X[:, 1] > 0), y, (y + 1) % k)  # so that trees are of use
+    model = GenerativeClassifier().fit(X, y)
+    one = X[:1]
+    model.explain(one)
+    what = f"explain one row, automatic, n={n:,} d={d} k={k}"
+    yield [Case(11, what, "predict_proba of it", Explained(model, one), Posteriors(model, one), 12.0)]
+
+
 @dataclass(frozen=True)
 class Fit:
     """A call that fits a model."""
@@ -184,6 +196,17 @@ class Posteriors:
 
     def __call__(self) -> Any:
         return self.model.predict_proba(self.X)
+
+
+@dataclass(frozen=True)
+class Explained:
+    """A call that tells how much each column speaks for each class."""
+
+    model: Any
+    X: Any
+
+    def __call__(self) -> Any:
+        return self.model.explain(self.X)
 
 
 @dataclass(frozen=True)
@@ -228,4 +251,5 @@ GROUPS: dict[Callable[[bool], Iterator[list[Case]]], set[int]] = {
     leave_one_out_cases: {7},
     automatic_cases: {8, 9},
     forest_cases: {10},
+    explain_cases: {11},
 }

@@ -130,3 +130,19 @@ def test_fillings_are_means_and_modes_of_the_conditional_density(density, joint,
             assert_allclose(filled[j], shares @ np.clip(rows[same, 0].round(), 0, 4), atol=1e-6)
         else:
             assert filled[j] == np.argmax(np.bincount(rows[same, j].astype(int), weights=shares))
+
+
+def test_columns_that_no_row_shows_are_not_looked_at(rng, monkeypatch):
+    """A known cell of one among many columns: terms of that column alone, in all trees."""
+    n, d = 150, 12
+    y = rng.integers(0, 2, n)
+    density = grown(rng.normal(size=(n, d)) + y[:, None], coded([rng.integers(0, 3, n)], [("a", "b", "c")]), y)[0]
+    density = density.density()
+    rows = np.full((20, d + 1), np.nan)
+    rows[:, 4] = rng.normal(size=20)
+    looked, cell = set(), type(density)._log_cell
+    monkeypatch.setattr(type(density), "_log_cell", lambda self, r, j, leaf: looked.add(j) or cell(self, r, j, leaf))
+    found = density.log_density(rows)
+    assert looked == {4}
+    part, value = next(iter(density.marginals(rows)))
+    assert_allclose(found[part], value(np.array([4])), atol=1e-10)

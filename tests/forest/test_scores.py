@@ -19,7 +19,7 @@ from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember
 from suffice.automatic.sample import Sample
 from suffice.automatic.stack import Judge, centred, without_each
-from suffice.forest import FrozenForest, TreeScores
+from suffice.forest import FrozenForest, TreeScores, scores as module
 from suffice.stats.counts import CodedColumns
 
 NO_CATEGORIES = CodedColumns((), ())
@@ -114,6 +114,31 @@ def test_contributions_add_up(table, kind, request):
     holed = cells.copy()
     holed[:, 1] = -1
     assert (scores.contributions(holed)[:, 1] == 0.0).all()
+
+
+def test_paths_are_found_once(iris, monkeypatch):
+    """A second row walks no tree: what is left are sums, over the leaves of all trees at once."""
+    member, cells = members(iris)["forest"], iris[1].rows.forest.cells
+    walks, walk = [], module._Paths.to_leaves.__func__
+    monkeypatch.setattr(
+        module._Paths, "to_leaves", classmethod(lambda cls, *given: walks.append(len(given[2])) or walk(cls, *given))
+    )
+    first = member.trees.contributions(cells[:1])
+    assert walks == [len(member.trees.cover)]
+    assert_allclose(member.trees.contributions(cells[:2])[:1], first)
+    assert len(walks) == 1
+
+
+def test_paths_to_many_leaves_are_found_so_many_at_a_time_and_not_kept(iris, monkeypatch):
+    member, cells = members(iris)["forest"], iris[1].rows.forest.cells[:3]
+    trees = member.trees
+    expected = trees.contributions(cells)
+    monkeypatch.setattr(module, "MOST_KEPT", 10)
+    monkeypatch.setattr(module, "MOST_LEAVES", 7)
+    fresh = TreeScores(trees.trees, trees.values, trees.base, trees.logs, trees.cover)
+    assert all(len(paths.leaf) <= 7 for paths in fresh._made())
+    assert_allclose(fresh.contributions(cells), expected, atol=1e-12)
+    assert "_kept" not in vars(fresh)
 
 
 @pytest.mark.parametrize("k", [2, 3])

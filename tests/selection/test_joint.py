@@ -5,6 +5,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier
+from suffice.automatic.leaves import LeafWeights
+from suffice.automatic.pooled import PooledFitted
+from suffice.forest import FrozenForest
 from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from suffice.stats import GaussianStats
 
@@ -56,3 +59,19 @@ def test_cells_left_out_score_as_after_a_refit(rng):
         row[0, seen[i]] = cells[i]
         refits = [rest.density(strength, sphere).log_density(row)[0, y[i]] for sphere, strength, _ in found]
         assert_allclose([scores[i] for *_, scores in found], refits, rtol=1e-9)
+
+
+def test_folds_of_joint_gaussians_are_made_of_their_rows_alone(rng, monkeypatch):
+    """Outlier p-values need no trees and no members of the folds, and are those of models that have them."""
+    y = rng.integers(3, size=300)
+    X = rng.normal(size=(300, 5)) @ rng.normal(size=(5, 5)) + y[:, None]
+    X[::7, 2] = np.nan
+    models = [GenerativeClassifier().fit(X, y) for _ in range(2)]
+    assert any("Gaussians and categories" in str(note) for note in models[0].notes_)
+    monkeypatch.setattr(PooledFitted, "_joint_statistics", property(lambda self: self.frozen_statistics))
+    expected = models[1].outlier_pvalues(X[:40])
+    monkeypatch.undo()
+    _ = models[0].joint_
+    monkeypatch.setattr(FrozenForest, "freeze", lambda *_, **__: pytest.fail("grew trees"))
+    monkeypatch.setattr(LeafWeights, "summarize", lambda *_, **__: pytest.fail("made statistics of members"))
+    assert_allclose(models[0].outlier_pvalues(X[:40]), expected, rtol=1e-12)

@@ -29,7 +29,7 @@ from .by_rows import (
 from .columns import Reading
 from .forest_fitted import ForestJoint
 from .frozen import Choice
-from .held import HeldFitted
+from .held import HeldFitted, held_by
 from .joint import ShrunkGaussianFamily, joint_note
 from .joint_choice import choose_joint_model, forest_beside
 from .member_family import MemberFamily
@@ -104,7 +104,16 @@ class PooledFitted(HeldFitted):
     def _joint_gaussian(self) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
         if self.holds_no_rows:
             return self._chosen_before.joint_model(self.frozen_statistics)
-        return joint_by_rows(self.statistics, self.frozen_statistics)
+        return joint_by_rows(self.statistics, self._joint_statistics)
+
+    @property
+    def _joint_statistics(self) -> MemberStats:
+        """The statistics of which joint Gaussians are made; of rows of a fold, which has no members, these alone."""
+        block = held_by(self.statistics)
+        if self.by_forest is None or isinstance(block, MemberStats):
+            return self.frozen_statistics
+        held = block.distinct(self.settings.keep_rows)
+        return held if isinstance(held, MemberStats) else held.gaussians()
 
     @shared
     def _joint_chosen(self) -> tuple[Fitted, tuple[Note, ...]]:

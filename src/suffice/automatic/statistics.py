@@ -134,6 +134,14 @@ class MemberRows(Statistic):
         parts = bounded_map(summarized, row_chunks(len(self.codes), TOGETHER)) if len(self.codes) else [summarized(ALL)]
         return replace(reduce(lambda total, own: total.merge(own), parts), sampled=self.sampled)
 
+    def gaussians(self) -> MemberStats:
+        """Return the statistics of the Gaussians alone, in columns that these rows freeze, without trees."""
+        weight = self.weight * rows_per_weight(self.weight, self.copies)
+        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, None)
+        reading = columns.read(self.rows.numbers, self.rows.coded)
+        part = GaussianPart.summarize(reading, self.codes, self.k, self.weight)
+        return replace(MemberStats.of(columns, self.column_weight(), part), sampled=self.sampled)
+
     def as_sample(self) -> Self:
         """Return the rows as a sample of those whose weight they have: statistics that they join say so."""
         return replace(self, sampled=float(self.weight.sum()))

@@ -62,6 +62,13 @@ class Density(ABC):
 
         yield slice(0, len(table)), value
 
+    def prefixes(self, rows: Any, orders: Codes) -> Iterator[Array] | None:
+        """Yield log p(the first 1, 2, … columns | k), (k, n, d), for each of some orders of the columns (·, d).
+
+        None where each is to be asked for by itself.
+        """
+        return None
+
     def center(self) -> Array | None:
         """Return where each class is densest (k, d), its mean or location; None where rows have no such place."""
         return None
@@ -132,6 +139,9 @@ class ForeignDensity(Foreign, Density):
     def marginal(self, columns: Sequence[int]) -> Density | None:
         verb = self.offered("marginal")
         return None if verb is None else as_density(verb(columns))
+
+    def prefixes(self, rows: object, orders: Codes) -> Iterator[Array] | None:
+        return self.asked("prefixes", Density.prefixes, rows, orders)  # type: ignore[no-any-return]
 
     def center(self) -> Array | None:
         found = self.offered("location")

@@ -121,7 +121,7 @@ def t_spread(df: Array, rng: np.random.RandomState) -> Array:
     return out
 
 
-def log_t_constant(df: Array, d: int) -> Array:
+def log_t_constant(df: Array, d: int | Codes) -> Array:
     """Return log Γ((ν + d) / 2) − log Γ(ν / 2) − (d / 2) log(ν / 2), which goes to 0 as ν → ∞.
 
     The first two terms grow with ν and would cancel; for large ν their difference is taken term by term in Stirling's
@@ -144,7 +144,7 @@ def _stirling(z: Array) -> Array:
     )
 
 
-def t_decay(squares: Array, df: Array, d: int) -> Array:
+def t_decay(squares: Array, df: Array, d: int | Codes) -> Array:
     """Return ((ν + d) / 2) log(1 + q / ν) for squared distances q, or q / 2 where ν = ∞."""
     endless = np.isinf(df)
     finite = np.where(endless, 1.0, df)

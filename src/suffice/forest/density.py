@@ -69,7 +69,12 @@ class ForestDensity(Density):
 
     def _log_joint(self, reading: ForestReading, leaf: Codes, tree: int) -> Array:
         """Return log p(leaf, x | k), (n, k), of rows in one leaf each, within the cells of their numbers."""
-        tables = self.tables
+        tables, known = self.tables, np.flatnonzero((~reading.open).any(axis=0))
+        if len(known) < self.columns.d:  # what no row shows adds nothing: of one known cell of many, all but one
+            within = np.zeros((len(leaf), self.k))
+            for j in known.tolist():
+                within += self._log_cell(reading, j, leaf)
+            return tables.log_share[leaf] + within
         return tables.log_share[leaf] + log_within(
             reading, tables.mean[leaf], tables.spread[leaf], self._log_mass[leaf], [own[leaf] for own in tables.levels]
         )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from itertools import pairwise
+from functools import cache, cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, np, parallel_each, row_chunks, rows_within
-from .columns import Cells
+from .columns import MISSING, Cells
 from .trees import Trees
 
 TOGETHER = 8192  # rows sent down all trees at a time: their cells stay near the processor
 MOST_NODES = 16  # of Gauss and Legendre: exact for products over twice as many columns
+FEW_ROWS = 32  # up to which all trees are walked at once
+MOST_LEAVES = 1 << 16  # whose paths are made at a time, of some hundred steps of eight bytes each
+MOST_KEPT = 1 << 17  # leaves, whose paths are kept
+WIDEST = 2**15 - 1  # no cell is beyond
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +37,10 @@ class TreeScores:
 
     def _sums(self, cells: Cells) -> Array:
         total = np.zeros((len(cells), self.values.shape[1]))
+        if len(cells) <= FEW_ROWS:
+            for leaves in _all_leaves(self.trees, cells).T:
+                total += self.values[leaves]
+            return total
 
         def add(part: slice) -> None:
             own = total[part]
@@ -67,11 +75,9 @@ class TreeScores:
         With the link log, those of the sums are scaled so as to add up to F. A missing cell adds 0.
         """
         added = np.zeros((len(cells), cells.shape[1], self.values.shape[1]))
-        for t in range(len(self.trees)):
-            paths = _Paths.of(self, t, cells.shape[1])
-            width = 8 * max(paths.column.size, 1) * 4
-            for part in row_chunks(len(cells), rows_within(width, IN_MEMORY)):
-                paths.add(added[part], cells[part])
+        for paths in self._kept if len(self.cover) <= MOST_KEPT else self._made():
+            for part in row_chunks(len(cells), rows_within(32 * paths.column.size, IN_MEMORY)):
+                paths.add(added[part], cells[part], self.values)
         if self.logs:
             whole = self._average[None] + added.sum(axis=1)
             gain = np.log(np.maximum(whole, 1e-300)) - np.log(np.maximum(self._average, 1e-300))
@@ -82,6 +88,21 @@ class TreeScores:
         return added
 
     @cached_property
+    def _kept(self) -> tuple[_Paths, ...]:
+        """The paths to all leaves, kept from one call to the next: a call with one row does its sums alone."""
+        return tuple(self._made())
+
+    def _made(self) -> Iterator[_Paths]:
+        """Yield the paths to the leaves, so many at a time."""
+        held = np.zeros(len(self.trees.column))
+        held[self.trees.leaf_nodes] = self.cover
+        for nodes in reversed(self.trees.levels):
+            inner = nodes[self.trees.column[nodes] >= 0]
+            held[inner] = held[self.trees.left[inner]] + held[self.trees.right[inner]]
+        for part in row_chunks(len(self.cover), MOST_LEAVES):
+            yield from _Paths.to_leaves(self.trees, held, np.arange(part.start, part.stop))
+
+    @cached_property
     def _average(self) -> Array:
         """The mean of the sums over the rows in the leaves (k,)."""
         share = self.cover / np.bincount(self.trees.leaf_tree, weights=self.cover)[self.trees.leaf_tree]
@@ -90,60 +111,100 @@ class TreeScores:
 
 @dataclass(frozen=True, eq=False)
 class _Paths:
-    """The columns on the way to each leaf of a tree (L, m), −1 beyond them, the cells they allow (`low`, `high`), the
-    `share` of rows that go that way, and the `values` (L, k).
+    """The paths to L leaves on each of which m columns are asked, whatever their trees.
+
+    `column` (m, L), the cells it allows, above `low` and up to `high`, and the `share` of rows that go that way; the
+    numbers of the leaves are `leaf` (L,).
     """
 
+    leaf: Codes
     column: Codes
-    low: Codes
-    high: Codes
+    low: Cells
+    high: Cells
     share: Array
-    values: Array
 
     @classmethod
-    def of(cls, scores: TreeScores, tree: int, d: int) -> _Paths:
-        trees, cover = scores.trees, scores.cover
-        leaves = np.flatnonzero(trees.leaf_tree == tree)
-        held = np.zeros(len(trees.column))
-        path = trees.paths[leaves]
-        for depth in range(path.shape[1]):
-            there = path[:, depth] >= 0
-            np.add.at(held, path[there, depth], cover[leaves[there]])
-        found = []
-        for leaf, nodes in zip(leaves, path, strict=True):
-            own: dict[int, list[float]] = {}
-            nodes = nodes[nodes >= 0]
-            for above, node in pairwise(nodes):
-                bounds = own.setdefault(int(trees.column[above]), [-1, 2**15 - 1, 1.0])
-                if node == trees.left[above]:
-                    bounds[1] = min(bounds[1], int(trees.threshold[above]))
-                else:
-                    bounds[0] = max(bounds[0], int(trees.threshold[above]) + 1)
-                bounds[2] *= held[node] / held[above] if held[above] else 0.5
-            found.append((leaf, own))
-        width = max([1, *(len(own) for _, own in found)])
-        column = np.full((len(found), width), -1, dtype=np.int64)
-        low, high = np.full(column.shape, -1), np.full(column.shape, 2**15 - 1)
-        share = np.ones(column.shape)
-        for i, (_, own) in enumerate(found):
-            for j, (name, bounds) in enumerate(own.items()):
-                column[i, j], (low[i, j], high[i, j], share[i, j]) = name, bounds
-        return cls(column, low, high, share, scores.values[leaves])
+    def to_leaves(cls, trees: Trees, held: Array, leaves: Codes) -> Iterator[_Paths]:
+        """Yield the paths to some leaves by how many columns are asked; `held` is the weight of the rows by node."""
+        owner, node, above = _edges(trees, leaves)
+        if not len(node):
+            return
+        left, threshold = node == trees.left[above], trees.threshold[above]
+        name = owner * (int(trees.column.max()) + 1) + trees.column[above]
+        order = np.argsort(name, kind="stable")
+        starts = np.flatnonzero(np.diff(name[order], prepend=-1))
+        ratio = np.where(held[above] > 0, held[node] / np.where(held[above] > 0, held[above], 1.0), 0.5)
+        share = np.multiply.reduceat(ratio[order], starts)
+        low = np.maximum.reduceat(np.where(left, MISSING, threshold)[order], starts).astype(np.int16)
+        high = np.minimum.reduceat(np.where(left, threshold, WIDEST)[order], starts).astype(np.int16)
+        column, counts = trees.column[above][order[starts]], np.bincount(owner[order[starts]], minlength=len(leaves))
+        first = np.cumsum(counts) - counts
+        for m in np.unique(counts[counts > 0]).tolist():
+            own = np.flatnonzero(counts == m)
+            place = first[own] + np.arange(m)[:, None]
+            yield cls(leaves[own], column[place], low[place], high[place], share[place])
 
-    def add(self, added: Array, cells: Cells) -> None:
-        """Add the Shapley values of these rows to `added` (n, d, k)."""
-        cell = cells[:, np.maximum(self.column, 0)]
-        inside = ((cell >= self.low) & (cell <= self.high)).astype(np.float64)
-        inside = np.where((self.column < 0) | (cell < 0), self.share, inside)  # beyond the path, or missing
-        apart = inside - self.share
-        points, weights = np.polynomial.legendre.leggauss(min(self.column.shape[1] // 2 + 1, MOST_NODES))
-        factor = np.zeros(apart.shape)
-        for point, weight in zip(0.5 * (points + 1.0), 0.5 * weights, strict=True):
-            terms = self.share + point * apart
-            before = np.cumprod(np.concatenate([np.ones((*terms.shape[:2], 1)), terms[:, :, :-1]], axis=2), axis=2)
-            after = np.cumprod(np.concatenate([np.ones((*terms.shape[:2], 1)), terms[:, :, :0:-1]], axis=2), axis=2)
-            factor += weight * before * after[:, :, ::-1]
-        factor *= apart
-        for j in np.unique(self.column[self.column >= 0]).tolist():
-            leaf, place = np.nonzero(self.column == j)
-            added[:, j] += factor[:, leaf, place] @ self.values[leaf]
+    @cached_property
+    def _by_column(self) -> tuple[tuple[int, Codes], ...]:
+        """Each column with its places among the (m L) of the paths."""
+        flat = self.column.ravel()
+        order = np.argsort(flat, kind="stable")
+        names, starts = np.unique(flat[order], return_index=True)
+        return tuple(zip(names.tolist(), np.split(order.astype(np.int32), starts[1:]), strict=True))
+
+    def add(self, added: Array, cells: Cells, values: Array) -> None:
+        """Add the Shapley values of these rows to `added` (n, d, k), by the `values` of all leaves.
+
+        With a column's factor in the product of a leaf s + t a, s its share and s + a whether the row is inside, its
+        Shapley value is the integral over t of a times the product of all other factors.
+        """
+        cell = cells[:, self.column]
+        apart = ((cell > self.low) & (cell <= self.high)) - self.share
+        apart[cell < 0] = 0.0
+        total = np.zeros(apart.shape)
+        for point, weight in _nodes(min(len(self.column) // 2 + 1, MOST_NODES)):
+            factor = point * apart
+            factor += self.share
+            whole = weight * factor.prod(axis=1, keepdims=True)
+            factor[factor == 0.0] = 1.0  # of a branch without rows: all other factors are with the product 0
+            total += np.divide(whole, factor, out=factor)
+        total *= apart
+        flat = total.reshape(len(total), -1)
+        for j, places in self._by_column:
+            added[:, j] += flat[:, places] @ values[self.leaf[places % len(self.leaf)]]
+
+
+@cache
+def _nodes(count: int) -> tuple[tuple[float, float], ...]:
+    """Return the points in [0, 1] and weights of Gauss and Legendre."""
+    points, weights = np.polynomial.legendre.leggauss(count)
+    return tuple(zip((0.5 * (points + 1.0)).tolist(), (0.5 * weights).tolist(), strict=True))
+
+
+def _all_leaves(trees: Trees, cells: Cells) -> Codes:
+    """Return the leaf (n, trees) of a few rows in every tree, all of them walked at once."""
+    n, count = len(cells), len(trees)
+    node = np.tile(trees.roots, n)
+    row, walking = np.repeat(np.arange(n), count), np.arange(n * count)
+    while len(walking):
+        here = node[walking]
+        inner = trees.column[here] >= 0
+        walking, here = walking[inner], here[inner]
+        cell = cells[row[walking], trees.column[here]]
+        right = np.where(cell < 0, trees.missing_right[here], cell > trees.threshold[here])
+        node[walking] = np.where(right, trees.right[here], trees.left[here])
+    return trees.leaf[node].reshape(n, count)
+
+
+def _edges(trees: Trees, leaves: Codes) -> tuple[Codes, Codes, Codes]:
+    """Return the steps from some leaves up to their roots: whose step it is, the node, and the one above it."""
+    owner, node = np.arange(len(leaves)), trees.leaf_nodes[leaves]
+    steps = [(owner[:0], node[:0], node[:0])]
+    while len(node):
+        above = trees.parent[node]
+        inner = above >= 0
+        owner, node, above = owner[inner], node[inner], above[inner]
+        steps.append((owner, node, above))
+        node = above
+    owner, node, above = (np.concatenate(own) for own in zip(*steps, strict=True))
+    return owner, node, above

@@ -5,28 +5,34 @@ Everything is asked through the verbs that every estimator has; a cell that is n
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
-from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np
-from ..densities import Bernoulli, Multinomial, Poisson
+from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np, row_chunks, rows_within
+from ..densities import Bernoulli, Multinomial, Poisson, Rows as BlockRows
 from ..errors import DataError, quoted
+from ..fitted import Fitted
 from ..schema import Kind, Level, Name
 from ..stats import Reservoir
 from ..table import NewColumn, Table, factorize, label_values, make_table, read_table
+from ._known import Known, KnownCells
 from ._model import check_model, learned
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
+MOST_LEVELS = 30  # categories along an axis of a plane, whose names are still read
 MOST_PANELS = 12
 JUDGED_ROWS = 300  # by which columns are compared
+ASKED_TOGETHER = 1 << 25  # bytes of rows in which few cells are known, asked of a model at a time
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
     """A column as an axis of equal cells: `values` (m,) is asked of the model, `at` (m,) where it stands.
 
-    `levels` are the categories that stand at 0, 1, …; None for numbers. `whole` says that numbers are counts.
+    `levels` are the categories that stand at 0, 1, …; None for numbers. `whole` says that numbers are counts. Where not
+    all categories are on the axis, `places` are their numbers among all.
     """
 
     position: int
@@ -37,6 +43,15 @@ class Axis:
     high: float
     levels: tuple[Level, ...] | None = None
     whole: bool = False
+    places: Codes | None = None
+
+    def on(self, cells: Array) -> Array:
+        """Return where cells of the column (n,), numbers or numbers of categories, stand; NaN if not on the axis."""
+        if self.places is None:
+            return cells
+        found = np.searchsorted(self.places, cells)  # NaN is last
+        there = self.places[np.minimum(found, len(self.places) - 1)] == cells
+        return np.where(there, found, np.nan)
 
     @property
     def step(self) -> float:
@@ -50,6 +65,7 @@ class Rows:
 
     parts: Sequence[Any]
     codes: Codes
+    own: bool = False  # they are those that the model keeps, or drawn from it
 
     def cells(self, block: int, j: int) -> Array:
         """Return column j of a block (n,): numbers, or numbers of levels; NaN where missing."""
@@ -79,7 +95,7 @@ class View:
             codes = np.full(n, -1) if y is None else self._codes(y, n)
             return Rows(parts, codes)
         sample = self.fitted.statistics.sample
-        return None if sample is None else Rows(self.asked.recoded(sample.rows), sample.codes)
+        return None if sample is None else Rows(self.asked.recoded(sample.rows), sample.codes, own=True)
 
     def kept(self) -> tuple[Any, NDArray[np.generic], Reservoir]:
         """Return the rows that the model keeps: a table, its labels, and the sample; DataError if it keeps none."""
@@ -175,12 +191,29 @@ class View:
         at = (edges[1:] + edges[:-1]) / 2
         return Axis(position, label, at, at, low, high)
 
+    def readable(self, axis: Axis) -> Axis:
+        """Return the axis with no more categories than can be read: those that are most probable, over all classes."""
+        if axis.levels is None or len(axis.levels) <= MOST_LEVELS:
+            return axis
+        share = np.exp(self.log_density([axis])) @ np.exp(self.model.log_prior)
+        places = np.sort(np.argsort(-share, kind="stable")[:MOST_LEVELS])
+        levels = tuple(axis.levels[place] for place in places)
+        return replace(
+            axis,
+            label=f"{axis.label}: {len(levels)} of {len(axis.levels):,}",
+            values=axis.values[places],
+            at=np.arange(len(levels), dtype=np.float64),
+            high=len(levels) - 0.5,
+            levels=levels,
+            places=places,
+        )
+
     def _seen(self, rows: Rows | None) -> Rows:
         """Return these rows, or drawn ones where there are none, to tell ranges from."""
         if rows is not None:
             return rows
         X, y = self.estimator.sample(1000, random_state=0)
-        return Rows(self.asked.rows(X), self._codes(y, 1000))
+        return Rows(self.asked.rows(X), self._codes(y, 1000), own=True)
 
     def informative(self, count: int, rows: Rows | None, *, numbers: bool = False) -> list[int]:
         """Return the `count` columns that tell most about the class, most first; `numbers` leaves out categories.
@@ -199,19 +232,42 @@ class View:
             seen = self._seen(None)
             index = np.arange(len(seen.codes))
         index = np.sort(np.random.RandomState(0).permutation(index)[:JUDGED_ROWS])
-        told = {p: self._gain(p, seen, index) for p in found}
+        told = self._gains(found, seen, index, known=self.fitted.made(_no_gains) if seen.own else {})
         return sorted(found, key=lambda p: (-round(told[p], 9), p))[:count]
 
-    def _gain(self, position: int, rows: Rows, index: Codes) -> float:
-        """Return the mean of log p(class | this cell) − log p(class) over some rows, in nats."""
-        cells = self._column(rows, position).values[index]
-        known = np.array([cell is not None and cell == cell for cell in cells])
-        if not known.any():
-            return 0.0
-        joint = self.estimator.predict_joint_log_proba(self.table({position: cells[known]}))
-        own = np.arange(len(joint)), rows.codes[index][known]
-        gain = log_softmax(np.maximum(joint, -1e300))[own] - self.model.log_prior[own[1]]
-        return float(np.maximum(gain, -20.0).sum() / len(index))
+    def _gains(
+        self, positions: Sequence[int], rows: Rows, index: Codes, known: dict[int, float]
+    ) -> Mapping[int, float]:
+        """Return `known` with the mean of log p(class | this cell) − log p(class) over some rows, in nats, by column.
+
+        Many columns are asked at a time, each in rows of its own, as one call costs more than its rows.
+        """
+        wanted = [p for p in positions if p not in known]
+        size = max(1, rows_within(16 * len(self.schema), ASKED_TOGETHER) // len(index))
+        for part in row_chunks(len(wanted), size):
+            cells, codes, ends = {}, [], [0]
+            for position in wanted[part]:
+                values = self._column(rows, position).values[index]
+                seen = np.array([cell is not None and cell == cell for cell in values], dtype=np.bool_)
+                ends.append(ends[-1] + int(seen.sum()))
+                cells[position] = Known(slice(*ends[-2:]), values[seen])
+                codes.append(rows.codes[index][seen])
+            own = np.arange(ends[-1]), np.concatenate(codes)
+            gain = self._class_odds(self._encoded(self.fitted, cells, ends[-1]))[own] - self.model.log_prior[own[1]]
+            gain = np.maximum(gain, -20.0)
+            for position, (first, last) in zip(wanted[part], pairwise(ends), strict=True):
+                known[position] = float(gain[first:last].sum() / len(index))
+        return known
+
+    def _class_odds(self, rows: BlockRows) -> Array:
+        """Return log p(class | row) (n, k), of a row that no class can have that all are as likely."""
+        if self.fitted.pool is not None:  # whose density of a row, which cancels, takes longer than its odds
+            return np.asarray(self.fitted.log_posterior(rows))
+        return np.asarray(log_softmax(np.maximum(self.fitted.log_joint(rows), -1e300)))
+
+    def _encoded(self, value: Fitted, cells: Mapping[int, Known], n: int) -> BlockRows:
+        """Return rows in which these cells are known, as a value reads them."""
+        return value.recoded(value.encode(KnownCells(self.schema, n, cells), range(len(self.schema))))
 
     def table(self, cells: Mapping[int, NDArray[np.generic]]) -> Any:
         """Return a table of the model's kind with these columns, {position: values (n,)}, and all others missing."""
@@ -228,27 +284,32 @@ class View:
             columns.append(NewColumn(column.name, column.kind, values))
         return make_table(self.schema.container, self.schema.named, columns)
 
-    def grid(self, axes: Sequence[Axis]) -> Any:
-        """Return the table of all combinations of one or two axes, the last axis fastest."""
-        if len(axes) == 1:
-            return self.table({axes[0].position: axes[0].values})
-        down, across = axes
-        values = {
-            down.position: np.repeat(down.values, len(across.values)),
-            across.position: np.tile(across.values, len(down.values)),
-        }
-        return self.table(values)
+    def _on_grid(self, value: Fitted, axes: Sequence[Axis], answer: Callable[[BlockRows], Array]) -> Array:
+        """Return an answer for all combinations of one or two axes (…, k), the last axis fastest, some at a time."""
+        sizes = [len(axis.at) for axis in axes]
+        found = []
+        for part in row_chunks(int(np.prod(sizes)), rows_within(16 * len(self.schema), ASKED_TOGETHER)):
+            places = np.unravel_index(np.arange(part.start, part.stop), sizes)
+            n = part.stop - part.start
+            cells = {
+                axis.position: Known(slice(0, n), axis.values[place]) for axis, place in zip(axes, places, strict=True)
+            }
+            found.append(np.asarray(answer(self._encoded(value, cells, n))))
+        return np.concatenate(found).reshape(*sizes, -1)
 
     def posterior(self, axes: Sequence[Axis], priors: object = None) -> Array:
-        """Return p(class | the cells on the axes), (…, k), by `predict_proba` with all other cells missing."""
-        found = self.estimator.predict_proba(self.grid(axes), priors=priors)
-        return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
+        """Return p(class | the cells on the axes), (…, k), as `predict_proba` has it with all other cells missing."""
+        return self._on_grid(self.fitted, axes, lambda rows: np.exp(self.fitted.log_posterior(rows, priors)))
 
     def log_density(self, axes: Sequence[Axis]) -> Array:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
         density = self.model.density  # and not the joint density less the prior, which may be zero
-        found = density.log_density(self.asked.rows(self.grid(axes)))
-        return np.asarray(found).reshape(*(len(axis.at) for axis in axes), -1)
+        return self._on_grid(self.asked, axes, density.log_density)
+
+
+def _no_gains(fitted: Fitted) -> dict[int, float]:
+    """Return where a value keeps what its columns tell, on average over the rows that it keeps."""
+    return {}
 
 
 def _range(cells: Array) -> tuple[float, float]:

@@ -62,7 +62,8 @@ class DecisionRegionsDisplay:
         X, y : rows (n, d) to draw, and their labels, both optional
             Without X the rows that the model keeps are drawn.
         columns : two names or positions, or one
-            The x and the y axis. By default the two columns that tell most about the class under the model.
+            The x and the y axis. By default the two columns that tell most about the class under the model. Of a
+            column of more than 30 categories the most probable 30 are shown.
         priors : as for `predict_proba`
         grid : int
             Cells of the grid along each numeric axis.
@@ -83,10 +84,14 @@ class DecisionRegionsDisplay:
         view = View(estimator)
         rows = view.rows(X, y)
         positions = view.informative(2, rows) if columns is None else view.positions(columns)
-        axes = check_axes([view.axis(p, rows, grid) for p in positions])
+        axes = [view.readable(axis) for axis in check_axes([view.axis(p, rows, grid) for p in positions])]
         posterior = view.posterior(axes[::-1], priors)
         cells, codes = view.drawn(rows, [axis.position for axis in axes])
-        return cls(tuple(axes), posterior, view.classes, cells, codes).plot(ax=ax, **options)
+        placed = [axis.on(own) for axis, own in zip(axes, cells, strict=False)]
+        if cells:  # a row of a category that is not shown is not one that misses it
+            shown = np.all([np.isnan(own) | ~np.isnan(at) for own, at in zip(cells, placed, strict=True)], axis=0)
+            placed, codes = [at[shown] for at in placed], codes[shown]
+        return cls(tuple(axes), posterior, view.classes, placed, codes).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; `points` and `legend` may be left out."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from .._arrays import Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within
-from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, MultivariateT, Rows, Spherical, as_density
-from ..densities.mixture import sum_within
-from ..densities.student import log_t_constant, t_decay
+from .._arrays import Array, Codes, NDArray, np, pattern_groups, row_chunks, rows_within, single_blas_thread
+from ..densities import Density, Diagonal, Full, Gaussian, LowRank, Mixture, Rows, Spherical, as_density
 from ..joint import JointModel
+from .chains import Chain, steps
 from .gaussian_terms import independent_terms, ordered_terms, quadratic_terms
-from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, sample_orders, subset_game
+from .shapley import EXACT, EXACT_GAME, ORDERS, OrderMean, sample_orders, subset_game, subset_shares, subsets
 
 QUADRATIC = 48  # columns up to which sampled orders are added up to quadratic forms (d³ numbers) rather than by row
 FEW_ORDERS = 64  # orders sampled beyond that, where each is one pass over the rows
@@ -173,8 +172,16 @@ def _game(density: Density, rows: Any, orders: int | None, errors: bool) -> Expl
     if table.shape[1] == 1:
         return Explanation(_centred(density.log_density(rows).T[:, :, None].copy()))
     missing = table == -1 if isinstance(rows, tuple) else np.isnan(table)
-    if table.shape[1] > EXACT_GAME and isinstance(density, Mixture | MultivariateT):
-        return _mean_of_orders(table.shape[1], lambda order: _chain_terms(density, table, order), orders, errors)
+    d, chain = table.shape[1], Chain.of(density)
+    if d <= EXACT_GAME and chain is not None and isinstance(chain.gaussian.covariance, Full):
+        return _by_pattern(chain, table, lambda own, cells, _: Explanation(_subsets(own, cells)), False)
+    if d > EXACT_GAME:
+        every = sample_orders(d, orders or FEW_ORDERS)
+        if chain is not None:
+            return _chained(chain, table, every, errors)
+        prefixes = density.prefixes(rows, every)
+        if prefixes is not None:
+            return _mean_of_orders(map(_one_step, prefixes, every), errors)
     found = [_played(value, missing[part], orders, errors) for part, value in density.marginals(rows)]
     variance = None
     if found and found[0].variance is not None:
@@ -187,18 +194,18 @@ def _played(
 ) -> Explanation:
     """Return the contributions of rows (n, d) in a game known by its values."""
     d = missing.shape[1]
-    if d > EXACT_GAME:
-        return _mean_of_orders(d, lambda order: _steps(value, order), orders, errors)
-    score = np.ascontiguousarray(subset_game(value, d))
+    with single_blas_thread():  # once, not for each of many small evaluations
+        if d > EXACT_GAME:
+            return _mean_of_orders((_steps(value, order) for order in sample_orders(d, orders or FEW_ORDERS)), errors)
+        score = np.ascontiguousarray(subset_game(value, d))
     score[:, missing] = 0.0  # exactly, not to rounding
     return Explanation(_centred(score))
 
 
-def _mean_of_orders(d: int, terms: Callable[[Codes], Array], orders: int | None, errors: bool) -> Explanation:
-    """Return the mean over sampled orders of what each column adds (k, n, d)."""
+def _mean_of_orders(terms: Iterable[Array], errors: bool) -> Explanation:
+    """Return the mean over orders of what each column adds (k, n, d) in each."""
     mean: OrderMean | None = None
-    for order in sample_orders(d, orders or FEW_ORDERS):
-        added = terms(order)
+    for added in terms:
         mean = mean or OrderMean(added.shape, errors)
         mean.add(added)
     assert mean is not None
@@ -207,57 +214,48 @@ def _mean_of_orders(d: int, terms: Callable[[Codes], Array], orders: int | None,
 
 def _steps(value: Callable[[Codes], Array], order: Codes) -> Array:
     """Return v(columns up to j) − v(columns before j) in one order, (k, n, d)."""
-    prefixes = [value(order[: t + 1]).T for t in range(len(order))]
-    steps = np.diff(np.stack([np.zeros_like(prefixes[0]), *prefixes], axis=2), axis=2)
-    out = np.empty(steps.shape)
-    out[:, :, order] = steps
-    return out
+    return _one_step(np.stack([value(order[: t + 1]).T for t in range(len(order))], axis=2), order)
 
 
-def _chain_terms(density: Mixture | MultivariateT, rows: Array, order: Codes) -> Array:
-    """Return log p(x_j | the columns before j), (k, n, d), of densities made of squared distances, in one pass."""
-    if isinstance(density, Mixture):
-        inner, k = density.components, density.k
-    else:
-        inner = Gaussian(density.location, density.scale, density.used)
-        k = len(inner.means)
-    out = np.zeros((k, *rows.shape))
-    used = list(inner.used)
-    position = {c: i for i, c in enumerate(used)}
-    path = [position[c] for c in order.tolist() if c in position]
+def _one_step(prefixes: Array, order: Codes) -> Array:
+    return np.asarray(steps(prefixes[None], order[None])[0])
+
+
+def _by_pattern(
+    chain: Chain, rows: Array, answer: Callable[[Chain, Array, Codes], Explanation], errors: bool
+) -> Explanation:
+    """Return the contributions under densities made of squared distances, rows that miss the same cells together.
+
+    `answer` gives those of complete rows under the chain of some of the columns, whose numbers it is told.
+    """
+    score = np.zeros((chain.k, *rows.shape))
+    variance = np.zeros(score.shape) if errors else None
+    used = list(chain.gaussian.used)
     for index, kept in _patterns(rows[:, used]):
-        seen = [j for j in path if j in set(kept)]
-        if not seen:
+        if not kept:
             continue
-        columns = [used[j] for j in seen]
-        part = Gaussian(inner.means[:, columns], inner.covariance.marginal(seen), tuple(range(len(seen))))
-        cells = rows[index][:, columns]
-        prefix = (
-            _mixture_prefix(density, part, cells)
-            if isinstance(density, Mixture)
-            else _student_prefix(density, part, cells)
-        )
-        _put(out, np.diff(prefix, axis=2, prepend=0.0), index, columns)
-    return out
+        columns = [used[j] for j in kept]
+        cells = rows[index][:, columns].astype(np.float64, copy=False)
+        found = answer(chain.marginal(kept), cells, np.array(columns))
+        _put(score, found.score, index, columns)
+        if variance is not None and found.variance is not None:
+            _put(variance, found.variance, index, columns)
+    return Explanation(score, None, variance)
 
 
-def _mixture_prefix(density: Mixture, part: Gaussian, cells: Array) -> Array:
-    """Return log p(the first j columns | k), (k, n, d)."""
-    order = np.arange(cells.shape[1])
-    joint = ordered_terms(part, cells, order).cumsum(axis=2)
-    scores = joint.reshape(len(joint), -1).T + density.log_weight
-    return sum_within(scores, density.owner).T.reshape(density.k, *cells.shape)
+def _chained(chain: Chain, rows: Array, orders: Codes, errors: bool) -> Explanation:
+    """Return the mean over orders of all columns, of which rows that miss cells have some."""
+
+    def answer(own: Chain, cells: Array, columns: Codes) -> Explanation:
+        place = np.full(rows.shape[1], -1)
+        place[columns] = np.arange(len(columns))
+        some = place[orders]
+        return _mean_of_orders(own.terms(cells, some[some >= 0].reshape(len(orders), len(columns))), errors)
+
+    return _by_pattern(chain, rows, answer, errors)
 
 
-def _student_prefix(density: MultivariateT, part: Gaussian, cells: Array) -> Array:
-    """Return log p(the first j columns | k), (k, n, d)."""
-    order = np.arange(cells.shape[1])
-    center = np.einsum("kkd->kd", ordered_terms(part, part.means, order))  # what does not depend on the row
-    squares = -2.0 * (ordered_terms(part, cells, order) - center[:, None]).cumsum(axis=2)
-    prefix = center.cumsum(axis=1)[:, None] - 0.5 * np.log(density.inflation)[:, None, None] * (order + 1)
-    prefix = np.repeat(prefix, len(cells), axis=1)
-    for j in range(len(order)):
-        inside = np.maximum(squares[:, :, j].T, 0.0) / density.inflation
-        found = np.asarray(log_t_constant(density.df, j + 1) - t_decay(inside, density.df, j + 1))
-        prefix[:, :, j] += found.T
-    return prefix
+def _subsets(chain: Chain, cells: Array) -> Array:
+    """Return the centred Shapley values (k, n, d) of complete rows, all subsets of columns added up."""
+    chosen = subsets(cells.shape[1])
+    return _centred(np.ascontiguousarray(np.tensordot(chain.subsets(cells, chosen), subset_shares(chosen), (0, 0))))

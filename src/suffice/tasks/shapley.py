@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, row_chunks, rows_within, single_blas_thread
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, gammaln, np, row_chunks, rows_within, single_blas_thread
 
 EXACT = 12  # columns up to which all subsets of a Gaussian are added up: 4,096 matrices
 EXACT_GAME = 8  # the same where every subset is one evaluation of all rows
@@ -29,12 +29,12 @@ class Quadratics(NamedTuple):
     log_scale: Array  # (d,); they add up to log |R|
 
 
-def subsets(d: int) -> Codes:
+def subsets(d: int) -> NDArray[np.bool_]:
     """Return all subsets of d columns as a truth table (2^d, d)."""
     return ((np.arange(1 << d)[:, None] >> np.arange(d)) & 1).astype(bool)
 
 
-def subset_shares(chosen: Codes) -> Array:
+def subset_shares(chosen: NDArray[np.bool_]) -> Array:
     """Return how v(S) counts in φ_j, (2^d, d): (s − 1)! (d − s)! / d! where j is in S, else −s! (d − s − 1)! / d!."""
     d = chosen.shape[1]
     s = chosen.sum(axis=1, keepdims=True).astype(np.float64)

@@ -9,13 +9,14 @@ cell it uses by its weight, so the same product with a second table gives the ex
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
+from ...densities import Density
 from ...export.program import Pairs, Term
 from ...notes import Note
 from ...tasks.explain import explain_block
@@ -28,6 +29,7 @@ from ..sample import Sample
 from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
+MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
@@ -80,6 +82,16 @@ class OneDependence:
         for c, tables in enumerate(self.tables):
             out[:, c] = self._score(levels, tables)
         return out
+
+    def by_parent(self, levels: Codes) -> tuple[Array, Array]:
+        """Return log P(column j | k, parent u), (k, n, parents, columns), and log P(u | k), (k, n, parents).
+
+        The first is 0 where the column misses, the second −∞ where the parent does.
+        """
+        seen, own = levels >= 0, np.maximum(levels, 0)
+        tables = [(log_p, table[own[:, :, None], own[:, None]]) for log_p, table in self.tables]
+        given = np.stack([np.where(seen[:, None], table, 0.0) for _, table in tables])
+        return given, np.stack([np.where(seen, log_p[own], -np.inf) for log_p, _ in tables])
 
     def left_out(self, levels: Codes, codes: Codes, removed: Array, strength: float) -> Array:
         """Return log f(x | k), (n, k), of rows of class `codes`, each without its weight `removed` (n,)."""
@@ -145,25 +157,36 @@ class OneDependence:
 
     def _score(self, levels: Codes, tables: tuple[Array, Floats]) -> Array:
         alone, table = tables
-        size = self.starts[-1]
+        size, columns = self.starts[-1], levels.shape[1]
+        sparse = size >= max(MANY_LEVELS, 8 * columns)  # a row's own pairs are few beside those of all levels
         padded = np.append(alone, 0.0)
 
         def work(part: slice) -> Array:
             own = levels[part]
-            by_parent = one_hot(own, size, table.dtype.type) @ table.T
-            seen = own >= 0
-            score = np.take_along_axis(by_parent, np.maximum(own, 0), axis=1) + padded[own]
+            seen, known = own >= 0, np.maximum(own, 0)
+            if sparse:
+                cells = table[known[:, :, None], known[:, None]]
+                given = np.where(seen[:, None], cells, 0.0).sum(axis=2, dtype=np.float64)
+            else:
+                by_parent = one_hot(own, size, table.dtype.type) @ table.T
+                given = np.take_along_axis(by_parent, known, axis=1)
+            score = given + padded[own]
             score = np.where(seen, score, -np.inf)
-            parents = seen.sum(axis=1)
-            highest = np.where(parents > 0, score.max(axis=1), 0.0)
-            with np.errstate(divide="ignore"):
-                mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1)) - np.log(np.maximum(parents, 1))
-            return np.where(parents > 0, mean, 0.0)
+            return _log_mean(score, seen.sum(axis=1), axis=1)
 
-        chunks = row_chunks(len(levels), rows_within(8 * size, IN_MEMORY))
-        cost = 2.0 * len(levels) * size * size
+        width = 24 * columns * columns if sparse else 8 * size
+        chunks = row_chunks(len(levels), rows_within(width, IN_MEMORY))
+        cost = 2.0 * len(levels) * (columns * columns if sparse else size * size)
         parts: Sequence[Array] = list(parallel_map(work, chunks, cost=cost))
         return np.concatenate(parts) if parts else np.zeros(0)
+
+
+def _log_mean(score: Array, parents: Codes, axis: int) -> Array:
+    """Return the log mean of exp(score) over so many `parents`, 0 where there is none; the score of others is −∞."""
+    highest = np.where(parents > 0, score.max(axis=axis), 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.exp(score - np.expand_dims(highest, axis)).sum(axis=axis))
+    return np.where(parents > 0, highest + total - np.log(np.maximum(parents, 1)), 0.0)
 
 
 @dataclass(frozen=True)
@@ -274,7 +297,7 @@ class DependenceMember(Member):
 
 
 @dataclass(frozen=True, slots=True)
-class _ByColumn:
+class _ByColumn(Density):
     """The estimators asked with one array of level numbers per column."""
 
     model: OneDependence
@@ -282,3 +305,28 @@ class _ByColumn:
     def log_density(self, rows: Sequence[Codes]) -> Array:
         """Return log densities (n, k)."""
         return self.model.scores(np.stack(rows, axis=1))
+
+    def marginals(self, rows: Sequence[Codes]) -> Iterator[tuple[slice, Callable[[Codes], Array]]]:
+        """Yield all rows with a function from column numbers to the log density of these columns (n, k)."""
+        levels = np.stack(rows, axis=1)
+        given, alone = self.model.by_parent(levels)
+        seen = levels >= 0
+
+        def value(columns: Codes) -> Array:
+            score = given[:, :, columns[:, None], columns].sum(axis=3) + alone[:, :, columns]
+            return _log_mean(score, seen[:, columns].sum(axis=1), axis=2).T
+
+        yield slice(0, len(levels)), value
+
+    def prefixes(self, rows: Sequence[Codes], orders: Codes) -> Iterator[Array]:
+        """Yield the log densities of the first columns in each order (k, n, p), from each parent's sums of columns."""
+        levels = np.stack(rows, axis=1)
+        given, alone = self.model.by_parent(levels)
+        seen = levels >= 0
+        later = np.tri(levels.shape[1], k=-1, dtype=np.bool_)  # parents after the last of the first columns
+        for order in orders:
+            score = given[:, :, order[:, None], order].cumsum(axis=3)
+            score += alone[:, :, order, None]
+            score[:, :, later] = -np.inf
+            parents = seen[:, order].cumsum(axis=1)
+            yield _log_mean(score, parents, axis=2)
