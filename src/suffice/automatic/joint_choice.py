@@ -20,7 +20,8 @@ from .statistics import MemberRows, MemberStats
 
 LEAST_ROWS = 100  # for a forest to be grown
 MOST_JUDGES = 1000
-FOLDS = 5
+FOLDS, FOLDS_OF_FEW = 3, 5  # the latter where a third fewer rows would tell against the forest
+FEW = 1000  # rows
 
 
 def forest_beside(value: HeldFitted) -> ForestJoint | None:
@@ -47,13 +48,14 @@ def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint)
     and the narrower these, the likelier the row. Of equal rows some are learned and some are judged, as in new data.
     """
     sample = value.reservoir
-    parts = np.minimum(sample.copies, FOLDS).astype(np.int64)
+    folds = FOLDS if float(sample.copies.sum()) > FEW else FOLDS_OF_FEW
+    parts = np.minimum(sample.copies, folds).astype(np.int64)
     row = np.repeat(np.arange(len(parts)), parts)
     weight, copies = (sample.represented(value.statistics.weight) / parts)[row], (sample.copies / parts)[row]
     some = np.arange(len(row))[:: max(1, -(-len(row) // MOST_JUDGES))]
     every = Batch(value.statistics.classes, sample.codes, sample.rows, None).take(row)._replace(weight=weight)
     gain, total = 0.0, 0.0
-    for rest, own in _folds(every.codes, some):
+    for rest, own in _folds(every.codes, some, folds):
         learned, judged = every.take(rest).of_present_classes(), every.take(own).rows
         log_prior = np.log(learned.class_weight / learned.class_weight.sum())
         unit = rows_per_weight(weight[rest], copies[rest])
@@ -72,12 +74,12 @@ def _by(gain: float, than: str) -> str:
     return f"rows left out are likelier by {gain:.3g} nats each than under {than}"
 
 
-def _folds(codes: Codes, some: Codes) -> Iterator[tuple[Codes, Codes]]:
+def _folds(codes: Codes, some: Codes, folds: int) -> Iterator[tuple[Codes, Codes]]:
     """Yield by fold the numbers of the rows to learn from, and of those of `some` to judge on, whose class is known."""
     place = np.empty(len(codes), dtype=np.int64)
     order = np.argsort(codes, kind="stable")
-    place[order] = np.arange(len(order)) % FOLDS
-    for fold in range(FOLDS):
+    place[order] = np.arange(len(order)) % folds
+    for fold in range(folds):
         rest, own = np.flatnonzero(place != fold), some[place[some] == fold]
         yield rest, own[np.isin(codes[own], codes[rest])]
 

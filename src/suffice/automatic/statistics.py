@@ -34,7 +34,7 @@ from .part import DUST, Part, less
 
 P = TypeVar("P", bound=Part)
 
-TOGETHER = 1 << 16  # rows whose statistics are made at a time, all of them while they are near
+TOGETHER = 1 << 15  # rows whose statistics are made at a time, all of them while they are near
 ALL = slice(None)
 FOREST_ROWS = 1200  # from which on trees are grown
 

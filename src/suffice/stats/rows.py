@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from .._arrays import Codes, NDArray, is_sparse, np, rows_within, sparse
+from .._arrays import Codes, NDArray, is_sparse, np, row_chunks, rows_within, sparse
 from .._arrays_api import fetch, is_device_array, row_bits, take
 from ..schema import Level, sort_levels
 from ._checks import codes as codes_below, floats, in_range, levels as levels_of
@@ -148,9 +148,12 @@ def fingerprints(part: Any) -> Keys:
     """Return one number per row (n,), different for different rows but for a chance of about 2⁻⁶⁴ a pair."""
     if is_sparse(part) or isinstance(part, CodedColumns):
         return mixed(priorities(part, 1)) ^ mixed(priorities(part, 2))
-    cells = np.asarray(part, dtype=np.float64) + 0.0  # no −0
-    bits = mixed(np.where(np.isnan(cells), np.inf, cells).view(np.uint64))
-    return mixed(np.asarray(np.einsum("ij,j->i", bits, _factors(part.shape[1], 1))))
+    factors, total = _factors(part.shape[1], 1), np.empty(len(part), dtype=np.uint64)
+    for some in row_chunks(len(part), rows_within(32 * part.shape[1])):
+        cells = np.asarray(part[some], dtype=np.float64) + 0.0  # no −0
+        bits = mixed(np.where(np.isnan(cells), np.inf, cells).view(np.uint64))
+        np.einsum("ij,j->i", bits, factors, out=total[some])
+    return mixed(total)
 
 
 def _factors(d: int, seed: int) -> Keys:
