@@ -180,11 +180,12 @@ def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(ta
     assert (again.losses > fold.losses).all()  # wrong labels lose more
 
 
-def test_boosted_trees_that_lag_behind_are_left_out(request):
-    """Where another member loses far less than the first fold does after some rounds."""
+def test_boosted_trees_that_are_of_no_use_are_left_out(request):
+    """Beside a member that knows all labels, but not beside one that knows nothing."""
     known, sample, judge = request.getfixturevalue("mixed")
-    assert list(BoostedMember.candidates(known, sample, replace(judge, lost=np.full(300, 0.01)))) == []
-    assert len(list(BoostedMember.candidates(known, sample, replace(judge, lost=np.ones(300))))) == 1
+    sure = 50.0 * (sample.codes[:, None] == np.arange(2))
+    assert list(BoostedMember.candidates(known, sample, replace(judge, best=sure))) == []
+    assert len(list(BoostedMember.candidates(known, sample, replace(judge, best=np.zeros((300, 2)))))) == 1
 
 
 @pytest.mark.parametrize("table", ["mixed", "iris"])

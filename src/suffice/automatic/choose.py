@@ -60,8 +60,8 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     found = list[JudgedMember]()
     for kind in kinds:
         best = min(found, key=lambda own: own.loss, default=None)
-        lost = None if best is None else judge.losses(best.temperature * best.left_out_scores)
-        found += best_of(kind, known, sample, replace(judge, lost=lost))
+        before = None if best is None else best.temperature * best.left_out_scores
+        found += best_of(kind, known, sample, replace(judge, best=before))
     members = better_rivals(found)
     additive = [own.member for own in members if own.member.width]
     columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)

@@ -28,14 +28,14 @@ class Judge:
     """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
 
     `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
-    `lost` (n,) what the best of the members judged before loses of each row, if there was any.
+    `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any.
     """
 
     codes: Codes
     offset: Array
     weight: Array
     single: Array
-    lost: Array | None = None
+    best: Array | None = None
 
     def __getitem__(self, rows: Index) -> Judge:
         return Judge(
@@ -43,7 +43,7 @@ class Judge:
             self.offset[rows],
             self.weight[rows],
             self.single[rows],
-            None if self.lost is None else self.lost[rows],
+            None if self.best is None else self.best[rows],
         )
 
     def thinned(self) -> tuple[Judge, slice]:

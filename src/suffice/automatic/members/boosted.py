@@ -9,7 +9,7 @@ that of the joint model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
@@ -26,12 +26,12 @@ from ..stack import Judge, centred
 
 FOLDS = 5
 ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
-BEHIND = 1.15  # times the best member's loss: trees that will not come below it are left out
-APART = 10  # rounds between the losses by which it is told what more rounds will bring
+GAIN = 0.002  # of the best member's loss: trees that will not take away as much beside it are left out
 MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
 LAST = 2.0**15 - 1.0  # a cell beyond all: the split tells missing cells from others
 PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
+LEAST_LOSS = 1e-6  # nats, of which nothing is to be gained
 TRIED = 256  # rows by which trees read out are compared with those grown
 ROUNDING = 1e-6  # by which trees read out may differ from those grown, relative to the largest score
 
@@ -65,7 +65,7 @@ class BoostedMember(Member):
         frozen = known.columns.forest
         if frozen is None or _work(known) > MOST_WORK:
             return
-        boosted = _boosted(sample, known.k, judge.lost)
+        boosted = _boosted(sample, known.k, judge)
         if boosted is None:
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
@@ -115,8 +115,8 @@ def _work(known: Known) -> float:
 
 
 class _Rows(NamedTuple):
-    """Rows as boosting takes them: `cells` (n, d), NaN where missing, class numbers below `k`, −1 for classes too rare,
-    weights, the fold of each, and the `order` in which those of other classes are given.
+    """Rows as boosting takes them: `cells` (n, d), NaN where missing, numbers among the classes `present` often enough,
+    −1 for others, weights, the fold of each, and the `order` in which those of these classes are given.
     """
 
     cells: Array
@@ -124,7 +124,12 @@ class _Rows(NamedTuple):
     weight: Array
     place: Codes
     order: Codes
-    k: int
+    present: Codes
+
+    @property
+    def k(self) -> int:
+        """How many classes are present."""
+        return len(self.present)
 
     @classmethod
     def of(cls, sample: Sample, present: Codes, k: int) -> _Rows:
@@ -136,7 +141,7 @@ class _Rows(NamedTuple):
         order = np.lexsort((sample.codes, reading.contents))
         cells = np.where(reading.cells < 0, np.nan, reading.cells).astype(np.float64)
         place, weight = deal(sample.rows, sample.codes, FOLDS), sample.weight / sample.weight.mean()
-        return cls(cells, codes, weight, place, order[codes[order] >= 0], len(present))
+        return cls(cells, codes, weight, place, order[codes[order] >= 0], present)
 
     def grow(self, model: Any, rounds: int, rows: Codes) -> None:
         """Boost a model on some of the rows, after so many rounds as there are already."""
@@ -161,18 +166,18 @@ class _Fold(NamedTuple):
         return _wide(next(islice(every, rounds - 1, None)), rows.k)
 
 
-def _boosted(sample: Sample, k: int, lost: Array | None) -> tuple[Array, Grown, int] | None:
+def _boosted(sample: Sample, k: int, judge: Judge) -> tuple[Array, Grown, int] | None:
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
-    two classes are left, where the first fold lags behind what another member has `lost` (n,), or where scikit-learn's
-    trees cannot be read out.
+    two classes are left, where the trees of the first fold are of no use beside the best member before, which the
+    `judge` knows, or where scikit-learn's trees cannot be read out.
     """
     present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
     if len(present) < 2:
         return None
     rows = _Rows.of(sample, present, k)
-    first = _without_fold(rows, 0, ROUNDS, lost)
+    first = _without_fold(rows, 0, ROUNDS, judge)
     if first is None:
         return None
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(first.losses)) + 1)))
@@ -196,38 +201,43 @@ def _boosted(sample: Sample, k: int, lost: Array | None) -> tuple[Array, Grown, 
     return scores, grown._replace(values=values), best
 
 
-def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], lost: Array | None = None) -> _Fold | None:
+def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], judge: Judge | None = None) -> _Fold | None:
     """Return trees boosted on all folds but one, in stages until more rounds bring nothing.
 
-    None where the fold's loss is too far `BEHIND` what another member has `lost` (n,).
+    None where they take too little away of what the best member of a `judge` of the rows loses.
     """
     rest = rows.order[rows.place[rows.order] != fold]
     out = np.flatnonzero(rows.place == fold)
     judges = np.flatnonzero(rows.codes[out] >= 0)
     own, weight = rows.codes[out[judges]], rows.weight[out[judges]]
-    limit = np.inf if lost is None else BEHIND * float(weight @ lost[out[judges]]) / max(float(weight.sum()), 1e-300)
-    model, losses = _new_model(), list[float]()
+    model, losses, told = _new_model(), list[float](), np.zeros((len(own), rows.k))
     for rounds in stages:
         rows.grow(model, rounds, rest)
         for found in islice(model.staged_decision_function(rows.cells[out[judges]]), len(losses), None):
-            each = -log_softmax(_wide(found, rows.k))[np.arange(len(own)), own]
+            scores = _wide(found, rows.k)
+            each = -log_softmax(scores)[np.arange(len(own)), own]
             losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
-        if min(*losses, _to_come(losses)) > limit:
+            told = scores if losses[-1] == min(losses) else told
+        if judge is not None and _gain(judge[out[judges]], rows, told) < GAIN:
             return None
         if int(np.argmin(losses)) + 1 < (1.0 - PATIENCE) * rounds:
             break
     return _Fold(model, out, np.array(losses))
 
 
-def _to_come(losses: Sequence[float]) -> float:
-    """Return what losses fall to in the end if they go on to fall by the same factor (Aitken's Δ²)."""
-    if len(losses) <= 2 * APART:
-        return 0.0
-    first, middle, last = losses[-2 * APART - 1], losses[-APART - 1], losses[-1]
-    fell, falls = first - middle, middle - last
-    if falls <= 0.0 or fell <= 0.0:
-        return last
-    return last - falls * falls / (fell - falls) if falls < fell else 0.0
+def _gain(judge: Judge, rows: _Rows, scores: Array) -> float:
+    """Return which share of what the best member loses goes away by as much of other log posteriors (n, k) as is best.
+
+    The `judge` is of the same rows; where there is no member before, all goes away.
+    """
+    if judge.best is None:
+        return 1.0
+    prior = judge.offset[:, rows.present]
+    beside = replace(
+        judge, codes=np.searchsorted(rows.present, judge.codes), offset=prior + judge.best[:, rows.present]
+    )
+    alone = beside.loss(np.zeros_like(prior))
+    return (alone - beside.temperature(scores - prior)[0]) / max(alone, LEAST_LOSS)
 
 
 def _whole(rows: _Rows, rounds: int) -> Grown | None:
