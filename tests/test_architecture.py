@@ -103,8 +103,8 @@ OWNERS: dict[str, set[str]] = {
         *("estimators/_state.py", "estimators/_edits.py", "estimators/discriminant.py", "learning/mixture.py"),
         *("questions/decide.py", "questions/impute.py", "questions/sample.py", "table/labels.py", "table/residence.py"),
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
-        # and its builders of trees, which are read out into plain arrays at once
-        *("forest/grow.py", "automatic/members/boosted.py"),
+        # and its builders of trees, which are read out into plain arrays at once, and its walk down trees
+        *("forest/grow.py", "automatic/members/boosted.py", "forest/compiled.py"),
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -137,6 +137,7 @@ LATE: dict[str, tuple[set[str], str]] = {
     "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
     "forest/grow.py": ({"sklearn"}, "its trees take long to import, and no other model grows any"),
+    "forest/compiled.py": ({"sklearn"}, "its trees take long to import, and a few rows are not sent down them"),
     "automatic/members/boosted.py": ({"sklearn"}, "its trees take long to import, and small tables grow none"),
 }
 

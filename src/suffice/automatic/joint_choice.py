@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import cast
 
-from .._arrays import Array, Codes, logsumexp, np
+from .._arrays import Array, logsumexp, np
 from ..densities import Rows
 from ..fitted import NOTHING, Fitted
 from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..stats.batch import Batch
-from ..stats.reservoir import rows_per_weight
+from ..stats.reservoir import Reservoir, rows_per_weight
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted
 from .leaves import LeafSums
 from .statistics import MemberRows, MemberStats
 
 LEAST_ROWS = 100  # for a forest to be grown
-MOST_JUDGES = 1000
+MOST_JUDGES = 400  # of a fold
 FOLDS, FOLDS_OF_FEW = 3, 5  # the latter where a third fewer rows would tell against the forest
 FEW = 1000  # rows
 
@@ -48,21 +48,19 @@ def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint)
     and the narrower these, the likelier the row. Of equal rows some are learned and some are judged, as in new data.
     """
     sample = value.reservoir
-    folds = FOLDS if float(sample.copies.sum()) > FEW else FOLDS_OF_FEW
-    parts = np.minimum(sample.copies, folds).astype(np.int64)
-    row = np.repeat(np.arange(len(parts)), parts)
-    weight, copies = (sample.represented(value.statistics.weight) / parts)[row], (sample.copies / parts)[row]
-    some = np.arange(len(row))[:: max(1, -(-len(row) // MOST_JUDGES))]
-    every = Batch(value.statistics.classes, sample.codes, sample.rows, None).take(row)._replace(weight=weight)
+    weight, unit = sample.represented(value.statistics.weight), sample.rows_per_weight
+    every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
     gain, total = 0.0, 0.0
-    for rest, own in _folds(every.codes, some, folds):
-        learned, judged = every.take(rest).of_present_classes(), every.take(own).rows
+    for share in _folds(sample):
+        rest = np.flatnonzero(share < 1.0)
+        own = np.flatnonzero(share > 0.0)
+        own = own[:: max(1, -(-len(own) // MOST_JUDGES))]
+        learned, judged = _lighter(every.take(rest), 1.0 - share[rest]), every.take(own).rows
         log_prior = np.log(learned.class_weight / learned.class_weight.sum())
-        unit = rows_per_weight(weight[rest], copies[rest])
         forest_own, gaussian_own = _by_forest(learned, judged, unit), _by_gaussians(gaussian, learned, judged)
         apart = logsumexp(forest_own + log_prior, axis=1) - logsumexp(gaussian_own + log_prior, axis=1)
-        gain += float(weight[own] @ apart)
-        total += float(weight[own].sum())
+        gain += float((weight * share)[own] @ apart)
+        total += float((weight * share)[own].sum())
     gain /= max(total, 1e-300)
     if gain <= 0.0:
         return gaussian, Note("joint model: Gaussians and categories", _by(-gain, "a forest"), kind=Kind.CHOSEN)
@@ -74,14 +72,21 @@ def _by(gain: float, than: str) -> str:
     return f"rows left out are likelier by {gain:.3g} nats each than under {than}"
 
 
-def _folds(codes: Codes, some: Codes, folds: int) -> Iterator[tuple[Codes, Codes]]:
-    """Yield by fold the numbers of the rows to learn from, and of those of `some` to judge on, whose class is known."""
-    place = np.empty(len(codes), dtype=np.int64)
-    order = np.argsort(codes, kind="stable")
-    place[order] = np.arange(len(order)) % folds
+def _folds(sample: Reservoir) -> Iterator[Array]:
+    """Yield by fold which share of each row (m,) is judged; equal rows are dealt to several."""
+    folds = FOLDS if float(sample.copies.sum()) > FEW else FOLDS_OF_FEW
+    parts = np.minimum(sample.copies, folds).astype(np.int64)
+    order = np.argsort(sample.codes, kind="stable")
+    dealt = np.repeat(order, parts[order])
+    place = np.arange(len(dealt)) % folds
     for fold in range(folds):
-        rest, own = np.flatnonzero(place != fold), some[place[some] == fold]
-        yield rest, own[np.isin(codes[own], codes[rest])]
+        yield np.bincount(dealt[place == fold], minlength=len(parts)) / parts
+
+
+def _lighter(rows: Batch, share: Array) -> Batch:
+    """Return the rows with a share of their weight."""
+    assert rows.weight is not None
+    return rows._replace(weight=rows.weight * share).of_present_classes()
 
 
 def _by_gaussians(gaussian: Fitted, learned: Batch, judged: Rows) -> Array:

@@ -18,7 +18,6 @@ MOST_IN_BAG = 4000  # rows that grow a tree of a density
 MOST_TO_TELL = 8000  # rows that grow a tree which tells classes apart
 BAG = 0.632  # of the rows grow a tree: the share of distinct ones in a bootstrap sample
 LEAF = 3.0  # rows of a leaf
-DECIMALS = 9  # of weights: their unit, which weights are divided by, leaves them alike
 
 
 def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Array, most_leaves: int) -> Trees:
@@ -26,11 +25,11 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
 
     Beside the rows of each tree stand as many whose cells were drawn column by column. Splits that tell these from real
     rows are where columns depend on each other (Watson et al. 2023, AISTATS); drawn thresholds keep boxes from being
-    alike (Geurts, Ernst & Wehenkel 2006, doi:10.1007/s10994-006-6226-1). `weight` (n,) is counted as rows.
+    alike (Geurts, Ernst & Wehenkel 2006, doi:10.1007/s10994-006-6226-1). `weight` (n,) is relative.
     """
     from sklearn.tree import ExtraTreeClassifier  # slow to load, and not before a forest grows
 
-    weight = np.round(weight, DECIMALS)
+    weight = _relative(weight)
     rows, columns = _canonical(reading, codes, weight)
     share = min(BAG, MOST_IN_BAG / max(len(rows), 1))
 
@@ -41,7 +40,7 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
         shuffled = _shuffled(own, heavy, rng)
         target = np.concatenate([codes[rows][bag], np.full(len(bag), k)])
         both = np.concatenate([heavy, np.full(len(bag), heavy.mean())])
-        least = max(LEAF, float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
+        least = max(LEAF * float(heavy.mean()), float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
         tree = ExtraTreeClassifier(
             max_features="sqrt", min_weight_fraction_leaf=_fraction(least, both), random_state=rng
         )
@@ -53,11 +52,11 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
 def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_leaves: int) -> Trees:
     """Return trees that tell the classes apart: those of a random forest (Breiman 2001, doi:10.1023/A:1010933404324).
 
-    A missing cell is below all others, so that its being missing can tell. `weight` (n,) is counted as rows.
+    A missing cell is below all others, so that its being missing can tell. `weight` (n,) is relative.
     """
     from sklearn.tree import DecisionTreeClassifier  # slow to load, and not before a forest grows
 
-    weight = np.round(weight, DECIMALS)
+    weight = _relative(weight)
     rows, columns = _canonical(reading, codes, weight)
     cells, share = reading.cells[rows][:, columns].astype(np.float32), min(BAG, MOST_TO_TELL / max(len(rows), 1))
 
@@ -66,13 +65,18 @@ def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_l
         heavy = weight[rows][bag]
         tree = DecisionTreeClassifier(
             max_features=max(1, int(np.sqrt(len(columns)) + 0.5)),
-            min_weight_fraction_leaf=_fraction(LEAF, heavy),
+            min_weight_fraction_leaf=_fraction(LEAF * float(heavy.mean()), heavy),
             max_leaf_nodes=max(most_leaves // LABEL_TREES, 2),
             random_state=t,
         )
         return tree.fit(cells[bag], codes[rows][bag], heavy).tree_
 
     return _read_out(list(parallel_map(grown, range(LABEL_TREES))), columns, share)
+
+
+def _relative(weight: Array) -> Array:
+    """Return weights (n,) beside the largest, so rounded that their unit makes no difference."""
+    return np.asarray(np.round(weight / weight.max(initial=1e-300), 12))
 
 
 def _in_bag(bag: NDArray[np.bool_], weight: Array) -> Codes:

@@ -59,7 +59,7 @@ class TreeScores:
         values = np.zeros((len(self.trees.column), self.values.shape[1]))
         values[self.trees.leaf_nodes] = self.values
         found: list[tuple[int | None, Array]] = []
-        for own in np.split(values, self.trees.roots[1:]):
+        for own in np.split(values, self.trees.roots[1:]) if len(self.trees) else ():
             classes = np.flatnonzero(own.any(axis=0))
             found.append((int(classes[0]), own[:, classes[0]].copy()) if len(classes) == 1 else (None, own))
         return tuple(found)

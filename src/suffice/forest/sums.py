@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scipy.sparse import csr_array
-
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, sparse
 from .columns import ForestColumns, ForestReading
 from .trees import Trees
 
@@ -53,7 +51,7 @@ class LeafArrays:
             first, last = (int(end) for end in np.searchsorted(trees.leaf_tree, [t, t + 1]))
             size = last - first
             place = codes * size + (leaf - first)
-            own = csr_array((np.ones(len(codes)), place, every), shape=(len(codes), k * size))  # a row's leaf
+            own = sparse.csr_array((np.ones(len(codes)), place, every), shape=(len(codes), k * size))  # a row's leaf
             sums = np.asarray(own.T @ values).reshape(k, size, -1)
             out.weight[:, first:last] = sums[:, :, 0]
             out.first[:, first:last] = sums[:, :, 1 : numbers + 1]
