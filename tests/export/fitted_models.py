@@ -161,7 +161,7 @@ AUTOMATIC: dict[str, Callable[[], Case]] = {
     ),
     "joint forest": lambda: _fit(GenerativeClassifier(), steps()),
     "joint forest, priors": lambda: _fit(GenerativeClassifier(priors=[0.2, 0.3, 0.5]), steps()),
-    "trees": lambda: _fit(GenerativeClassifier(), steps(1500)),
+    "trees": lambda: _fit(GenerativeClassifier(), stripes()),
 }
 
 
@@ -182,6 +182,15 @@ def steps(n: int = 600) -> tuple[Any, Any]:
     codes = np.clip(np.round(score), 0, 2).astype(int)
     X["smoker"] = pd.array(rng.random(n) < 0.2 + 0.3 * (codes > 0), dtype="boolean")
     return X.mask(rng.random(X.shape) < 0.06), np.array(LABELS["text"])[codes]
+
+
+def stripes() -> tuple[Any, Any]:
+    """Return such a table with a number in stripes besides, which change the class: a sharp rule of two columns."""
+    X, y = steps(1500)
+    area = np.random.default_rng(12).random(1500)
+    X["area"] = area
+    moved = (np.floor(11 * area) + (X["rate"].fillna(0.0) > 5.0)) % 2 == 1
+    return X, np.where(moved, np.roll(LABELS["text"], 1)[np.searchsorted(np.sort(LABELS["text"]), y)], y)
 
 
 def rings() -> tuple[Any, Any]:
