@@ -27,6 +27,8 @@ from ..stack import Judge, centred
 FOLDS = 5
 ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
 GAIN = 0.002  # of the best member's loss: trees that will not take away as much beside it are left out
+MOST_GAIN = 0.01  # that is asked of much work
+MUCH_WORK = 6e7  # cells added up, from which on more is asked of trees
 MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
 LAST = 2.0**15 - 1.0  # a cell beyond all: the split tells missing cells from others
@@ -65,7 +67,8 @@ class BoostedMember(Member):
         frozen = known.columns.forest
         if frozen is None or _work(known) > MOST_WORK:
             return
-        boosted = _boosted(sample, known.k, judge)
+        asked = min(MOST_GAIN, GAIN * max(1.0, _work(known) / MUCH_WORK))
+        boosted = _boosted(sample, known.k, judge, asked)
         if boosted is None:
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
@@ -166,18 +169,18 @@ class _Fold(NamedTuple):
         return _wide(next(islice(every, rounds - 1, None)), rows.k)
 
 
-def _boosted(sample: Sample, k: int, judge: Judge) -> tuple[Array, Grown, int] | None:
+def _boosted(sample: Sample, k: int, judge: Judge, asked: float) -> tuple[Array, Grown, int] | None:
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
-    two classes are left, where the trees of the first fold are of no use beside the best member before, which the
-    `judge` knows, or where scikit-learn's trees cannot be read out.
+    two classes are left, where the trees of the first fold gain less than is `asked` beside the best member before, which
+    the `judge` knows, or where scikit-learn's trees cannot be read out.
     """
     present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
     if len(present) < 2:
         return None
     rows = _Rows.of(sample, present, k)
-    first = _without_fold(rows, 0, ROUNDS, judge)
+    first = _without_fold(rows, 0, ROUNDS, judge, asked)
     if first is None:
         return None
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(first.losses)) + 1)))
@@ -201,10 +204,12 @@ def _boosted(sample: Sample, k: int, judge: Judge) -> tuple[Array, Grown, int] |
     return scores, grown._replace(values=values), best
 
 
-def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], judge: Judge | None = None) -> _Fold | None:
+def _without_fold(
+    rows: _Rows, fold: int, stages: Sequence[int], judge: Judge | None = None, asked: float = 0.0
+) -> _Fold | None:
     """Return trees boosted on all folds but one, in stages until more rounds bring nothing.
 
-    None where they take too little away of what the best member of a `judge` of the rows loses.
+    None where they take away less than is `asked` of what the best member of a `judge` of the rows loses.
     """
     rest = rows.order[rows.place[rows.order] != fold]
     out = np.flatnonzero(rows.place == fold)
@@ -218,7 +223,7 @@ def _without_fold(rows: _Rows, fold: int, stages: Sequence[int], judge: Judge | 
             each = -log_softmax(scores)[np.arange(len(own)), own]
             losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
             told = scores if losses[-1] == min(losses) else told
-        if judge is not None and _gain(judge[out[judges]], rows, told) < GAIN:
+        if judge is not None and _gain(judge[out[judges]], rows, told) < asked:
             return None
         if int(np.argmin(losses)) + 1 < (1.0 - PATIENCE) * rounds:
             break
