@@ -173,8 +173,8 @@ def _boosted(sample: Sample, k: int, judge: Judge, asked: float) -> tuple[Array,
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
-    two classes are left, where the trees of the first fold gain less than is `asked` beside the best member before, which
-    the `judge` knows, or where scikit-learn's trees cannot be read out.
+    two classes are left, where the trees of the first fold gain less than is `asked` beside the best member before,
+    which the `judge` knows, or where scikit-learn's trees cannot be read out.
     """
     present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
     if len(present) < 2:
