@@ -77,7 +77,7 @@ function treePaths(trees) {
     }
   };
   for (const root of trees.roots) visit(root, new Map(), root);
-  const [place, low, high, share] = [Int16Array, Int16Array, Int16Array, Float64Array].map((Kind, i) => Kind.from(flat[i]));
+  const [place, low, high, share] = [Int16Array, Int32Array, Int32Array, Float64Array].map((Kind, i) => Kind.from(flat[i]));
   return { starts, place, low, high, share, average };
 }
 
