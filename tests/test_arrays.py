@@ -134,6 +134,7 @@ def test_number_of_workers(monkeypatch, asked, most):
     assert 1 <= workers() <= (most or 10**6)
 
 
+@settings(deadline=None)  # some thousand chunks beside other work
 @given(cells=st.integers(0, 1 << 30), budget=st.integers(1, 1 << 30), least=st.integers(1, 300), n=st.integers(0, 5000))
 def test_chunks_of_rows_keep_to_their_budget(cells, budget, least, n):
     size = rows_within(8 * cells, budget, least=least)
