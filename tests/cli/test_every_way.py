@@ -491,3 +491,8 @@ def test_damaged_archives_and_pipes_are_named(cli, write, tmp_path) -> None:
         assert (done.status, "is a pipe or a device" in done.complaint) == (1, True)
     with pytest.raises(SourceError, match="is a pipe or a device"):
         open_source(tmp_path / "pipe.csv")
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_table_of_names_alone_is_refused_alike(tmp_path, encoding) -> None:
+    assert not ways_agree("u,x,y\n".encode(encoding), tmp_path)

@@ -48,7 +48,7 @@ def parts(source: Any, reading: Reading) -> tuple[Any, Any]:
     fields = [*opened.schema, *(pa.field(as_written(name), pa.string()) for name in names)]
     table = pa.Table.from_batches(list(opened.batches([f.name for f in fields])), pa.schema(fields))
     if not table.num_rows:
-        raise FileProblem.no_rows(Path(str(source)), len(names))
+        raise FileProblem.only_names(Path(str(source)), len(names))
     return table.select(names), table.select(list(map(as_written, names))).rename_columns(names)
 
 
