@@ -12,10 +12,10 @@ from ..fitted import Fitted
 from ..learning import edits, memory
 from ..questions import release
 from ..released import Release, RowsHeld
-from ._answers import Answers
+from ._diagnoses import Diagnoses
 
 
-class Edits(Answers):
+class Edits(Diagnoses):
     """Learning, and unlearning."""
 
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
@@ -73,7 +73,7 @@ class Edits(Answers):
         """
         check_is_fitted(self)
         check_is_fitted(other)
-        if not isinstance(other, Answers):
+        if not isinstance(other, Diagnoses):
             raise MergeError(f"A {type(self).__name__} cannot take in a {type(other).__name__}. Next: fit both alike.")
         theirs = other._fitted
         return self._edit(lambda own: edits.merge(own, theirs))
@@ -191,7 +191,7 @@ class Edits(Answers):
         """
         own = self._current()
         told: object = like
-        if told is not None and not (isinstance(told, Answers) and told.__sklearn_is_fitted__()):
+        if told is not None and not (isinstance(told, Diagnoses) and told.__sklearn_is_fitted__()):
             raise SettingError(
                 f"like must be a {type(self).__name__} that was released. Next: release the other model first."
             )
