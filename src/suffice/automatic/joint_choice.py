@@ -48,7 +48,8 @@ def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint)
     and the narrower these, the likelier the row. Of equal rows some are learned and some are judged, as in new data.
     """
     sample = value.reservoir
-    weight, unit = sample.represented(value.statistics.weight), sample.rows_per_weight
+    weight = sample.represented(value.statistics.weight)
+    unit = rows_per_weight(weight, sample.copies)
     every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
     gain, total = 0.0, 0.0
     for share in _folds(sample):

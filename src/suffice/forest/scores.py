@@ -38,7 +38,7 @@ class TreeScores:
     def _sums(self, cells: Cells) -> Array:
         total = np.zeros((len(cells), self.values.shape[1]))
         if len(cells) <= FEW_ROWS:
-            for leaves in _all_leaves(self.trees, cells).T:
+            for leaves in self.trees.all_leaves(cells).T:
                 total += self.values[leaves]
             return total
 
@@ -179,21 +179,6 @@ def _nodes(count: int) -> tuple[tuple[float, float], ...]:
     """Return the points in [0, 1] and weights of Gauss and Legendre."""
     points, weights = np.polynomial.legendre.leggauss(count)
     return tuple(zip((0.5 * (points + 1.0)).tolist(), (0.5 * weights).tolist(), strict=True))
-
-
-def _all_leaves(trees: Trees, cells: Cells) -> Codes:
-    """Return the leaf (n, trees) of a few rows in every tree, all of them walked at once."""
-    n, count = len(cells), len(trees)
-    node = np.tile(trees.roots, n)
-    row, walking = np.repeat(np.arange(n), count), np.arange(n * count)
-    while len(walking):
-        here = node[walking]
-        inner = trees.column[here] >= 0
-        walking, here = walking[inner], here[inner]
-        cell = cells[row[walking], trees.column[here]]
-        right = np.where(cell < 0, trees.missing_right[here], cell > trees.threshold[here])
-        node[walking] = np.where(right, trees.right[here], trees.left[here])
-    return trees.leaf[node].reshape(n, count)
 
 
 def _edges(trees: Trees, leaves: Codes) -> tuple[Codes, Codes, Codes]:

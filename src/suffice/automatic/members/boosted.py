@@ -8,21 +8,20 @@ that of the joint model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar, NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, single_openmp_thread
-from ...export.program import Term
 from ...forest import FrozenForest, Trees, TreeScores
 from ...notes import Kind, Note
-from ..columns import MISSING, Reading
+from ..columns import MISSING
 from ..folds import deal
-from ..inputs import Inputs
-from ..member import Candidate, Known, Member
+from ..member import Candidate, Known
 from ..sample import Sample
-from ..stack import Judge, centred
+from ..stack import Judge
+from .forest import TreeMember
 
 FOLDS = 5
 ROUNDS = (50, 100, 200, 300)  # after which it is looked at whether more are worth it
@@ -47,14 +46,13 @@ class Grown(NamedTuple):
 
 
 @dataclass(frozen=True)
-class BoostedMember(Member):
+class BoostedMember(TreeMember):
     """The sum of boosted trees, less the log share of each class."""
 
     kinds: ClassVar[tuple[str, ...]] = ("boosted trees",)
     needs_rows: ClassVar[bool] = True
     generative: ClassVar[bool] = False
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
-    missing_tells: ClassVar[bool] = True
 
     frozen: FrozenForest
     trees: TreeScores
@@ -89,21 +87,9 @@ class BoostedMember(Member):
         """How often trees were added."""
         return {"rounds": self.rounds}
 
-    def scores(self, reading: Reading) -> Array:
-        return self.trees.scores(reading.forest.cells)
-
     def left_out(self, sample: Sample) -> Array:
         """Return scores of rows the trees were not grown on, as only those that are kept are."""
         return self.scores(sample.rows)
-
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            yield inputs.trees(self.trees, self.frozen.cells), weight
-
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return Shapley values of the sums over leaves."""
-        found = centred(self.trees.contributions(reading.forest.cells))
-        return found, np.zeros_like(found)
 
 
 def _work(known: Known) -> float:
@@ -271,7 +257,7 @@ def _wide(scores: Array, k: int) -> Array:
 def _read_out(model: Any, rounds: int, k: int) -> Grown:
     """Return the trees of some rounds as plain arrays, the score they begin with in the leaves of the first."""
     nodes, owners, roots, first = [], [], [], 0
-    for grown in model._predictors[:rounds]:  # without a public name; `_by_folds` checks what is read
+    for grown in model._predictors[:rounds]:  # without a public name; `_whole` checks what is read
         for number, tree in enumerate(grown):
             nodes.append(tree.nodes)
             owners.append(np.full(len(tree.nodes), number))

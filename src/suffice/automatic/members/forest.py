@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from ..._arrays import Array, NDArray, np
 from ...export.program import Term
@@ -27,15 +27,39 @@ STRENGTHS = (0.5, 1.0, 2.0, 4.0)
 PSEUDO = 0.5  # rows of each class in its share
 
 
+class TreeMember(Member):
+    """A member whose scores are sums over leaves: those of `trees`, which ask the cells of the `frozen` columns."""
+
+    missing_tells: ClassVar[bool] = True
+
+    frozen: FrozenForest
+
+    if TYPE_CHECKING:  # a field of one, made by the other: at run time a dataclass would take this for a default
+
+        @property
+        def trees(self) -> TreeScores: ...
+
+    def scores(self, reading: Reading) -> Array:
+        return self.trees.scores(reading.forest.cells)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        if weight:
+            yield inputs.trees(self.trees, self.frozen.cells), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the sums over leaves, as a log scales them if there is one."""
+        found = centred(self.trees.contributions(reading.forest.cells))
+        return found, np.zeros_like(found)
+
+
 @dataclass(frozen=True)
-class ForestMember(Member):
+class ForestMember(TreeMember):
     """Weights (k, leaves) of the classes in the leaves of frozen trees, and the strength t."""
 
     kinds: ClassVar[tuple[str, ...]] = ("forest",)
     statistic: ClassVar[type[Part]] = LeafWeights
     needs_rows: ClassVar[bool] = True  # leaves are of few rows, and tell of them
     left_out_error: ClassVar[float] = np.inf  # trees are grown with the row, and those are not asked
-    missing_tells: ClassVar[bool] = True
 
     frozen: FrozenForest
     counts: Array
@@ -71,9 +95,6 @@ class ForestMember(Member):
         held = self.counts.sum(axis=0)
         return TreeScores(self.frozen.labels, share / len(self.frozen.labels), -np.log(pi), True, held)
 
-    def scores(self, reading: Reading) -> Array:
-        return self.trees.scores(reading.forest.cells)
-
     def left_out(self, sample: Sample) -> Array:
         return np.asarray(self.left_out_at(sample, (self.strength,))[0])
 
@@ -93,12 +114,3 @@ class ForestMember(Member):
             total[:, free] += (counts + amount * pi) / (counts.sum(axis=1, keepdims=True) + amount)
             judges[free] += 1.0
         return np.asarray(np.log(total / judges[:, None]) - np.log(pi))
-
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            yield inputs.trees(self.trees, self.frozen.cells), weight
-
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return Shapley values of the mean share, as the log scales them."""
-        found = centred(self.trees.contributions(reading.forest.cells))
-        return found, np.zeros_like(found)
