@@ -11,10 +11,10 @@ import sys
 import pytest
 
 from suffice import __version__
-from suffice.cli.app import COMMANDS, build
+from suffice.cli.app import COMMANDS, build, command as function_of
 from suffice.cli.running import examples
 
-NAMES = {command.__name__.replace("_", "-"): command for command in COMMANDS}
+NAMES = {command: function_of(command) for command in COMMANDS}
 OF_ITS_OWN = ("--output", "--priors")  # what is written differs; fit knows no rows yet whose proportions to adapt to
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "narwhals", "joblib")
 
@@ -25,6 +25,11 @@ def test_the_top_lists_every_command(cli) -> None:
     assert done.err == ""
     for name in NAMES:
         assert re.search(rf"│ {name} +\w", done.out), f"{name} has no help text"
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_the_list_says_what_the_command_says(command) -> None:
+    assert COMMANDS[command][1] == inspect.getdoc(NAMES[command]).splitlines()[0]
 
 
 @pytest.mark.parametrize("command", NAMES)

@@ -18,6 +18,7 @@ from .columns import Index
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
 ENOUGH = 4000  # rows to compare settings on
+AT_ZERO = 1e-12  # a weight up to which is none
 NEGLIGIBLE = 2e-4  # of the loss: by so much it may rise when weights are left out
 CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
 MOST_BIASES = 256  # classes; of more, none has a bias: a step takes k³ operations, and each has few rows to tell it
@@ -168,7 +169,8 @@ class Stack:
         problem, optimum = best[0], best[0].pruned(best[1])
         m, _, k = problem.scores.shape
         bias = optimum.theta[m:] if problem.biases else np.zeros(k)
-        return cls(optimum.theta[:m], bias, optimum.evidence, problem.left_out(optimum))
+        weight = np.where(np.abs(optimum.theta[:m]) <= AT_ZERO, 0.0, optimum.theta[:m])  # of 0, members are not asked
+        return cls(weight, bias, optimum.evidence, problem.left_out(optimum))
 
     def scores(self, members: Iterable[Array | None], offset: Array) -> Array:
         """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior; None at weight 0."""
@@ -283,7 +285,7 @@ class _Problem:
 
     def free(self, theta: Array, gradient: Array) -> NDArray[np.bool_]:
         """Return which parameters may move: not those at 0 that would become negative."""
-        return np.asarray(~(self.positive & (theta <= 1e-12) & (gradient > 0)) & ~self.dropped)
+        return np.asarray(~(self.positive & (theta <= AT_ZERO) & (gradient > 0)) & ~self.dropped)
 
     def derivatives(self, theta: Array, posterior: Array) -> tuple[Array, Array]:
         """Return the gradient and the Hessian, with a ridge of 1e-8 of its diagonal."""

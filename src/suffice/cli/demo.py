@@ -20,14 +20,11 @@ from cyclopts import Parameter
 from ..datasets import penguins_path
 from ..errors import DataError
 from .answers import load_model
-from .compare import compare
+from .app import run
 from .comparison import NOTE_WIDTH
 from .files import read_table
-from .fit import fit
 from .output import COMMON, Common, Facts, print_json
-from .predict import predict
 from .problems import FileProblem
-from .running import run
 from .show import percent
 
 NEW_PENGUINS = """\
@@ -112,7 +109,7 @@ def demo(
 
 def main() -> int:
     """Run the demonstration as a command; return the exit status."""
-    return run(["demo"], (demo,))
+    return run(["demo"])
 
 
 def _prepare(folder: Path) -> Files:
@@ -154,7 +151,7 @@ def _command(*words: str | Path) -> None:
     print(f"   $ {_shown(words)}\n")
     heard = io.StringIO()
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
-        status = run([str(word) for word in words], (compare, fit, predict))
+        status = run([str(word) for word in words])
     for line in heard.getvalue().splitlines():
         long = line.startswith("Note") and len(line) > NOTE_WIDTH
         for part in textwrap.wrap(line, NOTE_WIDTH, subsequent_indent="  ") if long else [line]:

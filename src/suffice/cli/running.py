@@ -40,9 +40,9 @@ Or see the whole job done on a table of penguins, which stays in the folder demo
 Command = Callable[..., None]
 
 
-def build(commands: Sequence[Command]) -> App:
-    """Return the tree of these commands."""
-    app = App(
+def program() -> App:
+    """Return a program without commands."""
+    return App(
         name="suffice",
         help=HELP,
         help_format="plaintext",
@@ -51,10 +51,12 @@ def build(commands: Sequence[Command]) -> App:
         result_action="return_value",
         suppress_keyboard_interrupt=False,
     )
-    for command in commands:
-        # Markdown joins the lines of a paragraph again.
-        app.command(command, help_format="markdown", help_epilogue=_examples(command))
-    return app
+
+
+def add(app: App, command: Command) -> None:
+    """Add a command to a program."""
+    # Markdown joins the lines of a paragraph again.
+    app.command(command, help_format="markdown", help_epilogue=_examples(command))
 
 
 def examples(command: Command) -> list[str]:
@@ -68,13 +70,13 @@ def _examples(command: Command) -> str:
     return f"Examples, in the folder that `suffice demo` makes:\n\n```text\n{lines}\n```"
 
 
-def run(argv: Sequence[str], commands: Sequence[Command]) -> int:
-    """Run a command line, which means one of these commands, and return its exit status."""
+def run(build: Callable[[], App], argv: Sequence[str], commands: Sequence[str]) -> int:
+    """Run a command line of a program, which means one of these commands, and return its exit status."""
     _never_fail_to_print()
     quiet = "--quiet" in argv
     try:
         with _ended_in_order(), _warnings_as_remarks(quiet), tell_of_waiting(lambda path: _tell_of(path, quiet)):
-            build(commands)(list(argv), exit_on_error=False, print_error=False)
+            build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
         return _report(_explain_usage(error, argv, commands), BAD_USAGE)
@@ -143,10 +145,9 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
         yield
 
 
-def _explain_usage(error: Exception, argv: Sequence[str], commands: Sequence[Command]) -> str:
+def _explain_usage(error: Exception, argv: Sequence[str], commands: Sequence[str]) -> str:
     """Return what is wrong with a command line, and where to read what would be right."""
-    known = {command.__name__.replace("_", "-") for command in commands}
-    command = [argv[0]] if argv and argv[0] in known else []
+    command = [argv[0]] if argv and argv[0] in commands else []
     message = one_line(error)
     if isinstance(error, UnusedCliTokensError):
         message = f"Unexpected {quoted(error.unused_tokens or [])}; an option that may be repeated is named each time."
