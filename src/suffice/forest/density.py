@@ -19,7 +19,7 @@ from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
 from .trees import Trees
 
-LogJoint = Callable[[ForestReading, Codes, int], Array]
+LogJoint = Callable[[ForestReading, Codes], Array]
 
 LEAST_SHARE = 1e-15  # of a cell within its leaf
 PAIRS = 1 << 16  # rows and leaves looked at together
@@ -67,7 +67,7 @@ class ForestDensity(Density):
         found = log_cell_marginals(self.trees, reading[first], self.k, self._log_joint)
         return np.asarray(found[place.reshape(-1)] + _log_base(reading).sum(axis=1)[:, None])
 
-    def _log_joint(self, reading: ForestReading, leaf: Codes, tree: int) -> Array:
+    def _log_joint(self, reading: ForestReading, leaf: Codes) -> Array:
         """Return log p(leaf, x | k), (n, k), of rows in one leaf each, within the cells of their numbers."""
         tables, known = self.tables, np.flatnonzero((~reading.open).any(axis=0))
         if len(known) < self.columns.d:  # what no row shows adds nothing: of one known cell of many, all but one
@@ -223,8 +223,8 @@ class ForestDensity(Density):
         """Yield rows, with all leaves they may be in: leaf and place among the rows (q,), and p(leaf | x, k) (q, k)."""
         for part in row_chunks(len(rows), max(1, PAIRS // max(len(self.trees.leaf_nodes), 1))):
             own = reading[rows[part]]
-            pairs = [(row, leaf, self._log_joint(own[row], leaf, t)) for t, row, leaf in pairs_of(self.trees, own)]
-            row, leaf, score = (np.concatenate(found) for found in zip(*pairs, strict=True))
+            row, leaf = pairs_of(self.trees, own, np.arange(len(self.trees)))
+            score = self._log_joint(own[row], leaf)
             most = np.full((len(own), self.k), -np.inf)
             np.maximum.at(most, row, score)
             share = np.exp(score - most[row])
@@ -291,24 +291,32 @@ def log_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJo
 def log_cell_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
     """Return log Σ over trees and leaves of p(leaf, cells | k), (n, k).
 
-    `log_joint` (reading, leaf, tree) returns log p(leaf, x | k) of rows in one leaf each.
+    `log_joint` (reading, leaf) returns log p(leaf, x | k) of rows in one leaf each. Few rows ask many trees at a time.
     """
     total = np.full((len(reading), k), -np.inf)
     holed = reading.open.any(axis=1)
-    whole, some = np.flatnonzero(~holed), np.flatnonzero(holed)
-    width = 8 * k * (3 * reading.columns.d + 2)
-    for part in row_chunks(len(whole), rows_within(width, IN_MEMORY)):
-        own = reading[whole[part]]
-        for t in range(len(trees)):
-            score = log_joint(own, trees.leaves_of(own.cells, t), t)
-            total[whole[part]] = np.logaddexp(total[whole[part]], score)
-    for part in row_chunks(len(some), max(1, PAIRS // max(len(trees.leaf_nodes) // max(len(trees), 1), 1))):
-        own = reading[some[part]]
-        for t, row, leaf in pairs_of(trees, own):
-            score = np.full((len(own), k), -np.inf)
-            np.logaddexp.at(score, row, log_joint(own[row], leaf, t))
-            total[some[part]] = np.logaddexp(total[some[part]], score)
+    for rows, find, leaves in (
+        (np.flatnonzero(~holed), leaves_of_whole, 1),
+        (np.flatnonzero(holed), pairs_of, max(len(trees.leaf_nodes) // max(len(trees), 1), 1)),
+    ):
+        together = min(-(-PAIRS // leaves), rows_within(8 * k * (3 * reading.columns.d + 2) * leaves, IN_MEMORY))
+        for part in row_chunks(len(rows), together):
+            place, own = rows[part], reading[rows[part]]
+            for some in row_chunks(len(trees), max(1, PAIRS // (len(own) * leaves))):
+                row, leaf = find(trees, own, np.arange(some.start, some.stop))
+                one = len(row) == len(own)  # leaf of each row
+                score = log_joint(own, leaf) if one else _log_sums(row, log_joint(own[row], leaf), len(own))
+                total[place] = np.logaddexp(total[place], score)
     return total
+
+
+def _log_sums(row: Codes, log_values: Array, n: int) -> Array:
+    """Return log Σ exp of the values (q, k) of each row (n, k); rows are in order, and each has one at least."""
+    starts = np.searchsorted(row, np.arange(n))
+    most = np.maximum.reduceat(log_values, starts, axis=0)
+    most[np.isneginf(most)] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.add.reduceat(np.exp(log_values - most[row]), starts, axis=0)) + most)
 
 
 def _log_base(reading: ForestReading) -> Array:
@@ -327,25 +335,30 @@ def _log_base(reading: ForestReading) -> Array:
     return out
 
 
-def pairs_of(trees: Trees, reading: ForestReading) -> Iterator[tuple[int, Codes, Codes]]:
-    """Yield by tree all pairs of a row and a leaf that its known cells allow, (q,) each, rows in order."""
-    everywhere, cells = reading.open, reading.cells
-    for t, root in enumerate(trees.roots.tolist()):
-        row, node = np.arange(len(cells)), np.full(len(cells), root)
-        done_rows, done_leaves = [], []
-        while len(row):
-            column = trees.column[node]
-            ends = column < 0
-            done_rows.append(row[ends])
-            done_leaves.append(trees.leaf[node[ends]])
-            row, node, column = row[~ends], node[~ends], column[~ends]
-            below = cells[row, column] <= trees.threshold[node]
-            free = everywhere[row, column]
-            left, right = free | below, free | ~below
-            row, node = (
-                np.concatenate([row[left], row[right]]),
-                np.concatenate([trees.left[node[left]], trees.right[node[right]]]),
-            )
-        rows, leaves = np.concatenate(done_rows), np.concatenate(done_leaves)
-        order = np.argsort(rows, kind="stable")
-        yield t, rows[order], leaves[order]
+def leaves_of_whole(trees: Trees, reading: ForestReading, some: Codes) -> tuple[Codes, Codes]:
+    """Return what `pairs_of` returns, of rows that miss no cell."""
+    leaves = np.stack([trees.leaves_of(reading.cells, t) for t in some.tolist()], axis=1)
+    return np.repeat(np.arange(len(leaves)), len(some)), leaves.ravel()
+
+
+def pairs_of(trees: Trees, reading: ForestReading, some: Codes) -> tuple[Codes, Codes]:
+    """Return all pairs of a row and a leaf of some trees that its known cells allow, (q,) each, rows in order."""
+    everywhere, cells, roots = reading.open, reading.cells, trees.roots[some]
+    row, node = np.repeat(np.arange(len(cells)), len(roots)), np.tile(roots, len(cells))
+    done_rows, done_leaves = [], []
+    while len(row):
+        column = trees.column[node]
+        ends = column < 0
+        done_rows.append(row[ends])
+        done_leaves.append(trees.leaf[node[ends]])
+        row, node, column = row[~ends], node[~ends], column[~ends]
+        below = cells[row, column] <= trees.threshold[node]
+        free = everywhere[row, column]
+        left, right = free | below, free | ~below
+        row, node = (
+            np.concatenate([row[left], row[right]]),
+            np.concatenate([trees.left[node[left]], trees.right[node[right]]]),
+        )
+    rows, leaves = np.concatenate(done_rows), np.concatenate(done_leaves)
+    order = np.argsort(rows, kind="stable")
+    return rows[order], leaves[order]

@@ -111,12 +111,12 @@ class Forest:
         fewer = np.log(len(self.trees)) - np.log(len(self.trees) - seen.sum(axis=1))
         rows = LearnedReading(reading.numbers, reading.cells, reading.columns, codes, removed, routes, seen)
 
-        def log_joint(own: ForestReading, leaf: Codes, tree: int) -> Array:
+        def log_joint(own: ForestReading, leaf: Codes) -> Array:
             assert isinstance(own, LearnedReading)
             out = np.full((len(own), len(self.sums.weight)), -np.inf)
-            free = np.flatnonzero(~own.seen[:, tree])
+            free = np.flatnonzero(~own.seen[np.arange(len(own)), self.trees.leaf_tree[leaf]])
             own, leaf = own[free], leaf[free]
-            tables = self._tables_without(own, leaf, tree)
+            tables = self._tables_without(own, leaf)
             mass = log_mass(self.columns, low[leaf], high[leaf], tables.mean, tables.spread)
             out[free] = tables.log_share + log_within(own, tables.mean, tables.spread, mass, tables.levels)
             return out
@@ -132,10 +132,10 @@ class Forest:
             descent.step(nodes, trees.parent[nodes], nodes)
         return descent.tables(trees.leaf_nodes)
 
-    def _tables_without(self, gone: LearnedReading, leaf: Codes, tree: int) -> LeafTables:
-        """Return the tables of leaves of one tree (q,), each as it is without the learned row (of q) that is `gone`."""
+    def _tables_without(self, gone: LearnedReading, leaf: Codes) -> LeafTables:
+        """Return the tables of leaves (q,), each as it is without the learned row (of q) that is `gone`."""
         path = self.trees.paths[leaf]
-        descent = _Descent(self, path[:, 0], gone, tree)
+        descent = _Descent(self, path[:, 0], _Gone.of(gone, self, self.trees.leaf_tree[leaf]))
         for depth in range(1, path.shape[1]):
             some = np.flatnonzero(path[:, depth] >= 0)
             if not len(some):
@@ -145,13 +145,13 @@ class Forest:
 
 
 class _Descent:
-    """Estimates (q, …) of one node each: of all, or on the way from the root of a `tree` to one leaf each.
+    """Estimates (q, …) of one node each: of all, or on the way from a root to one leaf each.
 
     In the second case each is as it is without the learned row of the same number that is `gone`.
     """
 
-    def __init__(self, forest: Forest, node: Codes, gone: LearnedReading | None = None, tree: int = 0) -> None:
-        self.forest, self.gone = forest, None if gone is None else _Gone.of(gone, forest, tree)
+    def __init__(self, forest: Forest, node: Codes, gone: _Gone | None = None) -> None:
+        self.forest, self.gone = forest, gone
         by_class, seen, first, second, levels = self._sums(np.arange(len(node)), node, 0)
         self.by_class = by_class
         self.log_share = np.full(by_class.shape, -np.log(max(len(forest.trees), 1)))
@@ -220,8 +220,9 @@ class _Descent:
 
 @dataclass(frozen=True, eq=False)
 class _Gone:
-    """Learned rows (q,) that leave: their class numbers and weights, the path each took through a tree (q, depths), the
-    normal scores of their numbers (q, numbers), 0 where not `known`, and the cells of each category, −1 where open.
+    """Learned rows (q,) that leave: their class numbers and weights, the path each took through a tree of its own
+    (q, depths), the normal scores of their numbers (q, numbers), 0 where not `known`, and the cells of each category,
+    −1 where open.
     """
 
     codes: Codes
@@ -232,10 +233,10 @@ class _Gone:
     cells: list[Codes]
 
     @classmethod
-    def of(cls, rows: LearnedReading, forest: Forest, tree: int) -> _Gone:
+    def of(cls, rows: LearnedReading, forest: Forest, tree: Codes) -> _Gone:
         scores, numbers = scores_of(rows), len(forest.columns.numbers)
         cells = np.where(rows.open, -1, rows.cells)[:, numbers:].astype(np.int64)
-        path = forest.trees.paths[rows.routes[:, tree]]
+        path = forest.trees.paths[rows.routes[np.arange(len(tree)), tree]]
         return cls(rows.codes, rows.removed, path, np.nan_to_num(scores), ~np.isnan(scores), list(cells.T))
 
     def taken_out(
