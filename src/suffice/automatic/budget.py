@@ -15,6 +15,7 @@ MOST_WEIGHTED = 100  # columns with a weight of their own
 COLUMN_BYTES = 1 << 28  # of the scores of single columns that get a weight of their own: beyond, fewer do
 MOST_SCORES = 1 << 27  # by row, class and column, that settings of splines are compared by
 FEWEST_ROWS = 300  # to compare them on
+ENOUGH_ROWS = 4000  # to compare settings on, however little work more would be
 
 
 class Sizes(NamedTuple):
@@ -55,5 +56,8 @@ def most_weighted(n: int, k: int) -> int:
 
 
 def step_of_rows(n: int, k: int, d: int) -> int:
-    """Return s so that settings of `d` columns are compared on every s-th of n rows: on fewer where that is work."""
-    return max(1, min(n * k * d // MOST_SCORES, n // FEWEST_ROWS))
+    """Return s so that settings of `d` columns are compared on every s-th of n rows, some thousands at most.
+
+    Where there are very many columns or classes, they are compared on fewer.
+    """
+    return max(1, n // ENOUGH_ROWS, min(n * k * d // MOST_SCORES, n // FEWEST_ROWS))

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, log_softmax, np, row_chunks, rows_within
+from .budget import ENOUGH_ROWS
 from .columns import Index
 
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
-ENOUGH = 4000  # rows to compare settings on
 AT_ZERO = 1e-12  # a weight up to which is none
 NEGLIGIBLE = 2e-4  # of the loss: by so much it may rise when weights are left out
 CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
@@ -49,7 +49,7 @@ class Judge:
 
     def thinned(self) -> tuple[Judge, slice]:
         """Return the judge of every so many rows, which tell settings apart, and which rows they are."""
-        some = slice(None, None, max(1, len(self.codes) // ENOUGH))
+        some = slice(None, None, max(1, len(self.codes) // ENOUGH_ROWS))
         return self[some], some
 
     def loss(self, scores: Array) -> float:

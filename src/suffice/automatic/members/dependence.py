@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import ClassVar
 
@@ -20,7 +20,7 @@ from ...densities import Density
 from ...export.program import Pairs, Term
 from ...notes import Note
 from ...tasks.explain import explain_block
-from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes
+from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
 from ..columns import BINS, FrozenColumns, Reading
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, Setting, gathered
@@ -239,11 +239,14 @@ class DependenceMember(Member):
     @classmethod
     def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
         """Yield every number of bins whose pairs are counted, and every strength."""
+        step = step_of_rows(len(sample), known.k, known.columns.d)
+        some, inner = sample[::step], judge[::step]
         for bins, pairs in known.part(PairCounts).counts.items():
             model = OneDependence(pairs, known.columns.bin_starts(bins))
             for t in STRENGTHS:
-                scores = model.left_out(sample.rows.binned(bins), sample.codes, sample.removed, t)
-                yield Candidate((cls(bins, replace(model, strength=t)),), scores, judge)
+                own = cls(bins, replace(model, strength=t))
+                final = partial(own.left_out, sample) if step > 1 else None
+                yield Candidate((own,), own.left_out(some), inner, final)
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> DependenceMember:

@@ -14,7 +14,7 @@ from ...leave_one_out.wishart import LeftOut, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block
-from ..budget import Cost, Sizes
+from ..budget import Cost, Sizes, step_of_rows
 from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedGaussians
@@ -201,6 +201,7 @@ def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[Le
     """Return rows to compare settings on, complete or made so, and their numbers in the sample."""
     whole = np.flatnonzero(~np.isnan(cells).any(axis=1))
     some = whole if len(whole) >= max(ENOUGH, len(cells) // 2) else np.arange(len(cells))
+    some = some[:: step_of_rows(len(some), len(prior.stats.weight), 1)]
     filled = fill_blindly(cells, prior.stats)[some]
     return LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some]), some
 

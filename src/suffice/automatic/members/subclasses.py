@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar
 
 from ..._arrays import Array, Codes, kmeans2, np
@@ -83,6 +84,11 @@ class Split:
         total = np.bincount(classes, weights=held, minlength=k)
         return cls(WishartClasses(stats), classes, np.log(held / total[classes]), k)
 
+    def path(self, rows: Array) -> Iterator[tuple[float, float, Array]]:
+        """Yield γ, a and log densities (n, k) of new rows at every setting."""
+        for sphere, strength, found in self.member.new_rows_path(rows, STRENGTHS, SPHERES):
+            yield sphere, strength, sum_within(found + self.log_share, self.owner)
+
     def density(self, strength: float, sphere: float) -> SubclassDensity:
         """Return the densities of the classes at one setting of the prior."""
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
@@ -100,25 +106,30 @@ def choose_split(rows: Array, codes: Codes, weight: Array, k: int, judge: Judge)
     largest = int(np.bincount(codes, minlength=k).max()) // LEAST
     numbers = [parts for parts in PARTS if parts <= max(largest, PARTS[0])]
 
-    def paths(parts: int, folds: Sequence[int]) -> Iterator[tuple[float, float, float, Array]]:
-        """Yield loss, γ, a and log densities of the rows of some folds."""
+    @cache
+    def without(fold: int, parts: int) -> Split:
+        kept = place != fold
+        return Split.of(rows[kept], codes[kept], weight[kept], k, parts)
+
+    def tried(parts: int, folds: Sequence[int]) -> Iterator[tuple[float, float, float]]:
+        """Yield the loss of some rows of these folds at every γ and a."""
         own = np.flatnonzero(np.isin(place, folds))
         few, some = judge[own].thinned()
-        splits, steps = list[Split](), list[Iterator[tuple[float, float, Array]]]()
-        for v in folds:
-            kept = place != v
-            splits.append(Split.of(rows[kept], codes[kept], weight[kept], k, parts))
-            steps.append(splits[-1].member.new_rows_path(rows[~kept], STRENGTHS, SPHERES))
-        for each in zip(*steps, strict=True):
-            scores = np.empty((len(rows), k))
-            for v, split, (_, _, found) in zip(folds, splits, each, strict=True):
-                scores[place == v] = sum_within(found + split.log_share, split.owner)
-            yield few.temperature(scores[own][some])[0], each[0][0], each[0][1], scores
+        judged = own[some]
+        paths = [without(v, parts).path(rows[judged[place[judged] == v]]) for v in folds]
+        for each in zip(*paths, strict=True):
+            scores = np.empty((len(judged), k))
+            for v, (_, _, found) in zip(folds, each, strict=True):
+                scores[place[judged] == v] = found
+            yield few.temperature(scores)[0], each[0][0], each[0][1]
 
     if len(rows) >= MANY and len(numbers) > 1:
-        numbers = [min(numbers, key=lambda parts: min(own[0] for own in paths(parts, [0])))]
-    tried = ((parts, *own) for parts in numbers for own in paths(parts, range(FOLDS)))
-    parts, _, sphere, strength, scores = min(tried, key=lambda own: own[1])
+        numbers = [min(numbers, key=lambda parts: min(loss for loss, _, _ in tried(parts, [0])))]
+    found = ((loss, n, sphere, a) for n in numbers for loss, sphere, a in tried(n, range(FOLDS)))
+    _, parts, sphere, strength = min(found, key=lambda own: own[0])
+    scores = np.empty((len(rows), k))
+    for v in range(FOLDS):
+        scores[place == v] = without(v, parts).density(strength, sphere).log_density(rows[place == v])
     return parts, strength, sphere, scores
 
 
