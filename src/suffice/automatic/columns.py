@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
+from .._arrays import Array, Codes, NDArray, eigh, ndtri, np, pattern_groups
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..schema import Level
 from ..stats import PatternStats
@@ -24,6 +24,7 @@ from .knots import Splines
 SCORE_KNOTS = 200
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_DIRECTIONS = 200  # otherwise
+SMALL = 3  # times as many as are kept: up to here all directions are found
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
 INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
@@ -391,7 +392,14 @@ def _ascending(values: Array, least: int, flat: bool = False) -> None:
 
 def _leading(cells: Array) -> Array:
     """Return the leading principal directions (columns, r) of rows: all that they span, if these are not too many."""
-    _, sizes, directions = np.linalg.svd(np.nan_to_num(cells), full_matrices=False)
+    cells = np.nan_to_num(cells)
+    if min(cells.shape) > SMALL * MOST_DIRECTIONS:  # most directions would be found for nothing
+        wide = cells.shape[1] > cells.shape[0]
+        gram = cells @ cells.T if wide else cells.T @ cells
+        values, found = eigh(gram, subset_by_index=(len(gram) - MOST_DIRECTIONS, len(gram) - 1))
+        found = found[:, ::-1][:, : max(1, int((values > 1e-12 * values[-1]).sum()))]
+        return np.ascontiguousarray(np.linalg.qr(cells.T @ found)[0] if wide else found)
+    _, sizes, directions = np.linalg.svd(cells, full_matrices=False)
     rank = int((sizes > 1e-8 * sizes.max(initial=1e-300)).sum())
     return np.ascontiguousarray(directions[: max(1, min(rank, MOST_DIRECTIONS))].T)
 
