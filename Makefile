@@ -85,6 +85,7 @@ format: $(VENV)/.test ## Rewrite the files in the project's format
 bench: $(VENV)/.accuracy ## Measure against the peers and the limits: benchmarks/RESULTS.md
 	$(PY) benchmarks/run.py
 	$(PY) benchmarks/embeddings.py
+	$(PY) benchmarks/corners.py
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
