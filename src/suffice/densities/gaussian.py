@@ -10,6 +10,7 @@ from .._arrays_api import DeviceArray, DeviceCache
 from ._device import Whitened, score_here, score_there
 from .covariance import Covariance, Diagonal, Full, Spherical
 from .density import Density
+from .outcomes import NEAR, Outcomes, gaussian_kernel, number_outcomes
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -120,6 +121,41 @@ class Gaussian(Density):
                 drawn[mine] += law.mean(centered[mine]) + noise
             out[np.ix_(index, unseen)] = drawn
         return out
+
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: by class a Gaussian about its regression on the others."""
+        missing = np.isnan(rows)
+        if isinstance(self.covariance, Diagonal | Spherical):  # the same in all rows
+            center, scale = self.regressions(np.full((1, rows.shape[1]), np.nan))
+            for j in self.used:
+                own = np.flatnonzero(missing[:, j])
+                if len(own):
+                    yield from number_outcomes(own, j, center[:, j], scale[:, j], NEAR, gaussian_kernel)
+            return
+        for part in row_chunks(len(rows), rows_within(32 * rows.shape[1] * len(self.means), IN_MEMORY)):
+            center, scale = self.regressions(rows[part])
+            for j in self.used:
+                own = np.flatnonzero(missing[part, j])
+                if len(own):
+                    index = own + part.start
+                    yield from number_outcomes(index, j, center[own, j], scale[own, j], NEAR, gaussian_kernel)
+
+    def regressions(self, rows: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation of each missing cell given the others by class, (n, d, k) each.
+
+        They are NaN for observed cells and for columns that never vary.
+        """
+        center = np.full((*rows.shape, len(self.means)), np.nan)
+        scale = center.copy()
+        for index, seen, unseen, observed, missing in self._holes(rows):
+            cells = rows[np.ix_(index, seen)]
+            laws = [self.covariance.conditional(i, observed, missing) for i in range(self.covariance.g)]
+            spread = [law.spread_of_each()[:, None] for law in laws]
+            for c, mean in enumerate(self.means):
+                own, place = min(c, len(laws) - 1), np.ix_(index, unseen, np.array([c]))
+                center[place] = (laws[own].mean(cells - mean[seen]) + mean[unseen])[:, :, None]
+                scale[place] = spread[own]
+        return center, scale
 
     def _with_constants(self, rows: Array, codes: Codes) -> Array:
         """Return a copy of the rows in which columns that never vary have no missing cell."""

@@ -1,0 +1,175 @@
+"""What knowing each missing cell of a row is expected to tell of its class."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, NDArray, np
+from ..densities.outcomes import Outcomes
+from ..densities.product import missing_cells, take_rows
+from ..errors import DataError, SettingError, quoted
+from ..fitted import Fitted
+from ..schema import Schema
+from ..tasks.information import VALUES, information, representatives, shares_by_posteriors
+from ..tasks.recorded import ByBlock
+from .recorded import recorded
+
+MOST_LEVELS = 64  # of a category that a pool is asked about: the most probable ones
+
+Parts = Sequence[Any]  # rows, one part for each block
+
+
+def information_gain(fitted: Fitted, X: object, costs: object) -> Array:
+    """Return by row and column of the model the expected gain (n, d) in nats, divided by the costs of the columns."""
+    price = read_costs(costs, fitted.schema)
+    table, order = fitted.aligned(X)
+    out = np.zeros((table.rows, len(fitted.schema)))
+    asked = fitted.joint_value
+    encoded = asked.encode(table, order)
+    rows = asked.recoded(encoded)
+    read = rows if asked is fitted else fitted.recoded(fitted.encode(table, order))
+    _check_laws(asked, rows)
+    masks = [mask for mask in map(missing_cells, rows) if mask is not None and mask.any()]
+    if not masks or len(fitted.statistics.classes) == 1:
+        return out
+    holed = np.flatnonzero(np.any([mask.any(axis=1) for mask in masks], axis=0))
+    first, place = _distinct([take_rows(part, holed) for part in rows])
+    gain = _gains(fitted, asked, *([take_rows(part, holed[first]) for part in own] for own in (rows, read)))
+    out[holed] = gain[place] / price
+    return out
+
+
+def _gains(fitted: Fitted, asked: Fitted, rows: Parts, read: Parts) -> Array:
+    """Return the gains (n, d) of rows, as the joint model reads them and as the model that gives posteriors does."""
+    posterior = np.exp(fitted.log_posterior(read))
+    posterior /= posterior.sum(axis=1, keepdims=True)
+    out = np.zeros((len(posterior), len(fitted.schema)))
+    kept = recorded(asked) if fitted.pool is not None else None
+    for b, (block, density) in enumerate(zip(asked.blocks, asked.joint.density.blocks, strict=True)):
+        missing = missing_cells(rows[b])
+        if missing is None or not missing.any():
+            continue
+        for found in density.outcomes(rows[b]):
+            share = found.share
+            own = posterior[found.rows]
+            if fitted.pool is not None:
+                levels = density.column_levels(found.column)
+                some = _few_levels(found, own) if levels is not None else _few_numbers(found, own, kept, b)
+                filled = _Filled(block.positions[found.column], levels, *some)
+                share = shares_by_posteriors(filled.weight, filled.posteriors(fitted, read, found.rows))
+            out[found.rows, block.positions[found.column]] = information(own, share)
+    return out
+
+
+class _Filled:
+    """Values (h, m) put into a missing cell, with their weights: of a number, or codes of `levels`."""
+
+    def __init__(self, position: int, levels: Any, value: Array, weight: Array) -> None:
+        self.position, self.levels, self.value, self.weight = position, levels, value, weight
+
+    def posteriors(self, fitted: Fitted, read: Parts, rows: Codes) -> Array:
+        """Return p(class | row with the value) (h, m, k) of some of the rows."""
+        h, m = self.value.shape
+        again, block = np.repeat(rows, m), fitted.blocks[-1]
+        own: Any = take_rows(read[-1], again)  # all columns, as the members read them
+        part = own.with_cells(block.positions.index(self.position), self.value.reshape(-1), self.levels)
+        found = np.exp(fitted.log_posterior([*(take_rows(other, again) for other in read[:-1]), part]))
+        return found.reshape(h, m, -1)
+
+
+def _few_numbers(found: Outcomes, posterior: Array, kept: ByBlock | None, b: int) -> tuple[Array, Array]:
+    """Return a few values (h, m) that stand for all that a number may hold, as the table records it, and weights."""
+    own = None if kept is None else kept[b]
+    value, weight = found.value, _weights(found, posterior)
+    if own is not None and not np.isnan(own.step[found.column]):
+        wide = np.full((value.size, len(own.low)), np.nan)
+        wide[:, found.column] = value.reshape(-1)
+        value = own.nearest(wide)[:, found.column].reshape(value.shape)
+    elif len(value) > 1:
+        return representatives(value, weight)
+    distinct, index = np.unique(value, return_inverse=True)
+    if len(distinct) > VALUES:
+        return representatives(value, weight)
+    place = np.broadcast_to(index.reshape(value.shape), weight.shape)
+    total = np.stack([np.where(place == i, weight, 0.0).sum(axis=1) for i in range(len(distinct))], axis=1)
+    return np.broadcast_to(distinct, total.shape), total
+
+
+def _few_levels(found: Outcomes, posterior: Array) -> tuple[Array, Array]:
+    """Return the codes (h, m) of the most probable levels, and their weights."""
+    weight = _weights(found, posterior)
+    value = np.broadcast_to(found.value, weight.shape)
+    if weight.shape[1] > MOST_LEVELS:
+        most = np.sort(np.argpartition(-weight, MOST_LEVELS, axis=1)[:, :MOST_LEVELS], axis=1)
+        value, weight = np.take_along_axis(value, most, axis=1), np.take_along_axis(weight, most, axis=1)
+    return value, weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-300)
+
+
+def _weights(found: Outcomes, posterior: Array) -> Array:
+    """Return p(value | known) (h, m): what the joint model expects in each class, by the posterior of the pool."""
+    if len(found.share) == 1:
+        return np.asarray(posterior @ found.share[0].T)
+    return np.asarray(np.einsum("hk,hmk->hm", posterior, found.share))
+
+
+def _distinct(rows: Parts) -> tuple[Codes, Codes]:
+    """Return the numbers of rows that differ, and for each row its place among them."""
+    dense = [np.column_stack(part) if isinstance(part, tuple) else part for part in rows if _is_dense(part)]
+    if len(dense) < len(rows):
+        every = np.arange(len(dense[0]))
+        return every, every
+    table = np.ascontiguousarray(np.column_stack([part.astype(np.float64) for part in dense]))
+    whole = table.view(np.dtype((np.void, table.itemsize * table.shape[1]))).reshape(-1)
+    _, first, place = np.unique(whole, return_index=True, return_inverse=True)
+    return first, place.reshape(-1)
+
+
+def _is_dense(part: Any) -> bool:
+    return isinstance(part, tuple | np.ndarray)
+
+
+def _check_laws(asked: Fitted, rows: Parts) -> None:
+    """Raise DataError naming columns of which a single missing cell has no law."""
+    names = asked.schema.names
+    for block, part, density in zip(asked.blocks, rows, asked.joint.density.blocks, strict=True):
+        mask = missing_cells(part)
+        if mask is not None and mask.any() and not density.has_outcomes:
+            own = [names[p] for p, hole in zip(block.positions, np.asarray(mask.any(axis=0)), strict=True) if hole]
+            raise DataError(
+                f"The family {block.family.name!r} of {quoted(own)} has no law of a single cell, so nothing says what "
+                "knowing it would tell. Next: leave these columns complete, or give them another family."
+            )
+
+
+def read_costs(costs: object, schema: Schema) -> Array:
+    """Return the cost of each column (d,), 1 where none is given; SettingError for what cannot be one."""
+    d = len(schema)
+    if costs is None:
+        return np.ones(d)
+    if isinstance(costs, Mapping):
+        unknown = [name for name in costs if name not in schema.names]
+        if unknown:
+            raise SettingError(
+                f"costs names {quoted(unknown)}, which the model has no column of; its columns are "
+                f"{quoted(schema.names)}. Next: correct the names."
+            )
+        given: Any = [costs.get(name, 1.0) for name in schema.names]
+    else:
+        given = costs
+    try:
+        price = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        price = np.zeros(0)
+    if price.shape != (d,) or not _positive(price).all():
+        wrong = [name for name, good in zip(schema.names, _positive(price), strict=False) if not good]
+        which = f"; not so: {quoted(wrong)}" if price.shape == (d,) and wrong else ""
+        raise SettingError(
+            f"costs must be one positive number for each of {d} columns, or a mapping from column names to such "
+            f"numbers{which}. Next: give every column what measuring it costs, in any unit."
+        )
+    return price
+
+
+def _positive(price: Array) -> NDArray[np.bool_]:
+    return np.asarray((price > 0) & np.isfinite(price))
