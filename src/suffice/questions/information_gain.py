@@ -11,7 +11,7 @@ from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
 from ..schema import Schema
-from ..tasks.information import VALUES, information, representatives, shares_by_posteriors
+from ..tasks.information import VALUES, distinct_values, information, representatives, shares_by_posteriors
 from ..tasks.recorded import ByBlock
 from .recorded import recorded
 
@@ -79,21 +79,23 @@ class _Filled:
 
 
 def _few_numbers(found: Outcomes, posterior: Array, kept: ByBlock | None, b: int) -> tuple[Array, Array]:
-    """Return a few values (h, m) that stand for all that a number may hold, as the table records it, and weights."""
-    own = None if kept is None else kept[b]
-    value, weight = found.value, _weights(found, posterior)
-    if own is not None and not np.isnan(own.step[found.column]):
+    """Return a few values (h, VALUES) that stand for all that a number may hold, as the table records it, and weights."""
+    own, weight = None if kept is None else kept[b], _weights(found, posterior)
+
+    def nearest(value: Array) -> Array:
+        if own is None:
+            return value
         wide = np.full((value.size, len(own.low)), np.nan)
         wide[:, found.column] = value.reshape(-1)
-        value = own.nearest(wide)[:, found.column].reshape(value.shape)
-    elif len(value) > 1:
-        return representatives(value, weight)
-    distinct, index = np.unique(value, return_inverse=True)
-    if len(distinct) > VALUES:
-        return representatives(value, weight)
-    place = np.broadcast_to(index.reshape(value.shape), weight.shape)
-    total = np.stack([np.where(place == i, weight, 0.0).sum(axis=1) for i in range(len(distinct))], axis=1)
-    return np.broadcast_to(distinct, total.shape), total
+        return own.nearest(wide)[:, found.column].reshape(value.shape)
+
+    value, share = representatives(found.value, weight)
+    value = nearest(value)
+    if found.value.shape[1] <= VALUES or (own is not None and not np.isnan(own.step[found.column])):
+        every = np.broadcast_to(nearest(found.value), weight.shape)
+        few, listed, its_share = distinct_values(every, weight)
+        value[few], share[few] = listed, its_share
+    return value, share
 
 
 def _few_levels(found: Outcomes, posterior: Array) -> tuple[Array, Array]:

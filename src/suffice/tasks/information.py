@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._arrays import Array, ndtr, np
+from .._arrays import Array, NDArray, ndtr, np
 
 VALUES = 7  # of a number that stand for all
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(VALUES)
@@ -59,4 +59,17 @@ def representatives(value: Array, weight: Array) -> tuple[Array, Array]:
     low, high = np.take_along_axis(below, before, axis=1), np.take_along_axis(below, after, axis=1)
     part = np.clip((HERMITE_BELOW - low) / np.maximum(high - low, 1e-300), 0.0, 1.0)
     found = (1.0 - part) * np.take_along_axis(value, before, axis=1) + part * np.take_along_axis(value, after, axis=1)
-    return found, np.broadcast_to(HERMITE_WEIGHT, found.shape)
+    return found, np.tile(HERMITE_WEIGHT, (len(found), 1))
+
+
+def distinct_values(value: Array, weight: Array) -> tuple[NDArray[np.bool_], Array, Array]:
+    """Return which rows have at most `VALUES` different values (h,), and of these the values and their weights.
+
+    `value` (h, m) ascends. Where there are fewer the last one fills up, with weight 0.
+    """
+    place = np.cumsum(np.diff(value, axis=1, prepend=value[:, :1]) > 0, axis=1)
+    few = place[:, -1] < VALUES
+    at = [place[few] == i for i in range(VALUES)]
+    share = np.stack([np.where(own, weight[few], 0.0).sum(axis=1) for own in at], axis=1)
+    first = np.stack([np.where(own.any(axis=1), own.argmax(axis=1), -1) for own in at], axis=1)
+    return few, np.take_along_axis(value[few], first % value.shape[1], axis=1), share
