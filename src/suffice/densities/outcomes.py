@@ -105,7 +105,7 @@ def count_outcomes(rows: Codes, column: int, rate: Array) -> Outcomes:
         more, its_width = _nodes(rate[None], np.sqrt(rate[None]) + 1.0, NEAR)
         large = more[0] > MOST_COUNTS
         value, width = np.append(value, more[0][large]), np.append(width, 2.0 * its_width[0][large])
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         power = np.where(value[:, None] > 0, value[:, None] * np.log(rate), 0.0)
     share = np.exp(power - rate - gammaln(value + 1.0)[:, None]) * width[:, None]
     return listed_outcomes(rows, column, value, share / share.sum(axis=0))

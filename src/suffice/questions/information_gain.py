@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, NDArray, np
@@ -79,7 +79,7 @@ class _Filled:
 
 
 def _few_numbers(found: Outcomes, posterior: Array, kept: ByBlock | None, b: int) -> tuple[Array, Array]:
-    """Return a few values (h, VALUES) that stand for all that a number may hold, as the table records it, and weights."""
+    """Return a few values (h, VALUES) that stand for all a number may hold, as the table records it, and weights."""
     own, weight = None if kept is None else kept[b], _weights(found, posterior)
 
     def nearest(value: Array) -> Array:
@@ -142,6 +142,16 @@ def _check_laws(asked: Fitted, rows: Parts) -> None:
                 f"The family {block.family.name!r} of {quoted(own)} has no law of a single cell, so nothing says what "
                 "knowing it would tell. Next: leave these columns complete, or give them another family."
             )
+
+
+def outcomes_of_nothing(fitted: Fitted) -> Iterator[tuple[int, Outcomes]]:
+    """Yield what each column, by its position, may hold in a row without a known cell."""
+    asked = fitted.joint_value
+    for block, density in zip(asked.blocks, asked.joint.density.blocks, strict=True):
+        coded, d = density.column_levels(0) is not None and len(asked.blocks) > 1, len(block.positions)
+        empty: Any = (np.full(1, -1),) * d if coded else np.full((1, d), np.nan)
+        for found in density.outcomes(empty) if density.has_outcomes else ():
+            yield block.positions[found.column], found
 
 
 def read_costs(costs: object, schema: Schema) -> Array:

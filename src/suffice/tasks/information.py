@@ -16,7 +16,7 @@ def information(posterior: Array, share: Array) -> Array:
     expected of it once x_j is known, and so neither negative nor above H(y | known). Shares may be the same in all rows
     (1, m, k). Source: Cover & Thomas, Elements of Information Theory (2nd ed. 2006), equation 2.28 and section 2.5.
     """
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if len(share) == 1:  # Σ_y p(y) Σ_x p(x | y) log p(x | y), less Σ_x p(x) log p(x)
             own = np.where(share[0] > 0, share[0] * np.log(share[0]), 0.0).sum(axis=0)
             whole = posterior @ share[0].T
