@@ -218,24 +218,32 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
 
 def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
     """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
+    squares, log_det = distances_by_size(covariance, rows, means)
+    observed = (~np.isnan(rows)).sum(axis=1)[:, None]
+    return np.asarray(-0.5 * (squares + log_det + observed * LOG_2PI))
+
+
+def distances_by_size(covariance: Full, rows: Array, means: Array) -> tuple[Array, Array]:
+    """Return squared distances and log determinants (n, k) over the cells that rows have, equally many at once."""
     present = ~np.isnan(rows)
     counts = present.sum(axis=1)
-    scores = np.zeros((len(rows), len(means)))
+    distances, log_det = np.zeros((2, len(rows), len(means)))
     for o in np.unique(counts[counts > 0]).tolist():
         own = np.flatnonzero(counts == o)
         for chunk in row_chunks(len(own), rows_within(16 * o**2, IN_MEMORY)):
             index = own[chunk]
-            patterns, pattern = np.unique(present[index], axis=0, return_inverse=True)
-            observed = np.nonzero(patterns)[1].reshape(-1, o)
+            packed = np.packbits(present[index], axis=1)
+            _, first, pattern = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+            observed = np.nonzero(present[index[first]])[1].reshape(-1, o)
             x, at = rows[index][present[index]].reshape(-1, o), observed[pattern.reshape(-1)]
             for g in range(covariance.g):
                 sigma = covariance.matrix(g)
                 sd = np.sqrt(np.diagonal(sigma))
                 within = (sigma / sd[:, None] / sd)[observed[:, :, None], observed[:, None, :]]
                 precision = np.linalg.inv(within)[pattern.reshape(-1)]
-                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1) + o * LOG_2PI
+                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1)
                 for k in [g] if covariance.g > 1 else range(len(means)):
                     z = (x - means[k][at]) / sd[at]
-                    squares = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
-                    scores[index, k] = -0.5 * (squares + constant[pattern.reshape(-1)])
-    return scores
+                    distances[index, k] = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
+                    log_det[index, k] = constant[pattern.reshape(-1)]
+    return distances, log_det

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, parallel_each, pattern_groups, row_chunks, rows_within
-from .covariance import Covariance
+from .covariance import Covariance, Full
 from .density import Density
-from .gaussian import LOG_2PI, Gaussian, integrate_missing
+from .gaussian import LOG_2PI, Gaussian, distances_by_size, integrate_missing
 from .outcomes import FAR, Outcomes, number_outcomes
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
@@ -51,7 +51,16 @@ class MultivariateT(Density):
                 return self._scores(self.scale, cells, list(self.used))
             return self._scores(self.scale.marginal(columns), cells, [self.used[c] for c in columns])
 
-        return integrate_missing(rows, self.used, score)
+        return integrate_missing(rows, self.used, score, self._scores_by_size if isinstance(self.scale, Full) else None)
+
+    def _scores_by_size(self, cells: Array) -> Array:
+        """Return log densities (n, k) of the used columns of rows with missing cells, for where patterns are many."""
+        assert isinstance(self.scale, Full)
+        squares, log_det = distances_by_size(self.scale, cells, self.location[:, self.used])
+        squares /= self.inflation
+        d = (~np.isnan(cells)).sum(axis=1)[:, None]
+        constant = log_t_constant(self.df, d) - 0.5 * (log_det + d * (np.log(self.inflation) + LOG_2PI))
+        return np.asarray(constant - t_decay(squares, self.df, d))
 
     def _scores(self, scale: Covariance, rows: Array, columns: Sequence[int]) -> Array:
         d = len(columns)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities.outcomes import Outcomes
 from ..densities.product import missing_cells, take_rows
 from ..errors import DataError, SettingError, quoted
 from ..fitted import Fitted
-from ..schema import Schema
+from ..schema import Level, Schema
 from ..tasks.information import VALUES, distinct_values, information, representatives, shares_by_posteriors
 from ..tasks.recorded import ByBlock
 from .recorded import recorded
 
 MOST_LEVELS = 64  # of a category that a pool is asked about: the most probable ones
+TOGETHER = 1 << 15  # rows that a pool is asked about at once, or a few more
 
 Parts = Sequence[Any]  # rows, one part for each block
 
@@ -45,37 +46,70 @@ def _gains(fitted: Fitted, asked: Fitted, rows: Parts, read: Parts) -> Array:
     posterior = np.exp(fitted.log_posterior(read))
     posterior /= posterior.sum(axis=1, keepdims=True)
     out = np.zeros((len(posterior), len(fitted.schema)))
-    kept = recorded(asked) if fitted.pool is not None else None
-    for b, (block, density) in enumerate(zip(asked.blocks, asked.joint.density.blocks, strict=True)):
-        missing = missing_cells(rows[b])
-        if missing is None or not missing.any():
-            continue
-        for found in density.outcomes(rows[b]):
-            share = found.share
-            own = posterior[found.rows]
-            if fitted.pool is not None:
-                levels = density.column_levels(found.column)
-                some = _few_levels(found, own) if levels is not None else _few_numbers(found, own, kept, b)
-                filled = _Filled(block.positions[found.column], levels, *some)
-                share = shares_by_posteriors(filled.weight, filled.posteriors(fitted, read, found.rows))
-            out[found.rows, block.positions[found.column]] = information(own, share)
+    if fitted.pool is None:
+        for b, found in _outcomes(asked, rows):
+            share = information(posterior[found.rows], found.share)
+            out[found.rows, asked.blocks[b].positions[found.column]] = share
+        return out
+    for batch in _batches(_fills(asked, rows, posterior)):
+        for filled, after in zip(batch, _ask(fitted, read, batch), strict=True):
+            share = shares_by_posteriors(filled.weight, after)
+            out[filled.rows, filled.position] = information(posterior[filled.rows], share)
     return out
 
 
-class _Filled:
-    """Values (h, m) put into a missing cell, with their weights: of a number, or codes of `levels`."""
+def _outcomes(asked: Fitted, rows: Parts) -> Iterator[tuple[int, Outcomes]]:
+    """Yield the number of a block, and what some missing cells of one of its columns may hold."""
+    for b, density in enumerate(asked.joint.density.blocks):
+        missing = missing_cells(rows[b])
+        if missing is not None and missing.any():
+            yield from ((b, found) for found in density.outcomes(rows[b]))
 
-    def __init__(self, position: int, levels: Any, value: Array, weight: Array) -> None:
-        self.position, self.levels, self.value, self.weight = position, levels, value, weight
 
-    def posteriors(self, fitted: Fitted, read: Parts, rows: Codes) -> Array:
-        """Return p(class | row with the value) (h, m, k) of some of the rows."""
-        h, m = self.value.shape
-        again, block = np.repeat(rows, m), fitted.blocks[-1]
-        own: Any = take_rows(read[-1], again)  # all columns, as the members read them
-        part = own.with_cells(block.positions.index(self.position), self.value.reshape(-1), self.levels)
-        found = np.exp(fitted.log_posterior([*(take_rows(other, again) for other in read[:-1]), part]))
-        return found.reshape(h, m, -1)
+class _Filled(NamedTuple):
+    """Values (h, m) put into missing cells of a column in some rows, and their weights: numbers, or codes of levels."""
+
+    rows: Codes
+    position: int
+    levels: Sequence[Level] | None
+    value: Array
+    weight: Array
+
+
+def _fills(asked: Fitted, rows: Parts, posterior: Array) -> Iterator[_Filled]:
+    """Yield what a pool, whose posteriors are given, is asked about for rows as the joint model reads them."""
+    kept = recorded(asked)
+    for b, found in _outcomes(asked, rows):
+        levels, own = asked.joint.density.blocks[b].column_levels(found.column), posterior[found.rows]
+        some = _few_numbers(found, own, kept, b) if levels is None else _few_levels(found, own)
+        yield _Filled(found.rows, asked.blocks[b].positions[found.column], levels, *some)
+
+
+def _batches(fills: Iterator[_Filled]) -> Iterator[list[_Filled]]:
+    """Yield what is asked at once: numbers of several columns, as a call costs much; categories one by one."""
+    waiting: list[_Filled] = []
+    for filled in fills:
+        if filled.levels is not None:
+            yield [filled]
+            continue
+        waiting.append(filled)
+        if sum(own.value.size for own in waiting) >= TOGETHER:
+            yield waiting
+            waiting = []
+    if waiting:
+        yield waiting
+
+
+def _ask(fitted: Fitted, read: Parts, batch: list[_Filled]) -> list[Array]:
+    """Return p(class | row with the value) (h, m, k) of every part of a batch."""
+    order, block = {p: j for j, p in enumerate(fitted.blocks[-1].positions)}, read[-1]
+    again = np.concatenate([np.repeat(own.rows, own.value.shape[1]) for own in batch])
+    column = np.repeat([order[own.position] for own in batch], [own.value.size for own in batch])
+    value = np.concatenate([own.value.reshape(-1) for own in batch])
+    part = block[again].with_cells(column, value, batch[0].levels)  # all columns, as the members read them
+    found = np.exp(fitted.log_posterior([*(take_rows(other, again) for other in read[:-1]), part]))
+    parts = np.split(found, np.cumsum([own.value.size for own in batch])[:-1])
+    return [own.reshape(*filled.value.shape, -1) for own, filled in zip(parts, batch, strict=True)]
 
 
 def _few_numbers(found: Outcomes, posterior: Array, kept: ByBlock | None, b: int) -> tuple[Array, Array]:
