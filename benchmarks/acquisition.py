@@ -148,10 +148,13 @@ def lines(found: list[dict[str, object]]) -> list[str]:
             out.append(
                 f"| {named[0]} | {named[1]} | {way} | {' | '.join(cells)} | {own['whole']:.3f} | {area} | {seconds} |"
             )
-    better = {
-        way: sum(_area(own, "next") < _area(own, way) for own in found) for way in ("first gains", "forward", "random")
-    }
-    out += ["", *(f"*next* has the smaller area than *{way}* in {n} of {len(found)}." for way, n in better.items())]
+    out.append("")
+    for way in ("first gains", "forward", "random"):
+        by_model = []
+        for kind in dict.fromkeys(own["model"] for own in found):
+            some = [own for own in found if own["model"] == kind]
+            by_model.append(f"{sum(_area(own, 'next') < _area(own, way) for own in some)} of {len(some)} ({kind})")
+        out.append(f"- *next* has the smaller area than *{way}* in {', '.join(by_model)}.")
     return out
 
 

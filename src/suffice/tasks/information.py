@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .._arrays import Array, NDArray, ndtr, np
 
+ROUNDING = 1e-13  # nats, below which differences of sums are nothing
 VALUES = 7  # of a number that stand for all
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(VALUES)
 HERMITE_BELOW, HERMITE_WEIGHT = ndtr(_NODES), _WEIGHTS / _WEIGHTS.sum()
@@ -25,7 +26,7 @@ def information(posterior: Array, share: Array) -> Array:
             joint = share * posterior[:, None]
             whole = joint.sum(axis=2, keepdims=True)
             found = np.where(joint > 0, joint * np.log(share / whole), 0.0).sum(axis=(1, 2))
-    return np.asarray(np.clip(found, 0.0, entropy(posterior)))
+    return np.asarray(np.clip(np.where(found < ROUNDING, 0.0, found), 0.0, entropy(posterior)))
 
 
 def entropy(posterior: Array) -> Array:

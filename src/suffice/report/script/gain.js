@@ -23,7 +23,7 @@ function information(posterior, share) {
   posterior.forEach((p, c) => share[c].forEach((own, m) => {
     if (p * own > 0) found += p * own * Math.log(own / whole[m]);
   }));
-  return Math.min(Math.max(found, 0), entropy(posterior));
+  return Math.min(found < 1e-13 ? 0 : found, entropy(posterior));
 }
 
 function normalized(share) {
