@@ -359,3 +359,14 @@ def test_shares_of_a_total_are_refused_by_name() -> None:
     assert (model.information_gain(X) == 0).all()
     with pytest.raises((DataError, ValueError), match="Next:"):
         model.information_gain([[np.nan, 2.0]])
+
+
+def test_an_answer_does_not_depend_on_the_rows_beside_it() -> None:
+    """Columns of a few whole numbers, of many, and with a truth value, which are asked of the pool by their values."""
+    rng = RNG(0)
+    y = rng.integers(0, 3, 400)
+    X = np.column_stack([rng.random(400) < 0.2 + 0.3 * y, rng.poisson(1 + y), rng.normal(y), rng.poisson(30 + 5 * y)])
+    model = GenerativeClassifier().fit(X, y)
+    rows = with_holes(X.astype(float), n=10)
+    alone = np.concatenate([model.information_gain(row[None]) for row in rows])
+    np.testing.assert_allclose(model.information_gain(rows), alone, atol=1e-9)
