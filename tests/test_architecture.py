@@ -72,7 +72,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
     # the page is made of pictures and of what any fitted model answers; it knows no estimator by name
-    "report": ROW_5 | {"fitted", "plots", "export"},
+    "report": ROW_5 | {"fitted", "plots", "export", "questions"},
     # row 9
     "estimators": ROW_9,
     # scikit-learn's names for what the estimators do

@@ -65,6 +65,8 @@ def test_answers_equal_python(visit, name):
     else:
         assert {(own["logDensity"], own["unusual"]) for own in answers} == {(None, None)}
 
+    check_gains(model, rows, answers)
+
     # exact reasons to rounding; where one side or both averaged over some orders, within ten standard errors
     expected, spread = model.explain(rows, return_error=True)
     found = numbers([own["reasons"]["score"] for own in answers])
@@ -85,6 +87,17 @@ def test_answers_equal_python(visit, name):
     elif name != "naive: words":  # counts that share out a total cannot be filled
         filled = page_cells(program, model.impute(rows, as_recorded=False))
         check_expected(cells, filled, answers)
+
+
+def check_gains(model, rows, answers):
+    """The page computes what each unknown cell tells by the nodes and sums of Python."""
+    expected = model.information_gain(rows)
+    for own, row in zip(answers, expected, strict=True):
+        for found, gain in zip(own["gain"], row, strict=True):
+            if has_density(model):
+                assert found == pytest.approx(gain, abs=1e-7)
+            else:  # of a forest the page knows what a column holds in each class, and no more
+                assert found is None or found >= 0
 
 
 def test_sums_over_leaves(visit, monkeypatch):
@@ -281,6 +294,34 @@ def test_without_a_joint_density_the_form_has_posteriors_and_reasons(visit):
     assert "This page cannot say: the joint density" in page.get_by_role("group", name="Answers").inner_text()
     page.get_by_role("button", name="Forget all cells").click()
     expect(page.get_by_role("status")).to_contain_text("0 of 4 cells known")
+
+
+def test_the_form_says_what_to_ask_next(visit):
+    """Beside unknown cells stand what they tell; typing the best one in takes its mark away."""
+    data = pd.read_csv(penguins_path())
+    columns = ["island", "bill_length_mm", "bill_depth_mm", "body_mass_g"]
+    model = NaiveBayes({tuple(columns[1:]): "gaussian"}).fit(data[columns], data["species"])
+    page = visit(render_page(model))
+    row = pd.DataFrame([{"island": "Dream"}], columns=columns).astype(dict.fromkeys(columns[1:], float))
+    page.select_option("#cell0", label="Dream")
+    gain = model.information_gain(row)[0]
+    for j in (1, 2, 3):
+        mark = "ask next: " if gain[j] == gain.max() else ""
+        expect(page.locator(f"#tells{j}")).to_have_text(f"{mark}tells {gain[j]:.2f}")
+    expect(page.locator("#tells0")).to_be_hidden()
+    page.fill(f"#cell{gain.argmax()}", "45")
+    expect(page.locator(f"#tells{gain.argmax()}")).to_be_hidden()
+    expect(page.locator(".tells.next")).to_have_count(1)
+
+
+def test_what_a_forest_beside_the_pool_holds_in_each_class(visit):
+    """Of a row without a known cell that is all there is to know, so that the page says what Python does."""
+    model, rows = case("automatic: joint forest")
+    width = len(model._fitted.schema)
+    (answer,) = ask(visit(render_page(model)), [[None] * width])
+    nothing = rows[:1].astype(object).where(rows[:1].isna(), None)
+    expected = model.information_gain(nothing)[0]
+    np.testing.assert_allclose(answer["gain"], expected, atol=0.01)
 
 
 def test_keyboard_alone(visit, penguins):

@@ -54,3 +54,55 @@ def test_sets(cli, model, penguins, tmp_path):
 def test_what_cannot_work_is_one_line(cli, model, tmp_path):
     assert "there is no file" in cli("explain", model, tmp_path / "no.csv").complaint.lower()
     assert cli("outliers", model, penguins_path(), "--below", 2).status == 2
+
+
+def half_measured(tmp_path):
+    path = tmp_path / "half.csv"
+    path.write_text(
+        "island,bill_length_mm,bill_depth_mm,flipper_length_mm,body_mass_g,sex,year\n"
+        "Biscoe,,,,,,2008\n,39.5,,181,,female,\nDream,46.1,17.9,193,3800,male,2009\n"
+    )
+    return path
+
+
+def read_blank(path):
+    """Read a CSV in which nothing between two commas is a missing cell, of text too."""
+    return arrow_csv.read_csv(path, convert_options=arrow_csv.ConvertOptions(strings_can_be_null=True))
+
+
+def test_next(cli, model, tmp_path):
+    path, out = half_measured(tmp_path), tmp_path / "next.csv"
+    done = cli("next", model, path, "--top", 2, "-o", out)
+    assert done.status == 0, done.err
+    found = arrow_csv.read_csv(out)
+    assert found.column_names == ["row", "label", "entropy", "ask_1", "gain_1", "ask_2", "gain_2"]
+    loaded = load(model)
+    names = loaded.feature_names_in_.tolist()
+    gain = loaded.information_gain(read_blank(path).select(names))
+    rows = found.to_pylist()
+    for row, own in zip(rows[:2], gain, strict=False):
+        best = np.argsort(-own)
+        assert [row["ask_1"], row["ask_2"]] == [names[best[0]], names[best[1]]]
+        np.testing.assert_allclose([row["gain_1"], row["gain_2"]], own[best[:2]])
+        assert row["gain_1"] <= row["entropy"]
+    assert rows[2]["ask_1"] in (None, "")
+    assert rows[2]["gain_1"] is None
+
+
+def test_next_with_costs(cli, model, tmp_path):
+    path, costs = half_measured(tmp_path), tmp_path / "costs.csv"
+    loaded = load(model)
+    names = loaded.feature_names_in_.tolist()
+    gain = loaded.information_gain(read_blank(path).select(names))
+    dear = names[int(np.argmax(gain[0]))]
+    costs.write_text(f"column,cost\n{dear},1000\n")
+    for words in ((f"{dear}=1000",), (costs,)):
+        done = cli("next", model, path, "--json", "--quiet", *(w for word in words for w in ("--costs", word)))
+        assert done.status == 0, done.err
+        document = json.loads(done.out)
+        assert document["costs"] == {dear: 1000}
+        assert document["next"][0]["ask_1"] != dear
+    assert cli("next", model, path, "--costs", "sixpence").status == 2
+    assert "girth" in cli("next", model, path, "--costs", "girth=2").complaint
+    assert "positive" in cli("next", model, path, "--costs", f"{dear}=0").complaint
+    assert cli("next", model, path, "--top", 0).status == 2

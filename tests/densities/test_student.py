@@ -134,3 +134,17 @@ def test_parameters_of_a_column_are_those_of_its_own_t(name: str) -> None:
     own = density.parameters(2)
     expected = stats.t(own["df"], own["location"], own["scale"]).logpdf(ROWS[:, [2]])
     np.testing.assert_allclose(density.marginal([2]).log_density(ROWS[:, [2]]), expected, rtol=1e-11)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rows_of_many_patterns_equal_each_by_itself(shared: bool) -> None:
+    """Rows that miss different cells are scored together where they are few of each, and must not notice."""
+    rng = np.random.default_rng(0)
+    mixing = rng.normal(size=(1 if shared else 3, 5, 5))
+    scale = Full.factor(mixing @ mixing.transpose(0, 2, 1) + 0.1 * np.eye(5))
+    df, inflation = np.array([2.5, 900.0, np.inf]), np.array([1.0, 1.2, 1.4])
+    density = MultivariateT(rng.normal(size=(3, 5)), scale, tuple(range(5)), df, inflation)
+    rows = rng.normal(size=(60, 5))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    alone = np.concatenate([density.log_density(np.repeat(row[None], 40, axis=0))[:1] for row in rows])
+    np.testing.assert_allclose(density.log_density(rows), alone, rtol=1e-11, atol=1e-11)

@@ -69,6 +69,20 @@ class TableRows:
     def __getitem__(self, index: Index) -> TableRows:
         return TableRows(self.numbers[index], take_rows(self.coded, index))
 
+    def with_cells(self, column: Codes, value: Array, levels: Sequence[Any] | None) -> TableRows:
+        """Return the rows with one cell each, in these columns (n,), numbers first, at other values (n,).
+
+        With `levels` these are codes of them, of one category in all rows.
+        """
+        if levels is None:
+            numbers = self.numbers.copy()
+            numbers[np.arange(len(numbers)), column] = value
+            return TableRows(numbers, self.coded)
+        place = int(column[0]) - self.numbers.shape[1]
+        names, codes = list(self.coded.levels), list(self.coded.codes)
+        names[place], codes[place] = levels, value.astype(np.int64)
+        return TableRows(self.numbers, CodedColumns(tuple(names), tuple(codes)))
+
 
 @dataclass(frozen=True)
 class MemberRows(Statistic):

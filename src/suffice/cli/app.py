@@ -9,36 +9,55 @@ from cyclopts import App
 
 from . import running
 
-# The file of each, and what it is for: the first line of its help, so that a list of all commands need not read them.
+# The file and the function of each, and what it is for: the first line of its help, so that a list of all commands need not read them.
 COMMANDS = {
-    "fit": ("fit", "Learn a model from a table and save it to a file."),
-    "predict": ("predict", "Label the rows of a table, with the probability of each class."),
-    "explain": ("explain", "Say of each row which columns speak for its class against the next most probable one."),
-    "outliers": ("outliers", "Say of each row how likely a row of the model is at least as far out."),
-    "impute": ("impute", "Fill the missing cells of a table, from what is observed in each row."),
+    "fit": ("fit:fit", "Learn a model from a table and save it to a file."),
+    "predict": ("predict:predict", "Label the rows of a table, with the probability of each class."),
+    "explain": (
+        "explain:explain",
+        "Say of each row which columns speak for its class against the next most probable one.",
+    ),
+    "outliers": ("outliers:outliers", "Say of each row how likely a row of the model is at least as far out."),
+    "next": (
+        "next:next_",
+        "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
+    ),
+    "impute": ("impute:impute", "Fill the missing cells of a table, from what is observed in each row."),
     "sample": (
-        "sample",
+        "sample:sample",
         "Draw new rows from a model: their class in a column `label`, then the columns the model was fitted on.",
     ),
-    "show": ("show", "Say what a model is: its classes, what it learned of each column, and what had to be repaired."),
+    "show": (
+        "show:show",
+        "Say what a model is: its classes, what it learned of each column, and what had to be repaired.",
+    ),
     "report": (
-        "report",
+        "report:report",
         "Write a web page about a model: how good it is, its classes and columns, pictures, and what was repaired.",
     ),
-    "export": ("export", "Write a model in a language that scores rows without Python: a SQL query, or an ONNX file."),
-    "compare": ("compare", "Compare models on a table, each judged on rows it has not seen."),
-    "update": ("edit", "Add the rows of a table to what a model has learned."),
-    "forget": ("edit", "Remove the rows of a table from what a model has learned."),
-    "merge": ("edit", "Make one model of several: the model of all their rows."),
-    "drop-class": ("edit", "Remove classes, with all their rows, from a model."),
-    "rename-class": ("edit", "Give classes of a model other labels; classes given one label become one class."),
-    "release": ("release", "Make a model file for others: no row is in it, and no number that sums over few rows."),
+    "export": (
+        "export:export",
+        "Write a model in a language that scores rows without Python: a SQL query, or an ONNX file.",
+    ),
+    "compare": ("compare:compare", "Compare models on a table, each judged on rows it has not seen."),
+    "update": ("edit:update", "Add the rows of a table to what a model has learned."),
+    "forget": ("edit:forget", "Remove the rows of a table from what a model has learned."),
+    "merge": ("edit:merge", "Make one model of several: the model of all their rows."),
+    "drop-class": ("edit:drop_class", "Remove classes, with all their rows, from a model."),
+    "rename-class": (
+        "edit:rename_class",
+        "Give classes of a model other labels; classes given one label become one class.",
+    ),
+    "release": (
+        "release:release",
+        "Make a model file for others: no row is in it, and no number that sums over few rows.",
+    ),
     "demo": (
-        "demo",
+        "demo:demo",
         "Do the whole job on a table of 344 penguins: compare models, fit one, and ask it about new penguins.",
     ),
     "completion": (
-        "completion",
+        "completion:completion",
         "Print a script that teaches a shell to complete commands, options, their values and file names.",
     ),
 }
@@ -46,8 +65,8 @@ COMMANDS = {
 
 def command(name: str) -> running.Command:
     """Return the function behind a command, its file read now."""
-    place, _ = COMMANDS[name]
-    found: running.Command = getattr(import_module(f".{place}", __package__), name.replace("-", "_"))
+    file, _, function = COMMANDS[name][0].partition(":")
+    found: running.Command = getattr(import_module(f".{file}", __package__), function)
     return found
 
 
@@ -56,9 +75,9 @@ def build(read: Sequence[str] = tuple(COMMANDS)) -> App:
     app = running.program()
     for name, (place, summary) in COMMANDS.items():
         if name in read:
-            running.add(app, command(name))
+            running.add(app, name, command(name))
         else:
-            app.command(f"{__package__}.{place}:{name.replace('-', '_')}", name=name, help=summary)
+            app.command(f"{__package__}.{place}", name=name, help=summary)
     return app
 
 

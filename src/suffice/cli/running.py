@@ -53,10 +53,10 @@ def program() -> App:
     )
 
 
-def add(app: App, command: Command) -> None:
+def add(app: App, name: str, command: Command) -> None:
     """Add a command to a program."""
     # Markdown joins the lines of a paragraph again.
-    app.command(command, help_format="markdown", help_epilogue=_examples(command))
+    app.command(command, name=name, help_format="markdown", help_epilogue=_examples(command))
 
 
 def examples(command: Command) -> list[str]:

@@ -22,6 +22,9 @@ class Conditional(Protocol):
     def noise(self, n: int, rng: np.random.RandomState) -> Array:
         """Return `n` draws of the noise (n, missing)."""
 
+    def spread_of_each(self) -> Array:
+        """Return the standard deviation of the noise of each column (missing,)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Regression:
@@ -51,6 +54,9 @@ class Regression:
     def noise(self, n: int, rng: np.random.RandomState) -> Array:
         return np.asarray(rng.standard_normal((n, len(self.lower))) @ self.lower.T)
 
+    def spread_of_each(self) -> Array:
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.lower, self.lower)))
+
 
 @dataclass(frozen=True, slots=True)
 class Independent:
@@ -63,6 +69,9 @@ class Independent:
 
     def noise(self, n: int, rng: np.random.RandomState) -> Array:
         return np.asarray(rng.standard_normal((n, len(self.scale))) * self.scale)
+
+    def spread_of_each(self) -> Array:
+        return self.scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,3 +104,7 @@ class Factors:
     def noise(self, n: int, rng: np.random.RandomState) -> Array:
         factors = rng.standard_normal((n, len(self.spread))) @ self.spread.T
         return np.asarray(factors @ self.loadings.T + rng.standard_normal((n, len(self.scale))) * self.scale)
+
+    def spread_of_each(self) -> Array:
+        by_factors = self.loadings @ self.spread
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", by_factors, by_factors) + self.scale**2))

@@ -8,13 +8,14 @@ replaced by that coefficient.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, gammaln, np, parallel_map, row_chunks, rows_within, sparse
 from .density import Density, Limit
 from .discrete import fill_missing
+from .outcomes import Outcomes, count_outcomes, listed_outcomes
 
 
 class Linear(NamedTuple):
@@ -137,6 +138,11 @@ class Multinomial(CountDensity):
             out[i] = np.bincount(np.searchsorted(below[c], point, side="right"), minlength=out.shape[1])
         return out
 
+    @property
+    def has_outcomes(self) -> bool:
+        """No: one count has no law while the total is unknown."""
+        return False
+
     def parameters(self, j: int) -> dict[str, Array]:
         return {"share": self.p[:, j]}
 
@@ -171,6 +177,11 @@ class Bernoulli(CountDensity):
     def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with each missing cell (NaN) drawn as 0 or 1 for the row's class (n,)."""
         return fill_missing(rows, lambda row, j: rng.random_sample(len(row)) < self.p[codes[row], j])
+
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: 0 or 1."""
+        for j, own in _missing_by_column(rows):
+            yield listed_outcomes(own, j, np.arange(2), np.stack([self.q[:, j], self.p[:, j]]))
 
     def marginal(self, columns: Sequence[int]) -> Bernoulli:
         kept = list(columns)
@@ -215,6 +226,11 @@ class Poisson(CountDensity):
         """Return rows (n, d) with each missing cell (NaN) drawn as a count for the row's class (n,)."""
         return fill_missing(rows, lambda row, j: rng.poisson(self.rate[codes[row], j]))
 
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: counts up to ten standard deviations beyond the largest rate."""
+        for j, own in _missing_by_column(rows):
+            yield count_outcomes(own, j, self.rate[:, j])
+
     def marginal(self, columns: Sequence[int]) -> Poisson:
         return Poisson(self.rate[:, list(columns)], self.limit_rate[:, list(columns)])
 
@@ -237,6 +253,13 @@ class Poisson(CountDensity):
         order, score = CountDensity._part(self, x, observed)
         score -= _log_factorials(x)[:, None]
         return order, score
+
+
+def _missing_by_column(rows: Array) -> Iterator[tuple[int, Codes]]:
+    """Yield each column with missing cells (NaN), and the numbers of the rows that miss it."""
+    missing = np.isnan(rows)
+    for j in np.flatnonzero(missing.any(axis=0)).tolist():
+        yield j, np.flatnonzero(missing[:, j])
 
 
 def _log_dirichlet(p: Array, pseudo: Array | None) -> float:

@@ -15,6 +15,7 @@ from .._arrays_api import DeviceArray
 from .._foreign import Foreign
 from ..schema import Level
 from ._device import score_here
+from .outcomes import Outcomes, drawn_outcomes
 
 Limit = tuple[Array, Array]  # order and log coefficient: a density is coefficient · α^order as the smoothing α → 0
 
@@ -88,6 +89,18 @@ class Density(ABC):
         """
         raise NotImplementedError
 
+    def outcomes(self, rows: Any) -> Iterator[Outcomes]:
+        """Yield what each missing cell may hold by itself, with p(value | known cells of the block, class).
+
+        A column that never varies may be left out. By default values are drawn.
+        """
+        return drawn_outcomes(self, rows)
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Whether single missing cells have a law."""
+        return type(self).outcomes is not Density.outcomes or self.can_sample
+
     @property
     def can_condition(self) -> bool:
         """Whether there is a `condition`."""
@@ -152,6 +165,13 @@ class ForeignDensity(Foreign, Density):
 
     def sample(self, rows: object, codes: Codes, rng: np.random.RandomState) -> object:
         return self.given.sample(rows, codes, rng)
+
+    def outcomes(self, rows: object) -> Iterator[Outcomes]:
+        return self.asked("outcomes", Density.outcomes, rows)  # type: ignore[no-any-return]
+
+    @property
+    def has_outcomes(self) -> bool:
+        return self.offered("outcomes") is not None or self.can_sample
 
     @property
     def can_condition(self) -> bool:

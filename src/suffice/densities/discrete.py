@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, NDArray, joint_code, np, parallel_each, row_chunks
 from ..schema import Level
 from .density import Density, Limit
+from .outcomes import Outcomes, listed_outcomes
 
 TABLE_CELLS = 1 << 16  # log-probability tables of several columns are added up beforehand while they stay this small
 CHUNK_ROWS = 1 << 16
@@ -95,6 +96,14 @@ class Categorical(Density):
     def sample(self, columns: Sequence[Codes], codes: Codes, rng: np.random.RandomState) -> tuple[Codes, ...]:
         """Return the columns with each missing cell (−1) drawn from the probabilities of the row's class (n,)."""
         return self._filled(columns, lambda j, row: draw_codes(np.exp(self.log_p[j][:, :-1]), rng, codes[row]))
+
+    def outcomes(self, columns: Sequence[Codes]) -> Iterator[Outcomes]:
+        """Yield what each missing cell (−1) may hold: every level that the model knows."""
+        for j, column in enumerate(columns):
+            own = np.flatnonzero(column < 0)
+            if len(own) and self.levels[j]:
+                share = np.exp(self.log_p[j][:, :-1]).T
+                yield listed_outcomes(own, j, np.arange(len(share)), share)
 
     def _filled(self, columns: Sequence[Codes], value: Callable[[int, Codes], Codes]) -> tuple[Codes, ...]:
         filled = []

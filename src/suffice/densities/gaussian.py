@@ -10,6 +10,7 @@ from .._arrays_api import DeviceArray, DeviceCache
 from ._device import Whitened, score_here, score_there
 from .covariance import Covariance, Diagonal, Full, Spherical
 from .density import Density
+from .outcomes import NEAR, Outcomes, gaussian_kernel, number_outcomes
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -121,6 +122,41 @@ class Gaussian(Density):
             out[np.ix_(index, unseen)] = drawn
         return out
 
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: by class a Gaussian about its regression on the others."""
+        missing = np.isnan(rows)
+        if isinstance(self.covariance, Diagonal | Spherical):  # the same in all rows
+            center, scale = self.regressions(np.full((1, rows.shape[1]), np.nan))
+            for j in self.used:
+                own = np.flatnonzero(missing[:, j])
+                if len(own):
+                    yield from number_outcomes(own, j, center[:, j], scale[:, j], NEAR, gaussian_kernel)
+            return
+        for part in row_chunks(len(rows), rows_within(32 * rows.shape[1] * len(self.means), IN_MEMORY)):
+            center, scale = self.regressions(rows[part])
+            for j in self.used:
+                own = np.flatnonzero(missing[part, j])
+                if len(own):
+                    index = own + part.start
+                    yield from number_outcomes(index, j, center[own, j], scale[own, j], NEAR, gaussian_kernel)
+
+    def regressions(self, rows: Array) -> tuple[Array, Array]:
+        """Return mean and standard deviation of each missing cell given the others by class, (n, d, k) each.
+
+        They are NaN for observed cells and for columns that never vary.
+        """
+        center = np.full((*rows.shape, len(self.means)), np.nan)
+        scale = center.copy()
+        for index, seen, unseen, observed, missing in self._holes(rows):
+            cells = rows[np.ix_(index, seen)]
+            laws = [self.covariance.conditional(i, observed, missing) for i in range(self.covariance.g)]
+            spread = [law.spread_of_each()[:, None] for law in laws]
+            for c, mean in enumerate(self.means):
+                own, place = min(c, len(laws) - 1), np.ix_(index, unseen, np.array([c]))
+                center[place] = (laws[own].mean(cells - mean[seen]) + mean[unseen])[:, :, None]
+                scale[place] = spread[own]
+        return center, scale
+
     def _with_constants(self, rows: Array, codes: Codes) -> Array:
         """Return a copy of the rows in which columns that never vary have no missing cell."""
         out = np.array(rows, dtype=np.float64)
@@ -182,24 +218,32 @@ def _scores(covariance: Covariance, rows: Array, means: Array) -> Array:
 
 def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
     """Return log densities (n, k) of rows with missing cells, all rows with equally many observed ones at once."""
+    squares, log_det = distances_by_size(covariance, rows, means)
+    observed = (~np.isnan(rows)).sum(axis=1)[:, None]
+    return np.asarray(-0.5 * (squares + log_det + observed * LOG_2PI))
+
+
+def distances_by_size(covariance: Full, rows: Array, means: Array) -> tuple[Array, Array]:
+    """Return squared distances and log determinants (n, k) over the cells that rows have, equally many at once."""
     present = ~np.isnan(rows)
     counts = present.sum(axis=1)
-    scores = np.zeros((len(rows), len(means)))
+    distances, log_det = np.zeros((2, len(rows), len(means)))
     for o in np.unique(counts[counts > 0]).tolist():
         own = np.flatnonzero(counts == o)
         for chunk in row_chunks(len(own), rows_within(16 * o**2, IN_MEMORY)):
             index = own[chunk]
-            patterns, pattern = np.unique(present[index], axis=0, return_inverse=True)
-            observed = np.nonzero(patterns)[1].reshape(-1, o)
+            packed = np.packbits(present[index], axis=1)
+            _, first, pattern = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+            observed = np.nonzero(present[index[first]])[1].reshape(-1, o)
             x, at = rows[index][present[index]].reshape(-1, o), observed[pattern.reshape(-1)]
             for g in range(covariance.g):
                 sigma = covariance.matrix(g)
                 sd = np.sqrt(np.diagonal(sigma))
                 within = (sigma / sd[:, None] / sd)[observed[:, :, None], observed[:, None, :]]
                 precision = np.linalg.inv(within)[pattern.reshape(-1)]
-                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1) + o * LOG_2PI
+                constant = np.linalg.slogdet(within)[1] + 2.0 * np.log(sd)[observed].sum(axis=1)
                 for k in [g] if covariance.g > 1 else range(len(means)):
                     z = (x - means[k][at]) / sd[at]
-                    squares = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
-                    scores[index, k] = -0.5 * (squares + constant[pattern.reshape(-1)])
-    return scores
+                    distances[index, k] = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
+                    log_det[index, k] = constant[pattern.reshape(-1)]
+    return distances, log_det

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -11,6 +11,7 @@ from .._arrays import Array, Codes, np, parallel_each, row_chunks, rows_within
 from .density import Density
 from .discrete import fill_missing
 from .gaussian import LOG_2PI
+from .outcomes import FAR, Outcomes, number_outcomes
 from .student import log_t_constant, t_spread
 
 
@@ -100,6 +101,19 @@ class LocationScale(Density):
             return np.asarray(self.location[c, j] + spread * self._standard_draws(c, j, rng))
 
         return fill_missing(rows, draw)
+
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: the law of its column by class, the same in all rows."""
+        for j in self.used:
+            own = np.flatnonzero(np.isnan(rows[:, j]))
+            if len(own):
+
+                def kernel(squares: Array, some: slice, j: int = j) -> Array:
+                    z = np.sqrt(squares)
+                    each = [self._log_kernel(z[:, :, c], c, [j]) for c in range(z.shape[2])]
+                    return np.stack(each, axis=2)
+
+                yield from number_outcomes(own, j, self.location[None, :, j], self.scale[None, :, j], FAR, kernel)
 
     @abstractmethod
     def _standard_draws(self, c: Codes, j: Codes, rng: np.random.RandomState) -> Array:

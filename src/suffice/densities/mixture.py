@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
 from .density import Density
 from .discrete import draw_codes
 from .gaussian import Gaussian
+from .outcomes import NEAR, Classes, Outcomes, gaussian_kernel, number_outcomes
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,20 @@ class Mixture(Density):
         """Return rows (n, d) with missing cells (NaN) drawn from a component of the row's class, itself drawn."""
         share = np.where(self.owner == codes[:, None], np.exp(self._log_responsibility(rows)), 0.0)
         return self.components.sample(rows, draw_codes(share, rng), rng)
+
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: in every class a mixture of its components' regressions."""
+        starts = np.searchsorted(self.owner, np.arange(self.k))
+        for part in row_chunks(len(rows), rows_within(32 * rows.shape[1] * len(self.owner), IN_MEMORY)):
+            weight = np.exp(self._log_responsibility(rows[part]))
+            center, scale = self.components.regressions(rows[part])
+            for j in self.components.used:
+                own = np.flatnonzero(np.isnan(rows[part, j]))
+                classes = Classes(starts, weight[own])
+                if len(own):
+                    yield from number_outcomes(
+                        own + part.start, j, center[own, j], scale[own, j], NEAR, gaussian_kernel, classes
+                    )
 
     def _log_responsibility(self, rows: Array) -> Array:
         """Return log p(component | x_o, its class), (n, m) in nats; where no component has density, log weights."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, gammaln, np, parallel_each, row_chunks, rows_within
-from .covariance import Covariance
+from .._arrays import IN_MEMORY, Array, Codes, gammaln, np, parallel_each, pattern_groups, row_chunks, rows_within
+from .covariance import Covariance, Full
 from .density import Density
-from .gaussian import LOG_2PI, Gaussian, integrate_missing
+from .gaussian import LOG_2PI, Gaussian, distances_by_size, integrate_missing
+from .outcomes import FAR, Outcomes, number_outcomes
 
 STIRLING = 20.0  # from here on the series for log Γ below is exact to rounding
 
@@ -50,7 +51,16 @@ class MultivariateT(Density):
                 return self._scores(self.scale, cells, list(self.used))
             return self._scores(self.scale.marginal(columns), cells, [self.used[c] for c in columns])
 
-        return integrate_missing(rows, self.used, score)
+        return integrate_missing(rows, self.used, score, self._scores_by_size if isinstance(self.scale, Full) else None)
+
+    def _scores_by_size(self, cells: Array) -> Array:
+        """Return log densities (n, k) of the used columns of rows with missing cells, for where patterns are many."""
+        assert isinstance(self.scale, Full)
+        squares, log_det = distances_by_size(self.scale, cells, self.location[:, self.used])
+        squares /= self.inflation
+        d = (~np.isnan(cells)).sum(axis=1)[:, None]
+        constant = log_t_constant(self.df, d) - 0.5 * (log_det + d * (np.log(self.inflation) + LOG_2PI))
+        return np.asarray(constant - t_decay(squares, self.df, d))
 
     def _scores(self, scale: Covariance, rows: Array, columns: Sequence[int]) -> Array:
         d = len(columns)
@@ -101,16 +111,47 @@ class MultivariateT(Density):
         """
 
         def spread(cells: Array, columns: Sequence[int], own: Codes) -> Array:
-            df, factor = self.df[own], np.ones(len(own))
-            if len(columns):
-                places = [self.used[c] for c in columns]
-                squares = self.scale.marginal(columns).distances(cells, self.location[:, places])
-                q = squares[np.arange(len(own)), own] / self.inflation[own]
-                finite = np.isfinite(df)
-                factor[finite] = (df[finite] + q[finite]) / (df[finite] + len(columns))
-            return np.sqrt(factor * self.inflation[own]) * t_spread(df + len(columns), rng)
+            factor = self._conditional_scale(cells, columns)[np.arange(len(own)), own]
+            return factor * t_spread(self.df[own] + len(columns), rng)
 
         return Gaussian(self.location, self.scale, self.used).sample(rows, codes, rng, spread)
+
+    def _conditional_scale(self, cells: Array, columns: Sequence[int]) -> Array:
+        """Return √(c (ν + q_o) / (ν + o)) (n, k), of rows with cells (n, o) in some of the used columns."""
+        factor = np.ones((len(cells), len(self.df)))
+        finite = np.isfinite(self.df)
+        if len(columns):
+            places = [self.used[c] for c in columns]
+            squares = self.scale.marginal(columns).distances(cells, self.location[:, places]) / self.inflation
+            factor[:, finite] = (self.df[finite] + squares[:, finite]) / (self.df[finite] + len(columns))
+        return np.asarray(np.sqrt(factor * self.inflation))
+
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell (NaN) may hold: a Student t in every class, see `sample`."""
+        law, used = Gaussian(self.location, self.scale, self.used), list(self.used)
+        for part in row_chunks(len(rows), rows_within(32 * rows.shape[1] * len(self.df), IN_MEMORY)):
+            cells = rows[part]
+            center, scale = law.regressions(cells)
+            present = ~np.isnan(cells[:, used])
+            df = self.df + present.sum(axis=1)[:, None]
+            for observed, index in pattern_groups(present):
+                own = [used[c] for c in observed]
+                scale[index] *= self._conditional_scale(cells[np.ix_(index, own)], observed.tolist())[:, None]
+            for j in self.used:
+                own_rows = np.flatnonzero(np.isnan(cells[:, j]))
+
+                def kernel(squares: Array, some: slice, df: Array = df[own_rows]) -> Array:
+                    return student_kernel(squares, df[some][:, None])
+
+                if len(own_rows):
+                    yield from number_outcomes(
+                        own_rows + part.start, j, center[own_rows, j], scale[own_rows, j], FAR, kernel
+                    )
+
+
+def student_kernel(squares: Array, df: Array) -> Array:
+    """Return log (1 + q / ν)^(−(ν + 1) / 2), which is exp(−q / 2) where ν = ∞."""
+    return -t_decay(squares, df, 1)
 
 
 def t_spread(df: Array, rng: np.random.RandomState) -> Array:

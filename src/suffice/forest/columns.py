@@ -180,7 +180,7 @@ class ForestColumns:
         levels = [np.where(np.isnan(column), -1.0, column).astype(np.int64) for column in rows[:, numbers:].T]
         return self.reading(np.asarray(rows[:, :numbers], dtype=np.float64), levels)
 
-    def decoded(self, cells: Array, j: int) -> Array:
+    def decoded(self, cells: NDArray[np.generic], j: int) -> Array:
         """Return level numbers, as floats, from cells (n,) of category j, counted after the numbers; NaN if missing."""
         table = np.append(np.argsort(self.order[j]).astype(np.float64), [len(self.order[j]), np.nan])
         return np.asarray(table[cells])

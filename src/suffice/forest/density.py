@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, row_chunks, rows_within, sparse
 from ..densities import Density
+from ..densities.outcomes import Outcomes
 from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
 from .trees import Trees
@@ -23,6 +24,7 @@ LogJoint = Callable[[ForestReading, Codes], Array]
 
 LEAST_SHARE = 1e-15  # of a cell within its leaf
 PAIRS = 1 << 16  # rows and leaves looked at together
+GROUPS = 32  # of the cells of a number, where it is asked what it may hold
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,6 +167,49 @@ class ForestDensity(Density):
         low, high = (own[leaves, j][:, None] for own in self._boxes)
         share *= ((cell >= low) & (cell <= high))[:, None]
         return np.asarray(share / share.sum(axis=2, keepdims=True))
+
+    def outcomes(self, rows: Array) -> Iterator[Outcomes]:
+        """Yield what each missing cell may hold: levels, and the cells of a number, together where they are many."""
+        leaves, k = self.tables.log_share.shape
+        missing = np.isnan(rows)
+        some = np.flatnonzero(missing.any(axis=1))
+        for part in row_chunks(len(some), rows_within(16 * k * leaves, 8 * IN_MEMORY)):
+            index = some[part]
+            shares = self._leaf_shares(self.columns.of_values(rows[index]))
+            for j in np.flatnonzero(missing[index].any(axis=0)).tolist():
+                here = np.flatnonzero(missing[index, j])
+                value, by_leaf = self._grouped_cells(j)
+                found = np.stack([own[here] @ by_leaf[:, c] for c, own in enumerate(shares)], axis=2)
+                if len(value):
+                    yield Outcomes(index[here], j, value[None], found / found.sum(axis=1, keepdims=True))
+
+    def _leaf_shares(self, reading: ForestReading) -> list[sparse.csr_array]:
+        """Return p(leaf | known cells, k) of all rows and leaves (n, L), for each class."""
+        found = [(own[row], leaf, share) for own, leaf, row, share in self._shares(reading, np.arange(len(reading)))]
+        row, leaf, share = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        size = len(reading), len(self.tables.log_share)
+        return [sparse.csr_array((share[:, c], (row, leaf)), shape=size) for c in range(self.k)]
+
+    def _grouped_cells(self, j: int) -> tuple[Array, Array]:
+        """Return values (m,) of a column's cells, and the shares of all leaves there (L, k, m).
+
+        Neighbouring cells of a number count together where they are more than `GROUPS`: about as many rows each.
+        """
+        leaves, cells = np.arange(len(self.tables.log_share)), self.columns.sizes[j]
+        if j >= len(self.columns.numbers):
+            codes = self.columns.decoded(np.arange(cells - 1), j - len(self.columns.numbers))  # but one never seen
+            return codes, self._cell_shares(j, leaves)[:, :, :-1]
+        own = self.columns.numbers[j]
+        if cells <= GROUPS:
+            return own.mean, self._cell_shares(j, leaves)
+        group = np.minimum((np.cumsum(own.share) - 0.5 * own.share) * GROUPS, GROUPS - 1).astype(np.int64)
+        first = np.flatnonzero(np.diff(group, prepend=-1))
+        low, high = (own.edges[ends][:, None] for ends in (self._boxes[0][:, j], self._boxes[1][:, j] + 1))
+        edges = np.clip(np.append(own.edges[first], np.inf), low, high)[:, None]
+        mean, spread = self.tables.mean[:, :, j, None], self.tables.spread[:, j, None, None]
+        share = np.diff(ndtr((edges - mean) / spread), axis=2) + LEAST_SHARE * (np.diff(edges, axis=2) > 0)
+        value = np.add.reduceat(own.mean * own.share, first) / np.add.reduceat(own.share, first)
+        return value, share / share.sum(axis=2, keepdims=True)
 
     def moments(self, j: int) -> tuple[Array, Array]:
         """Return the mean and the standard deviation of a number by class (k,), in the column's units."""

@@ -14,15 +14,19 @@ from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import SufficeError
 from ..export.lower import lower
 from ..export.program import Code, Counts, Dense, Number, Pairs, Program, Projected, TreeSums
+from ..fitted import Fitted
 from ..plots._model import Model, check_model, learned
+from ..questions.information_gain import outcomes_of_nothing
+from ..questions.recorded import recorded
 from ..schema import Level
 from ..table import read_table, recode
+from ..tasks.information import HERMITE_BELOW, HERMITE_WEIGHT
 
 MOST_COLUMNS = 100  # of a form that a person may fill in
 MOST_CLASSES = 100
 MOST_LETTERS = 4_000_000  # of parameters
 DRAWN_ROWS, DRAWN_CELLS = 500, 10_000  # rows of the model that a row is compared with
-SCRIPTS = ("numbers.js", "terms.js", "trees.js", "answers.js", "reasons.js", "form.js")
+SCRIPTS = ("numbers.js", "terms.js", "trees.js", "answers.js", "reasons.js", "gain.js", "form.js")
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -47,6 +51,7 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
         return {"why_not": "the model sees its columns through principal directions"}
     drawn = [] if program.joint is None else _draw(model, program)
     plain = _program(program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
+    plain["ahead"] = _ahead(learned(model), program)
     size = len(write_json(plain))
     if size > MOST_LETTERS:
         return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
@@ -170,6 +175,33 @@ def _draw(model: Model, program: Program) -> list[list[float | None]]:
     except (SufficeError, ValueError):
         return []
     return page_cells(program, X.toarray() if is_sparse(X) else X)
+
+
+def _ahead(fitted: Fitted, program: Program) -> dict[str, object] | None:
+    """Return what the page needs to say what an unknown cell would tell a pool; None where there is none.
+
+    `hermite` are the nodes that stand for a number, `recorded` how the numbers of each column were recorded, and
+    `by_class` what each column holds in each class, where the program has no joint density.
+    """
+    if program.stack is None:
+        return None
+    asked = fitted.joint_value
+    kept: list[object] = [None] * len(program.columns)
+    for block, own in zip(asked.blocks, recorded(asked) or (), strict=False):
+        if own is None:
+            continue
+        ends = ("phase", "decimals", "low", "high")
+        for j, position in enumerate(block.positions):
+            step = None if np.isnan(own.step[j]) else own.step[j]
+            kept[position] = {"step": step} | {name: getattr(own, name)[j] for name in ends}
+    by_class: list[object] = [None] * len(program.columns)
+    if program.joint is None:
+        for position, found in outcomes_of_nothing(fitted):
+            levels = program.columns[position].kind == "category"
+            share = [[_short(cell) for cell in row] for row in found.share[0].T]
+            by_class[position] = {"value": found.value[0], "share": share, "levels": levels}
+    hermite = {"below": HERMITE_BELOW, "weight": HERMITE_WEIGHT}
+    return {"hermite": hermite, "recorded": kept, "by_class": by_class}
 
 
 def _short(cell: float | None) -> float | None:

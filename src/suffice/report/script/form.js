@@ -1,6 +1,7 @@
 // The form: cells as they are typed, answers as they change. All text goes in as text, never as markup.
 
 const MOST_BARS = 12, MOST_REASONS = 8;
+const LEAST_GAIN = 0.005, MOST_MILLISECONDS = 30;
 
 const find = (id) => document.getElementById(id);
 
@@ -30,6 +31,7 @@ class Form {
     Object.assign(this, { model, fields, colors });
     this.inputs = fields.map((_, j) => find(`cell${j}`));
     this.hints = fields.map((_, j) => find(`hint${j}`));
+    this.tells = fields.map((_, j) => find(`tells${j}`));
     this.choice = find("why-class");
     find("row").addEventListener("input", () => this.later());
     find("row").addEventListener("submit", (event) => event.preventDefault());
@@ -90,6 +92,35 @@ class Form {
     this.say(row, posterior);
     clearTimeout(this.reasoning);
     this.reasoning = setTimeout(() => this.showReasons(row, posterior), this.slow ? 250 : 0);
+    clearTimeout(this.asking);
+    this.asking = setTimeout(() => this.ask(asked(this.model, row), 0, [], entropy(posterior)), this.late ? 250 : 0);
+  }
+
+  // What each unknown cell would tell, some columns at a time, so that typing is never held up.
+  ask(columns, next, gain, most) {
+    const begun = performance.now();
+    while (next < columns.length && performance.now() - begun < MOST_MILLISECONDS) {
+      gain.push(columns[next] ? columns[next]() : null);
+      next += 1;
+    }
+    this.late = next < columns.length;
+    if (this.late) this.asking = setTimeout(() => this.ask(columns, next, gain, most), 0);
+    else this.showGains(gain, most);
+  }
+
+  showGains(gain, most) {
+    const best = Math.max(0, ...gain.filter((own) => own !== null));
+    gain.forEach((own, j) => {
+      const place = this.tells[j], next = own !== null && own === best && own >= LEAST_GAIN;
+      place.hidden = own === null;
+      place.classList.toggle("next", next);
+      if (own === null) { place.replaceChildren(); return; }
+      const track = element("span", undefined, "gain"), bar = element("span");
+      bar.style.width = `${100 * Math.min(own / Math.max(most, 1e-12), 1)}%`;
+      track.setAttribute("aria-hidden", "true");
+      track.append(bar);
+      place.replaceChildren(track, element("span", `${next ? "ask next: " : ""}tells ${own < LEAST_GAIN ? "nothing" : own.toFixed(2)}`));
+    });
   }
 
   showPosterior(posterior) {
@@ -216,6 +247,7 @@ if (typeof document !== "undefined") {
       expected: model.expected(row),
       reasons: reasons(model, row),
       unusual: model.unusual(row),
+      gain: gains(model, row),
     }),
   });
   new Form(model, fields, colors);
