@@ -9,7 +9,7 @@ from cyclopts import App
 
 from . import running
 
-# The file and the function of each, and what it is for: the first line of its help, so that a list of all commands need not read them.
+# The file and function of each, and what it is for: the first line of its help, so that a list need not read them all.
 COMMANDS = {
     "fit": ("fit:fit", "Learn a model from a table and save it to a file."),
     "predict": ("predict:predict", "Label the rows of a table, with the probability of each class."),
