@@ -15,6 +15,7 @@ from .explain import explain
 from .export import export
 from .fit import fit
 from .impute import impute
+from .labels import labels
 from .outliers import outliers
 from .predict import predict
 from .release import release
@@ -38,6 +39,7 @@ COMMANDS = (
     predict,
     explain,
     outliers,
+    labels,
     impute,
     sample,
     show,
