@@ -31,11 +31,12 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from runs import RUNS
 from tables import TABLES
 
 from suffice import GenerativeClassifier
 
-CASES = Path(__file__).parent / "wrong_labels.jsonl"
+CASES = RUNS / "wrong_labels.jsonl"
 RESULTS = Path(__file__).parent / "RESULTS.md"
 BEGIN, END = "<!-- wrong labels -->", "<!-- end of wrong labels -->"
 NAMES = ("ionosphere", "australian", "pima", "german", "vowel", "cells", "splice", "satimage", "penbased", "mushroom")
@@ -153,6 +154,7 @@ def run(names: list[str], methods: list[str]) -> None:
                 told: dict[str, Any] = {"said": answer.number, "flagged": int(answer.flagged.sum()), "seconds": seconds}
                 told = judged(answer, wrong, seconds) if wrong.any() else told
                 told |= {"case": case, "rows": len(y), "columns": X.shape[1], "classes": len(others)}
+                CASES.parent.mkdir(exist_ok=True)
                 with CASES.open("a") as file:
                     file.write(json.dumps(told | {"wrong": int(wrong.sum())}) + "\n")
                 print(*case, f"{seconds:.1f} s", flush=True)
