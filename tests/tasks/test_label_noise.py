@@ -130,6 +130,18 @@ def test_the_order_of_classes_does_not_matter() -> None:
     assert_allclose(both[0][:, order], both[1], atol=1e-9)
 
 
+def test_of_many_rows_some_stand_for_all(monkeypatch) -> None:
+    """5,000 rows of 30,000: three standard errors of a rate of 0.05 among 1,667 rows of a class are 0.016."""
+    log_p, _, label = three_classes(30_000, UNIFORM, 7)
+    whole = find_channel(log_p, label, np.ones(30_000))
+    monkeypatch.setattr(label_noise, "MOST_ROWS", 5_000)
+    thinned = find_channel(log_p, label, np.ones(30_000))
+    assert_allclose(thinned.confusion, whole.confusion, atol=0.016)
+    order = np.random.default_rng(7).permutation(30_000)
+    moved = find_channel(log_p[order], label[order], np.ones(30_000))
+    assert_allclose(moved.confusion, thinned.confusion, atol=1e-9)
+
+
 def test_one_class_and_no_row() -> None:
     assert_array_equal(find_channel(np.zeros((4, 1)), np.zeros(4, dtype=int), np.ones(4)).confusion, [[1.0]])
     nothing = find_channel(np.zeros((0, 3)), np.zeros(0, dtype=int), np.zeros(0))

@@ -29,6 +29,7 @@ MIXED = 0.04  # of that mixed in between temperatures, so that no entry begins a
 STEPS, ENOUGH = 200, 1e-3  # of EM, and nats that a step must bring
 FAR = 10.0  # nats below the likeliest temperature, beyond which no other is tried
 LONGEST = 1.0  # step of a bias
+MOST_ROWS = 20_000  # that the channel is estimated from
 TINY = 1e-300
 
 
@@ -59,9 +60,11 @@ def find_channel(log_posterior: Array, codes: Codes, weight: Array) -> Channel:
 
     `log_posterior` (n, k) are log p̂(class | x) in nats of rows that the model has not seen, `codes` (n,) the given
     labels, `weight` (n,) how many rows each stands for. Temperatures share out as L(t) N(log t; 0, 1), with L the
-    likelihood at the best Q and b: of few rows many are likely, and none is picked.
+    likelihood at the best Q and b: of few rows many are likely, and none is picked. Of more than 20,000 rows every so
+    many stand for the others, counted from the least to the most probable label of each class.
     """
     k = log_posterior.shape[1]
+    log_posterior, codes, weight = _thinned(log_posterior, codes, weight)
     groups = [np.flatnonzero(codes == j) for j in range(k)]
     rows = [(log_posterior[own], weight[own]) for own in groups if len(own)]
     labels = [j for j, own in enumerate(groups) if len(own)]
@@ -81,6 +84,15 @@ def find_channel(log_posterior: Array, codes: Codes, weight: Array) -> Channel:
     share = np.exp([found[i].value - best for i in some])
     bias, given = np.stack([found[i].bias for i in some]), np.stack([found[i].given for i in some])
     return Channel(TEMPERATURES[some], share / share.sum(), bias, given)
+
+
+def _thinned(log_posterior: Array, codes: Codes, weight: Array) -> tuple[Array, Codes, Array]:
+    """Return about `MOST_ROWS` rows in the order of how probable their labels are, that weigh as much as all."""
+    step = len(codes) // MOST_ROWS
+    if step < 2:
+        return log_posterior, codes, weight
+    some = np.lexsort((log_posterior[np.arange(len(codes)), codes], codes))[step // 2 :: step]
+    return log_posterior[some], codes[some], weight[some] * (weight.sum() / weight[some].sum())
 
 
 def _climb(rows: list[tuple[Array, Array]], labels: list[int], temperature: float, given: Array) -> _Climbed:
