@@ -45,6 +45,9 @@ class Model(Protocol):
     def explain(self, X: object) -> Array:
         """Return how much each column speaks for each class, (n, d, k) in nats."""
 
+    def suspect_labels(self, X: object, y: object, sample_weight: object = None) -> Array:
+        """Return how probable it is that the labels of learned rows are wrong (n,)."""
+
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
 

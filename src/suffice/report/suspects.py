@@ -7,7 +7,6 @@ from typing import Any
 from .._arrays import Array, Codes, np
 from ..errors import SufficeError
 from ..plots._view import View
-from ..questions.suspect_labels import judge_labels
 from .judged import cells_as_text, take
 
 MOST = 10
@@ -20,29 +19,34 @@ def collect_suspects(view: View) -> dict[str, Any]:
     """Return how many labels of the rows kept are wrong by their probabilities, and the ten that are so most probably.
 
     `rows` were judged, each by the model of all others, `expected` of them are wrong; `worst` are those of at least
-    0.1, each with the label given, the likeliest other one, `probability`, and `reasons`: up to three cells with by how
-    much they multiply the odds of the other label. Where rows cannot be judged, {"why_not": reason}.
+    0.1, each with the label given, the other class of the highest posterior, `probability`, and `reasons`: up to three
+    cells with by how much they multiply the odds of the other class. Where rows cannot be judged, {"why_not": reason}.
     """
     try:
         X, y, sample = view.kept()
-        judged = judge_labels(view.fitted, X, y, sample.row_weight())
+        wrong = view.estimator.suspect_labels(X, y, sample.row_weight())
     except SufficeError as error:
         return {"why_not": str(error)}
-    wrong, other = judged.wrong, judged.likeliest_other()
     worst = np.argsort(-wrong, kind="stable")[:MOST]
     worst = worst[wrong[worst] >= LEAST]
-    reasons = _reasons(view, take(X, worst), judged.codes[worst], other[worst]) if len(worst) else []
+    given, other, reasons = sample.codes[worst], np.zeros(0, dtype=np.int64), []
+    if len(worst):
+        rows = take(X, worst)
+        posterior = view.estimator.leave_one_out(rows, y[worst], sample.row_weight()[worst])
+        posterior[np.arange(len(worst)), given] = -np.inf
+        other = posterior.argmax(axis=1)
+        reasons = _reasons(view, rows, given, other)
     return {
         "rows": int(sample.copies.sum()),
         "expected": float(wrong @ sample.copies),
         "worst": [
             {
-                "given": str(view.classes[judged.codes[i]]),
-                "other": str(view.classes[other[i]]),
+                "given": str(view.classes[label]),
+                "other": str(view.classes[likelier]),
                 "probability": float(wrong[i]),
                 "reasons": own,
             }
-            for i, own in zip(worst, reasons, strict=True)
+            for i, label, likelier, own in zip(worst, given, other, reasons, strict=True)
         ],
     }
 
