@@ -330,6 +330,10 @@ class Fitted:
         """Return log posteriors (n, k) of encoded rows that were learned, each under the model of all others."""
         return leave_one_out(self.learned, rows, codes, weight)
 
+    def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
+        """Return the same by what has not seen a row in any part, its structure included, where there is one."""
+        return self.left_out(rows, codes, weight)
+
     @derived
     def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept."""

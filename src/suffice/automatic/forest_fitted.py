@@ -198,18 +198,23 @@ class ForestFitted(HeldFitted):
         asked = self.joint_value
         return asked.left_out(asked.recoded(rows), codes, weight)
 
-    @derived
-    def left_out_rows(self) -> Array:
-        """The log posteriors (m, k) of the rows kept, each without itself and by trees that have not seen it."""
-        asked, sample = self.joint_value, self.reservoir
-        learned, weight = asked.learned, sample.row_weight()
+    def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
+        """Return log posteriors (n, k) of learned rows, each without itself and by trees that have not seen it."""
+        asked = self.joint_value
+        learned, own = asked.learned, np.ones(len(codes)) if weight is None else weight
         family = cast("JointForestFamily", asked.blocks[0].family)
-        (rows,) = asked.recoded(self.sampled_rows())
+        (read,) = asked.recoded(rows)
         stats = cast("MemberStats", asked.statistics.blocks[0])
-        score = family.left_out(rows, stats, sample.codes, weight, out_of_bag=True)
-        prior = log_priors(learned, sample.codes, weight)
+        score = family.left_out(read, stats, codes, own, out_of_bag=True)
+        prior = log_priors(learned, codes, own)
         zero = np.zeros_like(score)
         return classify.normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
+
+    @derived
+    def left_out_rows(self) -> Array:
+        """The same of the rows kept (m, k)."""
+        sample = self.reservoir
+        return self.left_out_unseen(self.sampled_rows(), sample.codes, sample.row_weight())
 
     def join(self, batch: Batch) -> Joined | None:
         """Refuse rows without a label."""

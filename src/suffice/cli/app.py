@@ -22,6 +22,7 @@ COMMANDS = {
         "next:next_",
         "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
     ),
+    "labels": ("labels:labels", "Say which labels of a table are probably wrong."),
     "impute": ("impute:impute", "Fill the missing cells of a table, from what is observed in each row."),
     "sample": (
         "sample:sample",

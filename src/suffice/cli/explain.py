@@ -91,11 +91,12 @@ def _line(row: Facts, names: list[str], cells: Facts, top: int) -> str:
     odds = math.exp(min(row["log_odds"], 700.0))
     size = f"{odds:,.1f}" if odds < 1000 else f"{odds:.1e}"
     said = [
-        f"{name}={_cell(value)} {row[f'by_{name}']:+.2f}"
+        f"{name}={cell_as_text(value)} {row[f'by_{name}']:+.2f}"
         for name, value in zip(ranked, map(cells.get, ranked), strict=True)
     ]
     return f"{row['row']}: {row['class']}, {size} to 1 against {row['against']}: {', '.join(said)}"
 
 
-def _cell(value: object) -> str:
+def cell_as_text(value: object) -> str:
+    """Return a cell as it is shown beside what it adds."""
     return "missing" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -16,7 +16,7 @@ from .output import Common
 from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
 
 if TYPE_CHECKING:
-    from .._arrays import Array
+    from .._arrays import Array, Codes
     from ..engines import Reading
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
@@ -31,7 +31,8 @@ class Training:
     """Rows to learn from.
 
     `columns` is the table of the other columns, `labels` one class label per row, `weight` one number per row or None,
-    `unlabelled` how many rows were left out because they have no label, `dialect` how a CSV was written.
+    `unlabelled` how many rows were left out because they have no label, `dialect` how a CSV was written, `numbers` (n,)
+    which rows of the file they are, from 1.
     """
 
     columns: Table
@@ -39,6 +40,7 @@ class Training:
     weight: Array | None
     unlabelled: int
     dialect: Dialect | None = None
+    numbers: Codes | None = None
 
     @property
     def classes(self) -> list[Level]:
@@ -69,7 +71,8 @@ def read_training(
     check_named(table.column_names, target, drop, weight, path)
     if found.csv is not None and found.csv.measured:
         raise TargetProblem.measured(target, found.csv.measured)
-    table, unlabelled = _labelled_rows(table, target)
+    table, numbers = _labelled_rows(table, target)
+    unlabelled = found.columns.num_rows - table.num_rows
     given = table.column(target)
     classes = given.unique()
     if len(classes) == 1:
@@ -81,7 +84,7 @@ def read_training(
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
-    return Training(columns, given, weights, unlabelled, None if found.csv is None else found.csv.dialect)
+    return Training(columns, given, weights, unlabelled, None if found.csv is None else found.csv.dialect, numbers)
 
 
 def training_reading(target: str, drop: Sequence[str], labels: str | None, missing: Sequence[str]) -> Reading:
@@ -115,7 +118,8 @@ def read_batch(
     found = read_for(estimator, schema, path, also, target, tuple(missing))
     table = found.columns
     check_named(table.column_names, target, (), weight, path)
-    rows, unlabelled = _labelled_rows(table, target)
+    rows, _ = _labelled_rows(table, target)
+    unlabelled = table.num_rows - rows.num_rows
     weights = None if weight is None else _weights(rows.column(weight), weight)
     others = rows.drop_columns([target] if weight is None else [target, weight])
     columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
@@ -124,11 +128,12 @@ def read_batch(
     return Training(columns, rows.column(target), weights, unlabelled, None if found.csv is None else found.csv.dialect)
 
 
-def _labelled_rows(table: Table, target: str) -> tuple[Table, int]:
-    """Return the rows with a label, whose column is made plain text, integers or truth values."""
+def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
+    """Return the rows with a label, whose column is made plain text, integers or truth values, and their numbers."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    from .._arrays import np
     from ..engines.arrow import decoded, missing
 
     labels = decoded(table.column(target))
@@ -143,7 +148,7 @@ def _labelled_rows(table: Table, target: str) -> tuple[Table, int]:
     if pa.types.is_floating(labels.type) or pa.types.is_decimal(labels.type):
         labels = _whole_numbers(labels, target)
     rows = rows.set_column(rows.schema.get_field_index(target), target, labels)
-    return rows, table.num_rows - rows.num_rows
+    return rows, np.flatnonzero(present.to_numpy()) + 1
 
 
 def _whole_numbers(labels: Column, target: str) -> Column:

@@ -42,6 +42,12 @@ class Model(Protocol):
     def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each under the model of all others."""
 
+    def explain(self, X: object) -> Array:
+        """Return how much each column speaks for each class, (n, d, k) in nats."""
+
+    def suspect_labels(self, X: object, y: object, sample_weight: object = None) -> Array:
+        """Return how probable it is that the labels of learned rows are wrong (n,)."""
+
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
 

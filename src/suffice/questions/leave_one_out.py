@@ -25,9 +25,12 @@ def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object) -
     return found
 
 
-def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = None) -> Codes:
-    """Return the class number of each label, DataError for one the model does not know in a row of any weight."""
-    labels, codes = read_labels(y, rows, fitted.who)
+def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = None, missing: str = "error") -> Codes:
+    """Return the class number of each label, DataError for one the model does not know in a row of any weight.
+
+    A label that is `missing` is an error, too, or −1 for "any".
+    """
+    labels, codes = read_labels(y, rows, fitted.who, missing=missing)
     known = {label: c for c, label in enumerate(fitted.statistics.classes)}
     there = set(codes.tolist() if weight is None else codes[weight > 0].tolist())
     unknown = [label for c, label in enumerate(labels) if label not in known and c in there]
@@ -36,7 +39,7 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
             f"y holds {quoted(unknown)}, which this model does not know; its classes are {quoted(list(known))}. "
             "Next: pass rows the model has learned, with their labels."
         )
-    return np.array([known.get(label, -1) for label in labels], dtype=np.int64)[codes]
+    return np.array([*(known.get(label, -1) for label in labels), -1], dtype=np.int64)[codes]
 
 
 def taken(rows: Rows, index: Codes) -> Rows:

@@ -44,7 +44,7 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
     actual = np.bincount(codes[codes >= 0], minlength=k)
     counts = zip(np.bincount(answer, minlength=k), np.exp(log_p).sum(axis=0), actual, strict=True)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
-    pvalues = np.asarray(view.estimator.outlier_pvalues(_take(X, chosen))) if n else np.zeros(0)
+    pvalues = np.asarray(view.estimator.outlier_pvalues(take(X, chosen))) if n else np.zeros(0)
     return {
         "rows": n,
         "classes": [
@@ -88,7 +88,7 @@ def _unusual(
     """Return the rows with the smallest p-values: number (from 1), p-value, answer, and the cells that tell most."""
     order = np.argsort(pvalues, kind="stable")[:MOST_UNUSUAL]
     shown = view.informative(5, view.rows())
-    cells = _cells(view, _take(X, chosen[order]), shown)
+    cells = cells_as_text(view, take(X, chosen[order]), shown)
     found = []
     for place, own in zip(order, cells, strict=True):
         i = int(chosen[place])
@@ -106,7 +106,7 @@ def _unusual(
     return found
 
 
-def _cells(view: View, X: object, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
+def cells_as_text(view: View, X: object, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
     """Return (column, cell as text) of some columns of every row; a missing cell is "unknown"."""
     table, order = view.aligned(X)
     columns = []
@@ -122,7 +122,7 @@ def _cells(view: View, X: object, positions: Sequence[int]) -> list[list[tuple[s
     return [list(row) for row in zip(*columns, strict=True)]
 
 
-def _take(X: Any, index: Codes) -> Any:
+def take(X: Any, index: Codes) -> Any:
     """Return some rows of a table of any kind."""
     if hasattr(X, "iloc"):
         return X.iloc[index]

@@ -25,9 +25,11 @@ from ..plots import (
 )
 from ..plots._model import check_model, learned
 from ..plots._style import pyplot
+from ..plots._view import View
 from .explorer import collect_explorer, script, write_json
 from .facts import collect_facts, percent
 from .judged import collect_answers
+from .suspects import collect_suspects
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
 OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."
@@ -103,6 +105,7 @@ def render_page(estimator: object, X: object = None, y: object = None, *, name: 
             facts=facts,
             explorer=explorer,
             answers=answers,
+            suspects=collect_suspects(View(estimator)),
             judged=[] if answers is None else draw_answers(estimator, X, y, answers),
             pictures=draw(estimator),
             parameters=write_json(told),
