@@ -13,6 +13,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, ndtri, np, pattern_groups
 from ..forest import ForestReading, FrozenForest, levels_within
+from ..forest.columns import Cells
 from ..schema import Level
 from ..stats import PatternStats
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
@@ -76,6 +77,23 @@ class Reading(MixedRows):
         if bins not in self._bins:
             self._bins[bins] = self.columns.binned(bins, self)
         return self._bins[bins]
+
+    def gaussian_without(self, version: str, hidden: Codes) -> Array:
+        """Return a copy of those cells in which nothing is known of some columns, by their numbers, numbers first.
+
+        Of very many columns, which are seen in directions, these are at their means.
+        """
+        columns = self.columns
+        gone = np.isin(columns.owners[columns.used[version]], hidden)
+        if version not in columns.basis:
+            return np.where(gone, np.nan, self.gaussian(version))
+        return np.where(gone, 0.0, np.nan_to_num(columns.cells(version, self))) @ columns.basis[version]
+
+    def forest_without(self, hidden: Codes) -> Cells:
+        """Return the cells (n, d) as trees read them, those of some columns missing."""
+        cells = self.forest.cells.copy()
+        cells[:, hidden] = MISSING
+        return cells
 
     @cached_property
     def forest(self) -> ForestReading:

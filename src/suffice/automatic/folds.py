@@ -8,8 +8,9 @@ its cells and on its class, not on its place or on the columns' units and order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from .._arrays import Array, Codes, np
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
@@ -47,12 +48,13 @@ class FoldedGaussians:
     place: Codes
     members: tuple[WishartClasses, ...]
     cells: tuple[Array, ...]
+    turns: tuple[Array | None, ...]  # directions in which rows differ, where these are not all columns
 
     @classmethod
     def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
         """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
         place, k = deal(sample.rows, sample.codes), stats.k
-        members, parts, others = [], [], []
+        members, parts, others, turns = [], [], [], []
         for v in range(int(place.max(initial=0)) + 1):
             own = place == v
             out = PatternStats.summarize(cells[own], sample.codes[own], k, sample.held[own], FullScatter)
@@ -65,7 +67,8 @@ class FoldedGaussians:
                 rest = GaussianStats(rest.weight, rest.mean @ turn, scatter, FullScatter)
             members.append(WishartClasses(rest))
             parts.append(cells[own] if turn is None else cells[own] @ turn)
-        return cls(place, tuple(members), tuple(parts))
+            turns.append(turn)
+        return cls(place, tuple(members), tuple(parts), tuple(turns))
 
     def path(self) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, F): F (n, k) log densities, with missing cells at what all classes together expect of them."""
@@ -86,6 +89,34 @@ class FoldedGaussians:
             new = LeftOut(own, codes, np.zeros(len(own)), np.ones(len(own)))
             scores[self.place == v] = member.marginals(new, strength, sphere)
         return scores
+
+
+class FoldedAgain:
+    """How rows are scored once more by Gaussians of folds, which are made anew when first asked for."""
+
+    def __init__(self, stats: PatternStats, version: str) -> None:
+        self.stats, self.version = stats, version
+        self._made: FoldedGaussians | None = None
+
+    def at(self, strength: float, sphere: float) -> Callable[[Sample, Codes, Codes], Array]:
+        """Return what scores rows at one setting of the prior."""
+        return partial(self._scores, strength, sphere)
+
+    def _scores(self, strength: float, sphere: float, sample: Sample, index: Codes, hidden: Codes) -> Array:
+        """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out.
+
+        Where folds have directions of their own, these are at their means.
+        """
+        if self._made is None:
+            self._made = FoldedGaussians.of(self.stats, sample.rows.gaussian(self.version), sample)
+        folds, some = self._made, sample[index]
+        cells, out = some.rows.gaussian_without(self.version, hidden), np.zeros((len(index), self.stats.k))
+        for v, (member, turn) in enumerate(zip(folds.members, folds.turns, strict=True)):
+            own = np.flatnonzero(folds.place[index] == v)
+            rows = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
+            if len(own):
+                out[own] = member.density(strength, sphere).log_density(rows)
+        return out
 
 
 def _without(stats: PatternStats, out: PatternStats) -> PatternStats:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np
-from .columns import Index, Reading
+from .columns import MISSING, Index, Reading
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,15 @@ class Sample:
     def __getitem__(self, index: Index) -> Sample:
         weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
         return Sample(self.rows[index], self.codes[index], *weights)
+
+    def hiding(self, columns: Codes) -> Sample:
+        """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""
+        numbers, levels = self.rows.numbers.copy(), list(self.rows.levels)
+        width = numbers.shape[1]
+        numbers[:, columns[columns < width]] = np.nan
+        for j in (columns[columns >= width] - width).tolist():
+            levels[j] = np.full_like(levels[j], MISSING)
+        return replace(self, rows=Reading(numbers, tuple(levels), self.rows.columns))
 
     def contents(self) -> list[tuple[bytes, ...]]:
         """Return the contents of the rows with their classes, by which learned ones are found again."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from ..questions import importance
+from ..questions.importance import Importance
+from ..schema import Name
 from ._answers import Answers
 
 
@@ -11,6 +14,14 @@ class Diagnoses(Answers):
     # --- what to measure next -----------------------------------------------------------------------------------------
 
     # --- which columns suffice ----------------------------------------------------------------------------------------
+
+    def importance(self) -> Importance:
+        """Return what leaving each column unknown costs, in nats of leave-one-out log-loss: a value that prints ranked."""
+        return importance.importance(self._fitted)
+
+    def smallest_columns(self, within: float = 0.01) -> list[Name]:
+        """Return the names of few columns that lose at most `within` nats more than all, in the order chosen."""
+        return importance.smallest_columns(self._fitted, within)
 
     # --- which labels are wrong ---------------------------------------------------------------------------------------
 

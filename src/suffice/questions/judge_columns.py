@@ -1,0 +1,113 @@
+"""Rows kept, by which columns are judged: each without itself, by what some of its cells tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from .._arrays import Array, Codes, NDArray, is_sparse, np
+from ..densities import Rows
+from ..densities.product import missing_cells
+from ..errors import DataError
+from ..fitted import Fitted
+from ..leave_one_out.by_columns import ByColumns
+from ..stats import Reservoir
+from ..stats.counts import CodedColumns
+from ..tasks import classify
+from ..tasks.importance import Judged
+from ..tasks.outliers import hide, take
+from .held_out import hold_out
+from .leave_one_out import taken
+
+MOST_ROWS, MOST_OF_FOLDS = 4000, 1000  # rows judged
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnJudge:
+    """Rows to judge columns by, which cells of them are missing (n, d), and what judges them."""
+
+    judged: Judged
+    missing: NDArray[np.bool_]
+    by: ByColumns
+
+    @classmethod
+    def of(cls, fitted: Fitted) -> _Judge:
+        """Return the rows kept, or of many those whose hashes are smallest; DataError where there are none."""
+        sample = _sample(fitted)
+        index = _within(sample, MOST_ROWS)
+        by = fitted.by_columns(index)
+        if by is None:
+            index = _within(sample, MOST_OF_FOLDS)
+            by = ByFolds(fitted, index)
+        part = sample.part(index)
+        weight = part.represented(fitted.statistics.weight)
+        judged = Judged(part.codes, weight, part.copies, len(fitted.statistics.classes))
+        return cls(judged, _missing(fitted, index), by)
+
+
+def _sample(fitted: Fitted) -> Reservoir:
+    sample, released = fitted.statistics.sample, fitted.past.released is not None
+    if released:
+        raise DataError.released("judge its columns by rows", "ask the model it was made from")
+    if sample is None:
+        raise DataError.without_rows(f"This {fitted.who} keeps no rows to judge its columns by")
+    return sample
+
+
+def _within(sample: Reservoir, most: int) -> Codes:
+    """Return the numbers of at most so many rows, as a sample of them would keep."""
+    limit = sample.bounded(most).limit
+    return np.flatnonzero(sample.priority <= limit[sample.codes])
+
+
+def _missing(fitted: Fitted, index: Codes) -> NDArray[np.bool_]:
+    """Return which cells of some rows kept are missing (n, d), by the columns of the model."""
+    out = np.zeros((len(index), len(fitted.schema)), dtype=np.bool_)
+    for block, part in zip(fitted.blocks, fitted.reservoir.rows, strict=False):
+        if is_sparse(part):
+            continue
+        codes = part.codes if isinstance(part, CodedColumns) else part
+        found = missing_cells(codes)
+        if found is not None and block.positions:
+            out[:, list(block.positions)] = found[index]
+    return out
+
+
+class ByFolds:
+    """Rows judged by models of folds, for kinds of models that no formula takes a row out of."""
+
+    fixed = "models of folds of the rows"
+
+    def __init__(self, fitted: Fitted, index: Codes) -> None:
+        self.fitted, self.index = fitted, index
+        self.folds = fitted.made(hold_out, whatever_priors=True).folds
+        place = np.full(len(fitted.reservoir.codes), -1)
+        place[index] = np.arange(len(index))
+        self.place = place
+
+    def without(self, column: int) -> Array:
+        """Return log posteriors (n, k) by all columns but one."""
+        return self.log_posterior([j for j in range(len(self.fitted.schema)) if j != column])
+
+    def log_posterior(self, known: Sequence[int]) -> Array:
+        """Return log posteriors (n, k) by the known columns, each row by the model of other folds."""
+        asked, k = self.fitted.joint_value, len(self.fitted.statistics.classes)
+        order = [p for block in asked.blocks for p in block.positions]
+        seen = np.isin(order, list(known))
+        out = np.full((len(self.index), k), -np.inf)
+        for fold, (rows, own) in zip(self.folds, self._rows, strict=True):
+            if len(own):
+                model = fold.model
+                prior = model.log_prior if self.fitted.priors is None else self.fitted.log_prior[fold.classes]
+                out[np.ix_(own, fold.classes)] = classify.log_posterior(model, hide(rows, seen), prior)
+        return out
+
+    @cached_property
+    def _rows(self) -> list[tuple[Rows, Codes]]:
+        """The rows of each fold as its model reads them, cells missing as they are, and their places among all."""
+        kept, found = self.fitted.sampled_rows(), []
+        for fold in self.folds:
+            own = fold.index[self.place[fold.index] >= 0]
+            found.append((take(fold.read(taken(kept, own)), np.arange(len(own))), self.place[own]))
+        return found
