@@ -18,7 +18,7 @@ from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
 from .columns import MixedRows
 from .completion import complete_each, fill_blindly
-from .sample import Sample
+from .sample import Sample, SomeRows
 
 FOLDS = 5
 SAME = 1e-9  # relative difference of weights that rounding makes
@@ -98,24 +98,25 @@ class FoldedAgain:
         self.stats, self.version = stats, version
         self._made: FoldedGaussians | None = None
 
-    def at(self, strength: float, sphere: float) -> Callable[[Sample, Codes, Codes], Array]:
+    def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Codes], Array]:
         """Return what scores rows at one setting of the prior."""
         return partial(self._scores, strength, sphere)
 
-    def _scores(self, strength: float, sphere: float, sample: Sample, index: Codes, hidden: Codes) -> Array:
+    def _scores(self, strength: float, sphere: float, rows: SomeRows, hidden: Codes) -> Array:
         """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out.
 
         Where folds have directions of their own, these are at their means.
         """
         if self._made is None:
-            self._made = FoldedGaussians.of(self.stats, sample.rows.gaussian(self.version), sample)
-        folds, some = self._made, sample[index]
-        cells, out = some.rows.gaussian_without(self.version, hidden), np.zeros((len(index), self.stats.k))
+            self._made = FoldedGaussians.of(self.stats, rows.whole.rows.gaussian(self.version), rows.whole)
+        folds, place = self._made, self._made.place[rows.index]
+        cells = rows.sample.rows.gaussian_without(self.version, hidden)
+        out = np.zeros((len(cells), self.stats.k))
         for v, (member, turn) in enumerate(zip(folds.members, folds.turns, strict=True)):
-            own = np.flatnonzero(folds.place[index] == v)
-            rows = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
+            own = np.flatnonzero(place == v)
             if len(own):
-                out[own] = member.density(strength, sphere).log_density(rows)
+                mine = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
+                out[own] = member.density(strength, sphere).log_density(mine)
         return out
 
 

@@ -20,14 +20,14 @@ from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
 from .part import Part
-from .sample import Sample
+from .sample import Sample, SomeRows
 from .stack import Judge, centred
 
 Setting = Mapping[str, float]
 P = TypeVar("P", bound=Part)
 
-# Of a sample, the numbers of some of its rows, and those of the columns that are unknown, numbers first: scores.
-Again = Callable[[Sample, Codes, Codes], Array]
+# Scores (n, k) of some rows of a sample, by the numbers of the columns that are unknown, numbers first.
+Again = Callable[[SomeRows, Codes], Array]
 
 
 @dataclass(frozen=True)

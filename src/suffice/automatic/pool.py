@@ -13,7 +13,7 @@ from ..notes import Note
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
 from .member import Again, Member
-from .sample import Sample
+from .sample import Sample, SomeRows
 from .stack import Stack, centred, without_each
 
 PSEUDO = 0.5  # pseudo-count of each class
@@ -35,11 +35,11 @@ class JudgedMember:
     left_out_scores: Array
     again: Again | None = field(default=None, repr=False)
 
-    def left_out_without(self, sample: Sample, index: Codes, hidden: Codes) -> Array:
-        """Return left-out scores of some rows of the sample that knows nothing of the columns `hidden`."""
+    def left_out_without(self, rows: SomeRows, hidden: Codes) -> Array:
+        """Return left-out scores (n, k) of rows of which nothing is known in the columns `hidden`."""
         if self.again is not None:
-            return self.again(sample, index, hidden)
-        return self.member.left_out_without(sample[index], hidden)
+            return self.again(rows, hidden)
+        return self.member.left_out_without(rows.sample, hidden)
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from ..fitted import Fitted
 from ..notes import Note
 from ..stats import ByClass, PatternStats, Statistic
 from ..stats.batch import Batch, Joined
+from .by_columns import PoolByColumns
 from .by_rows import (
     check_judges,
     check_memory,
@@ -26,7 +27,6 @@ from .by_rows import (
     level_counts,
     rows_of_sample,
 )
-from .by_columns import PoolByColumns
 from .columns import Reading
 from .forest_fitted import ForestJoint
 from .frozen import Choice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .._arrays import Array, Codes, np
 from .columns import MISSING, Index, Reading
@@ -44,3 +45,16 @@ class Sample:
         numbers = np.ascontiguousarray(np.nan_to_num(self.rows.numbers, nan=np.inf) + 0.0)
         whole = np.column_stack([*self.rows.levels, self.codes]).astype(np.int64)
         return [(cells.tobytes(), levels.tobytes()) for cells, levels in zip(numbers, whole, strict=True)]
+
+
+@dataclass(frozen=True)
+class SomeRows:
+    """Some rows of a sample, by their numbers in it; what members read of them is made once."""
+
+    whole: Sample
+    index: Codes
+
+    @cached_property
+    def sample(self) -> Sample:
+        """These rows."""
+        return self.whole[self.index]

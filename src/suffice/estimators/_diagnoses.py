@@ -16,7 +16,7 @@ class Diagnoses(Answers):
     # --- which columns suffice ----------------------------------------------------------------------------------------
 
     def importance(self) -> Importance:
-        """Return what leaving each column unknown costs, in nats of leave-one-out log-loss: a value that prints ranked."""
+        """Return what leaving each column unknown costs, in nats of leave-one-out log-loss, as a table."""
         return importance.importance(self._fitted)
 
     def smallest_columns(self, within: float = 0.01) -> list[Name]:

@@ -27,13 +27,15 @@ from .model import Learned, Parts, block_log_densities, log_priors, refits_neede
 class ByColumns(Protocol):
     """Learned rows, each to be judged by what a model knows without it and by some of its cells."""
 
-    fixed: str  # what stays as all columns have made it, in words
+    @property
+    def how(self) -> str:
+        """How rows are left out, in words."""
 
     def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log p(class | cells in the `known` columns), (n, k) in nats."""
 
-    def without(self, column: int) -> Array:
-        """Return the same for all columns but one."""
+    def without(self, column: int | None) -> Array:
+        """Return the same for all columns but one; for all of them if None."""
 
 
 MOST_REFITS = 4000.0  # milliseconds, about, of refits for all subsets that leave out one column
@@ -74,14 +76,14 @@ class LeftOutByColumns:
                     "columns by fitting to fewer of them."
                 )
 
-    fixed: ClassVar[str] = "exact leave-one-out"
+    how: ClassVar[str] = "exact leave-one-out"
 
     def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log p(class | cells in the `known` columns), (n, k), of each row under the model of all others."""
         return self._normalized(self._by(number, known) for number in range(len(self.learned.blocks)))
 
-    def without(self, column: int) -> Array:
-        """Return the same for all columns but one; what its block adds is that of all less that of the column."""
+    def without(self, column: int | None) -> Array:
+        """Return the same for all columns but one, whose part is taken from that of its block; for all if None."""
         return self._normalized(self._all_but(number, column) for number in range(len(self.learned.blocks)))
 
     def _normalized(self, parts: Iterable[Parts]) -> Array:
@@ -104,12 +106,12 @@ class LeftOutByColumns:
         if _together(block, told):
             return self._of(number, columns)
         terms = [self._term(number, j) for j in columns]
-        return Parts(sum(own.order for own in terms), sum(own.score for own in terms))
+        return Parts(np.sum([own.order for own in terms], axis=0), np.sum([own.score for own in terms], axis=0))
 
-    def _all_but(self, number: int, column: int) -> Parts:
+    def _all_but(self, number: int, column: int | None) -> Parts:
         """Return what the columns of a block say, but for one that may be among them."""
         block, told = self.learned.blocks[number], self.learned.settings[number]
-        if column not in block.positions:
+        if column is None or column not in block.positions:
             return self._whole(number)
         if len(block.positions) == 1 or _together(block, told):
             return self._by(number, [p for p in block.positions if p != column])
@@ -161,8 +163,7 @@ def _is_thin(stats: Statistic) -> bool:
 def _taken(rows: Any, columns: Sequence[int]) -> Any:
     """Return some columns of encoded rows."""
     if isinstance(rows, CodedColumns):
-        levels, codes = (tuple(part[j] for j in columns) for part in rows)
-        return CodedColumns(levels, codes)
+        return CodedColumns(tuple(rows.levels[j] for j in columns), tuple(rows.codes[j] for j in columns))
     return take_columns(rows, columns)
 
 

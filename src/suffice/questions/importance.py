@@ -76,8 +76,9 @@ class Importance:
         names = [str(name) for name in self.columns]
         width = max(map(len, [*names, "column"]))
         lines = [head, f"{'column':{width}}  {'mean':>9}  {'error':>8}"]
-        for j in self.order.tolist():
-            lines.append(f"{names[j]:{width}}  {self.mean[j]:+9.4f}  {self.standard_error[j]:8.4f}")
+        lines += [
+            f"{names[j]:{width}}  {self.mean[j]:+9.4f}  {self.standard_error[j]:8.4f}" for j in self.order.tolist()
+        ]
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -91,10 +92,10 @@ def importance(fitted: Fitted) -> Importance:
 def _importance(fitted: Fitted) -> Importance:
     judge = ColumnJudge.of(fitted)
     by, names = judge.by, fitted.schema.names
-    whole = by.log_posterior(range(len(names)))
+    whole = by.without(None)
     mean, error, by_class = tasks.costs(judge.judged, whole, by.without, judge.missing)
     loss, rows = float(judge.judged.mean(judge.judged.losses(whole))), round(float(judge.judged.copies.sum()))
-    return Importance(names, mean, error, by_class, tuple(fitted.statistics.classes), loss, rows, by.fixed)
+    return Importance(names, mean, error, by_class, tuple(fitted.statistics.classes), loss, rows, by.how)
 
 
 def smallest_columns(fitted: Fitted, within: object) -> list[Name]:

@@ -32,7 +32,7 @@ class ColumnJudge:
     by: ByColumns
 
     @classmethod
-    def of(cls, fitted: Fitted) -> _Judge:
+    def of(cls, fitted: Fitted) -> ColumnJudge:
         """Return the rows kept, or of many those whose hashes are smallest; DataError where there are none."""
         sample = _sample(fitted)
         index = _within(sample, MOST_ROWS)
@@ -77,7 +77,7 @@ def _missing(fitted: Fitted, index: Codes) -> NDArray[np.bool_]:
 class ByFolds:
     """Rows judged by models of folds, for kinds of models that no formula takes a row out of."""
 
-    fixed = "models of folds of the rows"
+    how = "models of folds of the rows"
 
     def __init__(self, fitted: Fitted, index: Codes) -> None:
         self.fitted, self.index = fitted, index
@@ -86,8 +86,8 @@ class ByFolds:
         place[index] = np.arange(len(index))
         self.place = place
 
-    def without(self, column: int) -> Array:
-        """Return log posteriors (n, k) by all columns but one."""
+    def without(self, column: int | None) -> Array:
+        """Return log posteriors (n, k) by all columns but one; by all of them if None."""
         return self.log_posterior([j for j in range(len(self.fitted.schema)) if j != column])
 
     def log_posterior(self, known: Sequence[int]) -> Array:
@@ -106,7 +106,7 @@ class ByFolds:
     @cached_property
     def _rows(self) -> list[tuple[Rows, Codes]]:
         """The rows of each fold as its model reads them, cells missing as they are, and their places among all."""
-        kept, found = self.fitted.sampled_rows(), []
+        kept, found = self.fitted.sampled_rows(), list[tuple[Rows, Codes]]()
         for fold in self.folds:
             own = fold.index[self.place[fold.index] >= 0]
             found.append((take(fold.read(taken(kept, own)), np.arange(len(own))), self.place[own]))

@@ -25,7 +25,7 @@ def of_columns(stats: Any, columns: Sequence[int]) -> Any:
     if isinstance(stats, PatternStats):
         return _patterns(stats, index)
     if isinstance(stats, CategoricalStats):
-        levels, counts = (tuple(part[j] for j in columns) for part in (stats.levels, stats.counts))
+        levels, counts = tuple(stats.levels[j] for j in columns), tuple(stats.counts[j] for j in columns)
         return CategoricalStats(levels, counts, stats.missing[:, index])
     if isinstance(stats, SumStats):
         return SumStats(stats.weight[:, index], stats.total[:, index])

@@ -38,7 +38,7 @@ class Judged:
         share, rows = self.weight / self.weight.sum(), float(self.copies.sum())
         apart = (values - self.mean(values)[..., None]) ** 2
         correction = rows / (rows - 1.0) if rows > 1.0 else np.nan
-        return np.sqrt(correction * (apart @ (share**2 / self.copies)))
+        return np.asarray(np.sqrt(correction * (apart @ (share**2 / self.copies))))
 
     def by_class(self, values: Array) -> Array:
         """Return the mean within each class (k, …), not a number where no row is of it."""

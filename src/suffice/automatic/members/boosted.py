@@ -21,7 +21,7 @@ from ..columns import MISSING, Reading
 from ..folds import deal
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member
-from ..sample import Sample
+from ..sample import Sample, SomeRows
 from ..stack import Judge, centred
 
 FOLDS = 5
@@ -230,7 +230,7 @@ class _Again:
         self.of_rare = scores[:1, self.rare]  # alike for all rows
         self._trees: list[TreeScores] = []
 
-    def scores(self, sample: Sample, index: Codes, hidden: Codes) -> Array:
+    def scores(self, rows: SomeRows, hidden: Codes) -> Array:
         """Return scores (n, k) of some rows, cells of the columns `hidden` missing."""
         folds, present, rounds = self.folds
         none = np.zeros(len(present))
@@ -238,13 +238,13 @@ class _Again:
             for own in folds:
                 grown = _read_out(own.model, rounds, len(present))
                 self._trees.append(TreeScores(grown.trees, grown.values, none, False, grown.cover))
-        cells, out = sample[index].rows.forest_without(hidden), np.empty((len(index), len(self.base)))
+        cells, out = rows.sample.rows.forest_without(hidden), np.empty((len(rows.index), len(self.base)))
         out[:, self.rare] = self.of_rare
-        place = np.empty(len(sample), dtype=np.int64)
+        place = np.empty(len(rows.whole), dtype=np.int64)
         for v, own in enumerate(folds):
             place[own.out] = v
         for v, trees in enumerate(self._trees):
-            mine = np.flatnonzero(place[index] == v)
+            mine = np.flatnonzero(place[rows.index] == v)
             out[np.ix_(mine, present)] = trees.scores(cells[mine])
         return out + self.base
 

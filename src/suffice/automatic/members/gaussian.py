@@ -133,7 +133,8 @@ class GaussianMember(Member):
         for version in known.columns.kinds:
             cells = sample.rows.gaussian(version)
             prior = WishartClasses(stats.completed(version))
-            folds, inner, again = None, judge, None
+            folds, inner = None, judge
+            again: FoldedAgain | None = None
             if stats.versions[version].incomplete or version in known.columns.basis:
                 folds = FoldedGaussians.of(stats.versions[version], cells, sample)
                 path, again = folds.path(), FoldedAgain(stats.versions[version], version)
@@ -144,7 +145,7 @@ class GaussianMember(Member):
                 kinds = (OWN, SHARED) if np.isinf(strength) else (OWN,)
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
                 final = partial(own[0].left_out, sample) if folds is None else partial(folds.scores, strength, sphere)
-                yield Candidate(tuple(own), scores, inner, final, again and again.at(strength, sphere))
+                yield Candidate(tuple(own), scores, inner, final, None if again is None else again.at(strength, sphere))
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:

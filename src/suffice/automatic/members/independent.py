@@ -141,7 +141,9 @@ def by_column(stats: PatternStats) -> tuple[WishartClasses, ...]:
     )
 
 
-def _left_out(prior: Sequence[WishartClasses], sample: Sample, strengths: tuple[float, ...], cells: Array | None = None) -> Iterator[list[Array]]:
+def _left_out(
+    prior: Sequence[WishartClasses], sample: Sample, strengths: tuple[float, ...], cells: Array | None = None
+) -> Iterator[list[Array]]:
     """Yield for each column its scores (n, k) at every strength, each row left out, 0 where the cell is missing."""
     cells = sample.rows.gaussian(RAW) if cells is None else cells
     for j, own in enumerate(prior):

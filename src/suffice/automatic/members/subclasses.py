@@ -23,7 +23,7 @@ from ..completion import fill_blindly
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, gathered
 from ..part import Part
-from ..sample import Sample
+from ..sample import Sample, SomeRows
 from ..stack import Judge
 from .gaussian import GaussianPart
 
@@ -206,9 +206,9 @@ class _Again:
         self.known, self.member = known, member
         self._folds: list[SubclassDensity] = []
 
-    def scores(self, sample: Sample, index: Codes, hidden: Codes) -> Array:
+    def scores(self, rows: SomeRows, hidden: Codes) -> Array:
         """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out."""
-        own, k = self.member, self.known.k
+        own, k, sample = self.member, self.known.k, rows.whole
         place = _deal(sample.codes, k)
         if not self._folds:
             cells = _filled(self.known, own.used, sample)
@@ -216,8 +216,8 @@ class _Again:
                 kept = place != v
                 split = Split.of(cells[kept], sample.codes[kept], sample.weight[kept], k, own.parts)
                 self._folds.append(split.density(own.strength, own.sphere))
-        rows, out = sample[index].rows.gaussian_without(SCORES, hidden)[:, own.used], np.empty((len(index), k))
+        cells, place = rows.sample.rows.gaussian_without(SCORES, hidden)[:, own.used], place[rows.index]
+        out = np.empty((len(cells), k))
         for v, density in enumerate(self._folds):
-            mine = place[index] == v
-            out[mine] = density.log_density(rows[mine])
+            out[place == v] = density.log_density(cells[place == v])
         return out
