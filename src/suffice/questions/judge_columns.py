@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._arrays import Array, Codes, NDArray, is_sparse, np
-from ..densities import Rows
+from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np
+from ..densities import Density, Rows
 from ..densities.product import missing_cells
 from ..errors import DataError
 from ..fitted import Fitted
+from ..joint import JointModel
 from ..leave_one_out.by_columns import ByColumns
 from ..stats import Reservoir
 from ..stats.counts import CodedColumns
@@ -80,11 +81,18 @@ class ByFolds:
     how = "models of folds of the rows"
 
     def __init__(self, fitted: Fitted, index: Codes) -> None:
-        self.fitted, self.index = fitted, index
-        self.folds = fitted.made(hold_out, whatever_priors=True).folds
-        place = np.full(len(fitted.reservoir.codes), -1)
+        self.fitted = fitted
+        self.order = [p for block in fitted.joint_value.blocks for p in block.positions]
+        held, kept = fitted.made(hold_out, whatever_priors=True), fitted.sampled_rows()
+        place = np.full(len(held.codes), -1)
         place[index] = np.arange(len(index))
-        self.place = place
+        self.size, self.folds = len(index), list[_Fold]()
+        for fold in held.folds:
+            own = fold.index[place[fold.index] >= 0]
+            if len(own):
+                rows = take(fold.read(taken(kept, own)), np.arange(len(own)))  # cells missing as they are
+                prior = fold.model.log_prior if fitted.priors is None else fitted.log_prior[fold.classes]
+                self.folds.append(_Fold(fold.model, fold.classes, prior, rows, place[own]))
 
     def without(self, column: int | None) -> Array:
         """Return log posteriors (n, k) by all columns but one; by all of them if None."""
@@ -92,22 +100,34 @@ class ByFolds:
 
     def log_posterior(self, known: Sequence[int]) -> Array:
         """Return log posteriors (n, k) by the known columns, each row by the model of other folds."""
-        asked, k = self.fitted.joint_value, len(self.fitted.statistics.classes)
-        order = [p for block in asked.blocks for p in block.positions]
-        seen = np.isin(order, list(known))
-        out = np.full((len(self.index), k), -np.inf)
-        for fold, (rows, own) in zip(self.folds, self._rows, strict=True):
-            if len(own):
-                model = fold.model
-                prior = model.log_prior if self.fitted.priors is None else self.fitted.log_prior[fold.classes]
-                out[np.ix_(own, fold.classes)] = classify.log_posterior(model, hide(rows, seen), prior)
+        seen, k = np.isin(self.order, list(known)), len(self.fitted.statistics.classes)
+        out = np.full((self.size, k), -np.inf)
+        for fold in self.folds:
+            out[np.ix_(fold.place, fold.classes)] = fold.log_posterior(seen)
         return out
 
+
+@dataclass(eq=False)
+class _Fold:
+    """A model, the numbers of its classes and their log priors, and rows it has not seen as it reads them, with places."""
+
+    model: JointModel
+    classes: Codes
+    log_prior: Array
+    rows: Rows
+    place: Codes
+
+    def log_posterior(self, seen: NDArray[np.bool_]) -> Array:
+        """Return log posteriors (n, k) by the cells in some columns."""
+        if self._by_terms is None:
+            return classify.log_posterior(self.model, hide(self.rows, seen), self.log_prior)
+        return log_softmax(self._by_terms(np.flatnonzero(seen)) + self.log_prior)
+
     @cached_property
-    def _rows(self) -> list[tuple[Rows, Codes]]:
-        """The rows of each fold as its model reads them, cells missing as they are, and their places among all."""
-        kept, found = self.fitted.sampled_rows(), list[tuple[Rows, Codes]]()
-        for fold in self.folds:
-            own = fold.index[self.place[fold.index] >= 0]
-            found.append((take(fold.read(taken(kept, own)), np.arange(len(own))), self.place[own]))
-        return found
+    def _by_terms(self) -> Callable[[Codes], Array] | None:
+        """What adds up densities from terms that are made once, where these are few enough to be held."""
+        (density, *others), (rows, *_) = self.model.density.blocks, self.rows
+        if others or type(density).marginals is Density.marginals:
+            return None
+        part, value = next(density.marginals(rows))
+        return value if part.stop >= len(self.place) else None
