@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from cyclopts import App
 
 from . import running
+from .columns import columns
 from .compare import compare
 from .completion import completion_of
 from .demo import demo
@@ -37,6 +38,7 @@ COMMANDS = (
     fit,
     predict,
     explain,
+    columns,
     outliers,
     impute,
     sample,
