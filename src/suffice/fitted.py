@@ -341,6 +341,11 @@ class Fitted:
         """Return the rows kept, one part for each block."""
         return self.reservoir.rows
 
+    @property
+    def tells_columns(self) -> bool:
+        """Whether rows that leave are judged by some of their cells without models of folds, where rows are kept."""
+        return self.statistics.sample is not None and self.by_columns(np.zeros(1, dtype=np.int64)) is not None
+
     def by_columns(self, index: Codes) -> ByColumns | None:
         """Return what says of some of the rows kept, each left out, what only some of their cells tell.
 

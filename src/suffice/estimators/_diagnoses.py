@@ -29,7 +29,7 @@ class Diagnoses(Answers):
         nothing each, as the other stays. A cell that is missing in a row costs nothing there.
 
         Exact for `GaussianDiscriminant` and `NaiveBayes`. `MixtureDiscriminant` and `GenerativeForest` are judged by
-        models of folds of their rows (up to 1000), and so are joint covariances that would need very many refits, for
+        models of folds of their rows (up to 500), and so are joint covariances that would need very many refits, for
         missing cells or for more columns than rows. Members of a `GenerativeClassifier` are judged as when they were
         chosen, at the settings they have, on up to 4000 rows; their weights are found again without each column.
 

@@ -42,6 +42,9 @@ class Model(Protocol):
     def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each under the model of all others."""
 
+    def importance(self) -> Any:
+        """Return what each column is worth: `columns`, `mean`, `standard_error`, `loss` and `order`."""
+
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
 

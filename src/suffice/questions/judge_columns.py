@@ -21,7 +21,7 @@ from ..tasks.outliers import hide, take
 from .held_out import hold_out
 from .leave_one_out import taken
 
-MOST_ROWS, MOST_OF_FOLDS = 4000, 1000  # rows judged
+MOST_ROWS, MOST_OF_FOLDS = 4000, 500  # rows judged
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ class ByFolds:
 
 @dataclass(eq=False)
 class _Fold:
-    """A model, the numbers of its classes and their log priors, and rows it has not seen as it reads them, with places."""
+    """A model, the numbers and log priors of its classes, and rows it has not seen as it reads them, with places."""
 
     model: JointModel
     classes: Codes
