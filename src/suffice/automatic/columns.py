@@ -87,7 +87,10 @@ class Reading(MixedRows):
         gone = np.isin(columns.owners[columns.used[version]], hidden)
         if version not in columns.basis:
             return np.where(gone, np.nan, self.gaussian(version))
-        return np.where(gone, 0.0, np.nan_to_num(columns.cells(version, self))) @ columns.basis[version]
+        seen = f"{version} before directions"
+        if seen not in self._blocks:
+            self._blocks[seen] = np.nan_to_num(columns.cells(version, self))
+        return np.where(gone, 0.0, self._blocks[seen]) @ columns.basis[version]
 
     def forest_without(self, hidden: Codes) -> Cells:
         """Return the cells (n, d) as trees read them, those of some columns missing."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from .._arrays import Array, Codes, np
+from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
@@ -97,6 +98,7 @@ class FoldedAgain:
     def __init__(self, stats: PatternStats, version: str) -> None:
         self.stats, self.version = stats, version
         self._made: FoldedGaussians | None = None
+        self._densities: dict[tuple[float, float], list[MultivariateT]] = {}
 
     def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Codes], Array]:
         """Return what scores rows at one setting of the prior."""
@@ -110,13 +112,15 @@ class FoldedAgain:
         if self._made is None:
             self._made = FoldedGaussians.of(self.stats, rows.whole.rows.gaussian(self.version), rows.whole)
         folds, place = self._made, self._made.place[rows.index]
+        if (strength, sphere) not in self._densities:
+            self._densities[strength, sphere] = [member.density(strength, sphere) for member in folds.members]
         cells = rows.sample.rows.gaussian_without(self.version, hidden)
         out = np.zeros((len(cells), self.stats.k))
-        for v, (member, turn) in enumerate(zip(folds.members, folds.turns, strict=True)):
+        for v, (density, turn) in enumerate(zip(self._densities[strength, sphere], folds.turns, strict=True)):
             own = np.flatnonzero(place == v)
             if len(own):
                 mine = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
-                out[own] = member.density(strength, sphere).log_density(mine)
+                out[own] = density.log_density(mine)
         return out
 
 
