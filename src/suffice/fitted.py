@@ -18,6 +18,7 @@ from .estimate.families import GaussianFamily
 from .estimate.shares import frozen_priors, ordered_priors
 from .joint import JointModel
 from .leave_one_out import Learned, leave_one_out
+from .leave_one_out.by_columns import ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
 from .released import Past
 from .schema import Schema
@@ -343,6 +344,23 @@ class Fitted:
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
         return self.reservoir.rows
+
+    @property
+    def tells_columns(self) -> bool:
+        """Whether rows that leave are judged by some of their cells without models of folds, where rows are kept."""
+        return self.statistics.sample is not None and self.by_columns(np.zeros(1, dtype=np.int64)) is not None
+
+    def by_columns(self, index: Codes) -> ByColumns | None:
+        """Return what says of some of the rows kept, each left out, what only some of their cells tell.
+
+        None where that is left to models of folds.
+        """
+        if self.past.joined or not self._leaves_closed:
+            return None
+        sample, learned = self.reservoir.part(index), self.learned
+        return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
+
+    _leaves_closed = True  # whether there is a closed form for rows that leave
 
     def for_fold(self) -> Self:
         """Return the value that learns from some of the rows, whose classes may be fewer, with the same settings."""

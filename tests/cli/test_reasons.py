@@ -106,3 +106,35 @@ def test_next_with_costs(cli, model, tmp_path):
     assert "girth" in cli("next", model, path, "--costs", "girth=2").complaint
     assert "positive" in cli("next", model, path, "--costs", f"{dear}=0").complaint
     assert cli("next", model, path, "--top", 0).status == 2
+
+
+def test_columns(cli, model):
+    loaded = load(model)
+    expected, few = loaded.importance(), loaded.smallest_columns(0.02)
+    document = json.loads(cli("columns", model, "--within", 0.02, "--json").out)
+    assert [own["column"] for own in document["columns"]] == expected.to_dict()["column"]
+    np.testing.assert_allclose([own["mean"] for own in document["columns"]], expected.mean[expected.order])
+    first = document["columns"][0]["by_class"]
+    np.testing.assert_allclose([own["mean"] for own in first], expected.by_class[:, expected.order[0]])
+    assert document["smallest_columns"] == few
+    assert document["loss"] == expected.loss
+    done = cli("columns", model, "--within", 0.02)
+    assert done.status == 0, done.err
+    lines = done.out.splitlines()
+    assert [line.split()[0] for line in lines[1:8]] == expected.to_dict()["column"]
+    assert lines[-1] == f"{len(few)} of 7 columns within 0.02 nats of all: {', '.join(few)}"
+    assert "344 rows" in done.err
+    assert cli("columns", model, "--within", -1).status == 2
+
+
+def test_columns_of_a_released_model(cli, model, tmp_path):
+    out = tmp_path / "released.suffice"
+    assert cli("release", model, "-o", out).status == 0
+    assert "released" in cli("columns", out).complaint
+
+
+def test_show_says_which_columns_are_worth_most(cli, model):
+    document = json.loads(cli("show", model, "--json").out)
+    found = load(model).importance().to_dict()
+    assert [own["column"] for own in document["worth"]] == found["column"]
+    assert found["column"][0] in cli("show", model).out.split("Columns are worth")[1]

@@ -12,6 +12,7 @@ from suffice.errors import DataError, SettingError
 from suffice.plots import (
     CalibrationCurveDisplay,
     DiscriminantPlaneDisplay,
+    ImportanceDisplay,
     ModelComparisonDisplay,
     OutlierPValuesDisplay,
 )
@@ -188,3 +189,22 @@ def test_comparison_of_fitted_models(holed):
 def test_one_class_has_no_plane(blobs):
     with pytest.raises(DataError, match="one class"):
         DiscriminantPlaneDisplay.from_estimator(GaussianDiscriminant(shared=True).fit(blobs[0], ["a"] * len(blobs[0])))
+
+
+def test_worth_of_columns(blobs):
+    X, y = blobs
+    model = NaiveBayes().fit(X, y)
+    found = model.importance()
+    display = ImportanceDisplay.from_estimator(model)
+    assert display.shown.tolist() == found.order.tolist()
+    widths = [bar.get_width() for bar in display.bars_]
+    assert widths == sorted(found.mean.tolist(), reverse=True)
+    heights = [bar.get_y() for bar in display.bars_]
+    assert heights == sorted(heights, reverse=True)
+    names = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert names == [str(found.columns[j]) if isinstance(found.columns[j], str) else f"column {j}" for j in found.order]
+    one = ImportanceDisplay.from_estimator(model, most=1, ax=display.ax_.figure.add_subplot())
+    assert one.shown.tolist() == [found.order[0]]
+    assert "worth less" in one.ax_.get_title(loc="left")
+    with pytest.raises(DataError, match="keeps no rows"):
+        ImportanceDisplay.from_estimator(NaiveBayes(keep_rows=0).fit(X, y))

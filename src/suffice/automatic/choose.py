@@ -14,7 +14,7 @@ from itertools import chain, groupby
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..notes import Kind, Note
-from .member import Candidate, Known, Member
+from .member import Again, Candidate, Known, Member
 from .members import MEMBERS
 from .pool import PSEUDO, Automatic, JudgedMember, raise_floor
 from .sample import Sample
@@ -67,7 +67,7 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
     power = power_of_rows(sample, judge)
-    pool = partial(_pool, power=power)
+    pool = partial(pool_members, power=power)
     if power == LEAST_POWER:
         penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
     stack = pool(members, scores, judge, penalties)
@@ -109,13 +109,13 @@ def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> I
             for member in candidate.members:
                 if member.name not in best or loss < best[member.name][0] - BETTER:
                     best[member.name] = loss, temperature, member, candidate
-        scored: dict[int, tuple[float, float, Array]] = {}  # two names may have the same
+        scored: dict[int, tuple[float, float, Array, Again | None]] = {}  # two names may have the same
         for loss, temperature, member, candidate in best.values():
             if id(candidate) not in scored:
                 scores = candidate.scores if candidate.final is None else candidate.final()
                 if candidate.final is not None or len(candidate.judge.thinned()[0].codes) < len(scores):
                     loss, temperature = judge.temperature(scores)
-                scored[id(candidate)] = loss, temperature, scores
+                scored[id(candidate)] = loss, temperature, scores, candidate.again
             yield JudgedMember(member, *scored[id(candidate)])
 
 
@@ -151,7 +151,7 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
     return (Note(what, ", ".join(notes), kind=Kind.UNCERTAIN),) if notes else ()
 
 
-def _pool(
+def pool_members(
     members: Sequence[JudgedMember], columns: Sequence[Array], judge: Judge, penalties: Sequence[float], power: float
 ) -> Stack:
     """Return the stack whose penalty on column weights has the most evidence, rows counted to a `power` of likelihood.

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, eigh, ndtri, np, pattern_groups
+from .._arrays import Array, Codes, NDArray, eigh, ndtri, np
 from ..forest import ForestReading, FrozenForest, levels_within
+from ..forest.columns import Cells
 from ..schema import Level
-from ..stats import PatternStats
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
-from .completion import complete_tied
+from .completion import Guess
 from .knots import Splines
 
 SCORE_KNOTS = 200
@@ -78,6 +78,26 @@ class Reading(MixedRows):
             self._bins[bins] = self.columns.binned(bins, self)
         return self._bins[bins]
 
+    def gaussian_without(self, version: str, hidden: Codes) -> Array:
+        """Return a copy of those cells in which nothing is known of some columns, by their numbers, numbers first.
+
+        Of very many columns, which are seen in directions, these are at their means.
+        """
+        columns = self.columns
+        gone = np.isin(columns.owners[columns.used[version]], hidden)
+        if version not in columns.basis:
+            return np.where(gone, np.nan, self.gaussian(version))
+        seen = f"{version} before directions"
+        if seen not in self._blocks:
+            self._blocks[seen] = np.nan_to_num(columns.cells(version, self))
+        return np.where(gone, 0.0, self._blocks[seen]) @ columns.basis[version]
+
+    def forest_without(self, hidden: Codes) -> Cells:
+        """Return the cells (n, d) as trees read them, those of some columns missing."""
+        cells = self.forest.cells.copy()
+        cells[:, hidden] = MISSING
+        return cells
+
     @cached_property
     def forest(self) -> ForestReading:
         """The rows as trees read them."""
@@ -90,39 +110,6 @@ class Reading(MixedRows):
         pairs = zip(self.levels, self.columns.vocabulary, strict=True)
         levels = [(own >= 0) & (own < len(words)) for own, words in pairs]
         return np.column_stack([~np.isnan(self.numbers), *levels])
-
-
-@dataclass(frozen=True)
-class Guess:
-    """One Gaussian for the rows of all classes, which says what their missing cells may hold: no label is used."""
-
-    center: Array
-    covariance: Array
-
-    @classmethod
-    def of(cls, cells: Array, weight: Array) -> Guess:
-        """Return the one that EM finds for rows (n, p) of these weights."""
-        done = complete_tied(PatternStats.summarize(cells, None, 1, weight))
-        covariance = done.scatter.values[0] / done.weight[0]
-        covariance[np.diag_indices(len(covariance))] += 1e-8
-        return cls(done.mean[0], covariance)
-
-    def fill(self, cells: Array, codes: Codes, k: int, weight: Array) -> tuple[Array, Array]:
-        """Return rows with missing cells as expected from the others, and by class (k, p, p) what that leaves open."""
-        out, rest = cells.copy(), np.zeros((k, *self.covariance.shape))
-        for seen, index in pattern_groups(~np.isnan(cells)):
-            hidden = np.setdiff1d(np.arange(cells.shape[1]), seen)
-            if not len(hidden):
-                continue
-            across = self.covariance[np.ix_(seen, hidden)]
-            slope = np.linalg.solve(self.covariance[np.ix_(seen, seen)], across)
-            centered = cells[np.ix_(index, seen)] - self.center[seen]
-            out[np.ix_(index, hidden)] = self.center[hidden] + centered @ slope
-            left = self.covariance[np.ix_(hidden, hidden)] - across.T @ slope
-            held = np.bincount(codes[index], weights=weight[index], minlength=k)
-            for c in np.flatnonzero(held):
-                rest[c][np.ix_(hidden, hidden)] += held[c] * left
-        return out, rest
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np, pattern_groups
 from ..densities import Full, Gaussian
 from ..em.tied import complete_shared
 from ..stats import GaussianStats, PatternStats
@@ -40,3 +41,36 @@ def fill_blindly(rows: Array, stats: GaussianStats) -> Array:
     sigma[np.diag_indices(len(sigma))] += RIDGE * max(float(np.trace(sigma)) / len(sigma), 1e-290)
     law = Gaussian(center[None], Full.factor(sigma[None]), tuple(range(len(sigma))))
     return law.condition(rows, np.ones((len(rows), 1)))
+
+
+@dataclass(frozen=True)
+class Guess:
+    """One Gaussian for the rows of all classes, which says what their missing cells may hold: no label is used."""
+
+    center: Array
+    covariance: Array
+
+    @classmethod
+    def of(cls, cells: Array, weight: Array) -> Guess:
+        """Return the one that EM finds for rows (n, p) of these weights."""
+        done = complete_tied(PatternStats.summarize(cells, None, 1, weight))
+        covariance = done.scatter.values[0] / done.weight[0]
+        covariance[np.diag_indices(len(covariance))] += 1e-8
+        return cls(done.mean[0], covariance)
+
+    def fill(self, cells: Array, codes: Codes, k: int, weight: Array) -> tuple[Array, Array]:
+        """Return rows with missing cells as expected from the others, and by class (k, p, p) what that leaves open."""
+        out, rest = cells.copy(), np.zeros((k, *self.covariance.shape))
+        for seen, index in pattern_groups(~np.isnan(cells)):
+            hidden = np.setdiff1d(np.arange(cells.shape[1]), seen)
+            if not len(hidden):
+                continue
+            across = self.covariance[np.ix_(seen, hidden)]
+            slope = np.linalg.solve(self.covariance[np.ix_(seen, seen)], across)
+            centered = cells[np.ix_(index, seen)] - self.center[seen]
+            out[np.ix_(index, hidden)] = self.center[hidden] + centered @ slope
+            left = self.covariance[np.ix_(hidden, hidden)] - across.T @ slope
+            held = np.bincount(codes[index], weights=weight[index], minlength=k)
+            for c in np.flatnonzero(held):
+                rest[c][np.ix_(hidden, hidden)] += held[c] * left
+        return out, rest

@@ -8,16 +8,18 @@ its cells and on its class, not on its place or on the columns' units and order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from .._arrays import Array, Codes, np
+from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
 from .columns import MixedRows
 from .completion import complete_each, fill_blindly
-from .sample import Sample
+from .sample import Sample, SomeRows
 
 FOLDS = 5
 SAME = 1e-9  # relative difference of weights that rounding makes
@@ -47,12 +49,13 @@ class FoldedGaussians:
     place: Codes
     members: tuple[WishartClasses, ...]
     cells: tuple[Array, ...]
+    turns: tuple[Array | None, ...]  # directions in which rows differ, where these are not all columns
 
     @classmethod
     def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
         """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
         place, k = deal(sample.rows, sample.codes), stats.k
-        members, parts, others = [], [], []
+        members, parts, others, turns = [], [], [], []
         for v in range(int(place.max(initial=0)) + 1):
             own = place == v
             out = PatternStats.summarize(cells[own], sample.codes[own], k, sample.held[own], FullScatter)
@@ -65,7 +68,8 @@ class FoldedGaussians:
                 rest = GaussianStats(rest.weight, rest.mean @ turn, scatter, FullScatter)
             members.append(WishartClasses(rest))
             parts.append(cells[own] if turn is None else cells[own] @ turn)
-        return cls(place, tuple(members), tuple(parts))
+            turns.append(turn)
+        return cls(place, tuple(members), tuple(parts), tuple(turns))
 
     def path(self) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, F): F (n, k) log densities, with missing cells at what all classes together expect of them."""
@@ -86,6 +90,38 @@ class FoldedGaussians:
             new = LeftOut(own, codes, np.zeros(len(own)), np.ones(len(own)))
             scores[self.place == v] = member.marginals(new, strength, sphere)
         return scores
+
+
+class FoldedAgain:
+    """How rows are scored once more by Gaussians of folds, which are made anew when first asked for."""
+
+    def __init__(self, stats: PatternStats, version: str) -> None:
+        self.stats, self.version = stats, version
+        self._made: FoldedGaussians | None = None
+        self._densities: dict[tuple[float, float], list[MultivariateT]] = {}
+
+    def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Codes], Array]:
+        """Return what scores rows at one setting of the prior."""
+        return partial(self._scores, strength, sphere)
+
+    def _scores(self, strength: float, sphere: float, rows: SomeRows, hidden: Codes) -> Array:
+        """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out.
+
+        Where folds have directions of their own, these are at their means.
+        """
+        if self._made is None:
+            self._made = FoldedGaussians.of(self.stats, rows.whole.rows.gaussian(self.version), rows.whole)
+        folds, place = self._made, self._made.place[rows.index]
+        if (strength, sphere) not in self._densities:
+            self._densities[strength, sphere] = [member.density(strength, sphere) for member in folds.members]
+        cells = rows.sample.rows.gaussian_without(self.version, hidden)
+        out = np.zeros((len(cells), self.stats.k))
+        for v, (density, turn) in enumerate(zip(self._densities[strength, sphere], folds.turns, strict=True)):
+            own = np.flatnonzero(place == v)
+            if len(own):
+                mine = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
+                out[own] = density.log_density(mine)
+        return out
 
 
 def _without(stats: PatternStats, out: PatternStats) -> PatternStats:

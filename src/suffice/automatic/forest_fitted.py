@@ -198,6 +198,10 @@ class ForestFitted(HeldFitted):
         asked = self.joint_value
         return asked.left_out(asked.recoded(rows), codes, weight)
 
+    def by_columns(self, index: Codes) -> None:
+        """Return None: a row with cells unknown is in many leaves, of which each would have to be made without it."""
+        return
+
     def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
         """Return log posteriors (n, k) of learned rows, each without itself and by trees that have not seen it."""
         asked = self.joint_value

@@ -20,11 +20,14 @@ from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
 from .part import Part
-from .sample import Sample
+from .sample import Sample, SomeRows
 from .stack import Judge, centred
 
 Setting = Mapping[str, float]
 P = TypeVar("P", bound=Part)
+
+# Scores (n, k) of some rows of a sample, by the numbers of the columns that are unknown, numbers first.
+Again = Callable[[SomeRows, Codes], Array]
 
 
 @dataclass(frozen=True)
@@ -55,13 +58,15 @@ class Candidate(NamedTuple):
     """A setting to choose: `scores` (n, k) are left-out log densities of the rows of its `judge`.
 
     `members` are those it makes: several where it competes under several names, of which each keeps its best.
-    `final` returns the scores of all rows of the sample once it is chosen; None where `scores` are these.
+    `final` returns the scores of all rows of the sample once it is chosen; None where `scores` are these. `again` says
+    how they are made once more with cells unknown, where they are those of folds; None where `left_out_without` does.
     """
 
     members: tuple[Member, ...]
     scores: Array
     judge: Judge
     final: Callable[[], Array] | None = None
+    again: Again | None = None
 
 
 class Member(ABC):
@@ -121,6 +126,10 @@ class Member(ABC):
     @abstractmethod
     def left_out(self, sample: Sample) -> Array:
         """Return the same of learned rows, each without the weight `sample.removed` of it."""
+
+    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+        """Return the same where nothing is known of the columns `hidden`, by their numbers among all, numbers first."""
+        return self.left_out(sample.hiding(hidden))
 
     @abstractmethod
     def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .._arrays import Array, log_softmax, np, row_chunks, rows_within
+from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
 from ..export import program
 from ..export.terms import Lowering
 from ..notes import Note
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
-from .member import Member
-from .sample import Sample
+from .member import Again, Member
+from .sample import Sample, SomeRows
 from .stack import Stack, centred, without_each
 
 PSEUDO = 0.5  # pseudo-count of each class
@@ -33,6 +33,13 @@ class JudgedMember:
     loss: float
     temperature: float
     left_out_scores: Array
+    again: Again | None = field(default=None, repr=False)
+
+    def left_out_without(self, rows: SomeRows, hidden: Codes) -> Array:
+        """Return left-out scores (n, k) of rows of which nothing is known in the columns `hidden`."""
+        if self.again is not None:
+            return self.again(rows, hidden)
+        return self.member.left_out_without(rows.sample, hidden)
 
     @property
     def name(self) -> str:
@@ -119,9 +126,15 @@ class Automatic:
         offset = offset if log_prior is None else log_prior
         each = zip(self.members, self.stack.weight, strict=False)
         parts = [own.member.left_out(sample) if weight else None for own, weight in each]
-        for member, wanted in self._additive():
-            parts += [part for j, part in enumerate(member.left_out_columns(sample)) if j in wanted]
+        parts += self.left_out_columns(sample)
         return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)
+
+    def left_out_columns(self, sample: Sample) -> list[Array]:
+        """Return the left-out scores (n, k) of each column with a weight of its own."""
+        found = list[Array]()
+        for member, wanted in self._additive():
+            found += [part for j, part in enumerate(member.left_out_columns(sample)) if j in wanted]
+        return found
 
     def single_columns(self, rows: Reading) -> list[Array]:
         """Return the scores (n, k) of each column with a weight of its own."""

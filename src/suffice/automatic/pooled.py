@@ -17,6 +17,7 @@ from ..fitted import Fitted
 from ..notes import Note
 from ..stats import ByClass, PatternStats, Statistic
 from ..stats.batch import Batch, Joined
+from .by_columns import PoolByColumns
 from .by_rows import (
     check_judges,
     check_memory,
@@ -199,6 +200,14 @@ class PooledFitted(HeldFitted):
         if log_prior is None:
             return pool.left_out_posterior
         return exchange_priors(pool.left_out_posterior, pool.offset, log_prior, pool.floor)
+
+    def by_columns(self, index: Codes) -> PoolByColumns:
+        """Return what says of some of the rows kept, each left out, what only some of their cells tell."""
+        check_judges(self.statistics)
+        sample = self.reservoir.part(index)
+        log_prior = self._priors_without(sample.codes, sample.row_weight())
+        weight = sample.represented(self.statistics.weight)
+        return PoolByColumns(self.pool, index, weight, self.blocks[-1].positions, log_prior)
 
     @property
     def loss(self) -> float:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from .._arrays import Array, Codes, np
-from .columns import Index, Reading
+from .columns import MISSING, Index, Reading
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,30 @@ class Sample:
         weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
         return Sample(self.rows[index], self.codes[index], *weights)
 
+    def hiding(self, columns: Codes) -> Sample:
+        """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""
+        numbers, levels = self.rows.numbers.copy(), list(self.rows.levels)
+        width = numbers.shape[1]
+        numbers[:, columns[columns < width]] = np.nan
+        for j in (columns[columns >= width] - width).tolist():
+            levels[j] = np.full_like(levels[j], MISSING)
+        return replace(self, rows=Reading(numbers, tuple(levels), self.rows.columns))
+
     def contents(self) -> list[tuple[bytes, ...]]:
         """Return the contents of the rows with their classes, by which learned ones are found again."""
         numbers = np.ascontiguousarray(np.nan_to_num(self.rows.numbers, nan=np.inf) + 0.0)
         whole = np.column_stack([*self.rows.levels, self.codes]).astype(np.int64)
         return [(cells.tobytes(), levels.tobytes()) for cells, levels in zip(numbers, whole, strict=True)]
+
+
+@dataclass(frozen=True)
+class SomeRows:
+    """Some rows of a sample, by their numbers in it; what members read of them is made once."""
+
+    whole: Sample
+    index: Codes
+
+    @cached_property
+    def sample(self) -> Sample:
+        """These rows."""
+        return self.whole[self.index]

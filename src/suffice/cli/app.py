@@ -23,6 +23,7 @@ COMMANDS = {
         "Say of each row which missing cells to ask for next: those expected to tell most of its class.",
     ),
     "labels": ("labels:labels", "Say which labels of a table are probably wrong."),
+    "columns": ("columns:columns", "Say what each column is worth, and which few columns serve as well as all."),
     "impute": ("impute:impute", "Fill the missing cells of a table, from what is observed in each row."),
     "sample": (
         "sample:sample",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..errors import DataError, visible
+from ..errors import DataError, SufficeError, visible
 from ..schema import Schema
 from .answers import load_model
 from .output import COMMON, Common, Facts, align, page_width, print_json
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MOST_LEVELS = 6  # categories shown per column
 MOST_COLUMNS = 40
 MOST_CLASSES = 12
+MOST_WORTH = 5
 
 
 def show(model: SavedModel, /, *, common: Common = COMMON) -> None:
@@ -66,6 +67,7 @@ def summarize(path: Path) -> Facts:
         ],
         "columns": _columns(estimator, document, schema, statistics),
         **_members(estimator),
+        "worth": _worth(estimator),
         "notes": [str(note) for note in estimator.notes_],
     }
 
@@ -81,6 +83,18 @@ def _members(estimator: GenerativeEstimator) -> Facts:
     except DataError:  # too few rows are left to judge by, as a note says
         loss = None
     return {"loss": loss, "members": sorted(estimator.members_, key=lambda member: -member["weight"])}
+
+
+def _worth(estimator: GenerativeEstimator) -> list[Facts]:
+    """Return what each column is worth, the dearest first; none where that takes models of folds, or rows not kept."""
+    try:
+        found = estimator.importance().to_dict() if estimator._fitted.tells_columns else {"column": []}
+    except SufficeError:
+        return []
+    return [
+        {"column": name, "mean": found["mean"][j], "standard_error": found["standard_error"][j]}
+        for j, name in enumerate(found["column"])
+    ]
 
 
 def _meaning(kind: str, settings: Facts) -> str:
@@ -230,10 +244,18 @@ def render(summary: Facts, width: int) -> list[str]:
         lines += [*_member_table(summary), ""]
     lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
+    lines += [*textwrap.wrap(_most_worth(summary["worth"]), width), ""] if summary["worth"] else []
     lines.append("Numbers: mean ± standard deviation. Categories: probability within the class.")
     notes = [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
     lines += [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
     return lines
+
+
+def _most_worth(worth: list[Facts]) -> str:
+    """Return a sentence with the columns that are worth most."""
+    told = ", ".join(f"{own['column']} {own['mean']:+.3g}" for own in worth[:MOST_WORTH])
+    more = f" and {len(worth) - MOST_WORTH:,} more" if len(worth) > MOST_WORTH else ""
+    return f"Columns are worth, in nats of log-loss: {told}{more}. `suffice columns` says which few suffice."
 
 
 def _member_table(summary: Facts) -> list[str]:

@@ -117,6 +117,11 @@ class MixtureFitted(Fitted):
             raise MergeError.mixture()
         return self, other
 
+    @property
+    def _leaves_closed(self) -> bool:  # type: ignore[override]
+        """Whether there is a closed form for rows that leave: of one component in every class."""
+        return self.components.are_single
+
     def _leaving(self) -> tuple[tuple[Block, ...], tuple[Statistic, ...]]:
         if not self.components.are_single:
             raise SettingError(

@@ -109,17 +109,17 @@ def log_densities(learned: Learned, rows: Rows, codes: Codes, weight: Array | No
     shape = (len(codes), len(learned.statistics.classes))
     total = Parts(np.zeros(shape), np.zeros(shape))
     for block, told, stats, part in zip(learned.blocks, learned.settings, learned.statistics.blocks, rows, strict=True):
-        order, score = _block(block, told, stats, part, codes, weight)
+        order, score = block_log_densities(block, told, stats, part, codes, weight)
         np.add(total.score, score, out=total.score)
         if order is not None:
             np.add(total.order, order, out=total.order)
     return total
 
 
-def _block(
+def block_log_densities(
     block: Block, settings: Settings, stats: Any, rows: Any, codes: Codes, weight: Array | None
 ) -> tuple[Array | None, Array]:
-    """Return (order or None, log density or coefficient) of the rows of one block without themselves."""
+    """Return (order or None, log density or coefficient), (n, k) each, of the rows of one block without themselves."""
     family = block.family
     if isinstance(family, GaussianFamily):
         return None, gaussian_leave_one_out(rows, stats, codes, weight, family, settings)

@@ -48,6 +48,9 @@ class Model(Protocol):
     def suspect_labels(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return how probable it is that the labels of learned rows are wrong (n,)."""
 
+    def importance(self) -> Any:
+        """Return what each column is worth: `columns`, `mean`, `standard_error`, `loss` and `order`."""
+
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
 

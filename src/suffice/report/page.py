@@ -20,6 +20,7 @@ from ..plots import (
     ClassEllipsesDisplay,
     DecisionRegionsDisplay,
     DiscriminantPlaneDisplay,
+    ImportanceDisplay,
     MixtureComponentsDisplay,
     OutlierPValuesDisplay,
 )
@@ -67,6 +68,11 @@ PICTURES: tuple[tuple[str, str, Callable[[object], Display]], ...] = (
         "The components",
         "The Gaussians each class is made of, with their shares of it.",
         MixtureComponentsDisplay.from_estimator,
+    ),
+    (
+        "What each column is worth",
+        "What leaving a column unknown costs, in nats of log-loss; below 0 the model does better without it.",
+        ImportanceDisplay.from_estimator,
     ),
     (
         "Do probabilities come true",
@@ -149,7 +155,8 @@ def draw(estimator: object) -> list[dict[str, str]]:
     sample = learned(check_model(estimator)).statistics.sample
     found = []
     for number, (title, text, display) in enumerate(PICTURES):
-        if display == OutlierPValuesDisplay.from_estimator and (sample is None or len(sample.codes) > MOST_ROWS_JUDGED):
+        few = sample is not None and len(sample.codes) <= MOST_ROWS_JUDGED
+        if not few and _takes_folds(display, estimator):
             continue
         try:
             figure = display(estimator).figure_
@@ -157,6 +164,13 @@ def draw(estimator: object) -> list[dict[str, str]]:
             continue
         found.append(_picture(title, text, figure, f"picture{number}"))
     return found
+
+
+def _takes_folds(display: object, estimator: object) -> bool:
+    """Return whether a picture may take models of folds of the rows."""
+    if display == ImportanceDisplay.from_estimator:
+        return not learned(check_model(estimator)).tells_columns
+    return display == OutlierPValuesDisplay.from_estimator
 
 
 def as_svg(figure: Any, salt: str) -> str:

@@ -19,7 +19,7 @@ from ...notes import Kind, Note
 from ..columns import MISSING
 from ..folds import deal
 from ..member import Candidate, Known
-from ..sample import Sample
+from ..sample import Sample, SomeRows
 from ..stack import Judge
 from .forest import TreeMember
 
@@ -70,9 +70,9 @@ class BoostedMember(TreeMember):
         if boosted is None:
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
-        scores, grown, rounds = boosted
+        scores, grown, rounds, folds = boosted
         trees = TreeScores(grown.trees, grown.values, base, False, grown.cover)
-        yield Candidate((cls(frozen, trees, rounds),), scores + base, judge)
+        yield Candidate((cls(frozen, trees, rounds),), scores + base, judge, again=_Again(folds, scores, base).scores)
 
     @classmethod
     def spared(cls, known: Known) -> tuple[Note, ...]:
@@ -155,7 +155,7 @@ class _Fold(NamedTuple):
         return _wide(next(islice(every, rounds - 1, None)), rows.k)
 
 
-def _boosted(sample: Sample, k: int, judge: Judge, asked: float) -> tuple[Array, Grown, int] | None:
+def _boosted(sample: Sample, k: int, judge: Judge, asked: float) -> Boosted | None:
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
@@ -187,7 +187,52 @@ def _boosted(sample: Sample, k: int, judge: Judge, asked: float) -> tuple[Array,
         level = grown.values[begin].mean() - np.log(share[present]).mean()
         scores[:, rare] = np.log(np.maximum(share[rare], 1e-3)) + level
         values[np.ix_(begin, rare)] = np.log(np.maximum(share[rare], 1e-3)) + level
-    return scores, grown._replace(values=values), best
+    return Boosted(scores, grown._replace(values=values), best, _Folds(folds, present, best))
+
+
+class _Folds(NamedTuple):
+    """Trees grown on other folds, the numbers of their classes, and after how many rounds they are asked."""
+
+    folds: Sequence[_Fold]
+    present: Codes
+    rounds: int
+
+
+class Boosted(NamedTuple):
+    """Scores (n, k) of the rows by trees grown on other folds, trees grown on all, how many rounds, and those folds."""
+
+    scores: Array
+    grown: Grown
+    rounds: int
+    folds: _Folds
+
+
+class _Again:
+    """How rows are scored once more by trees grown on other folds, read out when first asked for."""
+
+    def __init__(self, folds: _Folds, scores: Array, base: Array) -> None:
+        self.folds, self.base = folds, base
+        self.rare = np.setdiff1d(np.arange(len(base)), folds.present)
+        self.of_rare = scores[:1, self.rare]  # alike for all rows
+        self._trees: list[TreeScores] = []
+
+    def scores(self, rows: SomeRows, hidden: Codes) -> Array:
+        """Return scores (n, k) of some rows, cells of the columns `hidden` missing."""
+        folds, present, rounds = self.folds
+        none = np.zeros(len(present))
+        if not self._trees:
+            for own in folds:
+                grown = _read_out(own.model, rounds, len(present))
+                self._trees.append(TreeScores(grown.trees, grown.values, none, False, grown.cover))
+        cells, out = rows.sample.rows.forest_without(hidden), np.empty((len(rows.index), len(self.base)))
+        out[:, self.rare] = self.of_rare
+        place = np.empty(len(rows.whole), dtype=np.int64)
+        for v, own in enumerate(folds):
+            place[own.out] = v
+        for v, trees in enumerate(self._trees):
+            mine = np.flatnonzero(place[rows.index] == v)
+            out[np.ix_(mine, present)] = trees.scores(cells[mine])
+        return out + self.base
 
 
 def _without_fold(

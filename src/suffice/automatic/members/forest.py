@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from ..._arrays import Array, NDArray, np
+from ..._arrays import Array, Codes, NDArray, np
 from ...export.program import Term
 from ...forest import FrozenForest, TreeScores
+from ...forest.columns import Cells
 from ..columns import Reading
 from ..inputs import Inputs
 from ..leaves import LeafWeights
@@ -98,8 +99,16 @@ class ForestMember(TreeMember):
     def left_out(self, sample: Sample) -> Array:
         return np.asarray(self.left_out_at(sample, (self.strength,))[0])
 
-    def left_out_at(self, sample: Sample, strengths: Sequence[float]) -> Array:
-        """Return scores (strengths, n, k) of learned rows, each by the trees that have not seen it, without it."""
+    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+        cells = sample.rows.forest_without(hidden)
+        return np.asarray(self.left_out_at(sample, (self.strength,), cells)[0])
+
+    def left_out_at(self, sample: Sample, strengths: Sequence[float], shown: Cells | None = None) -> Array:
+        """Return scores (strengths, n, k) of learned rows, each by the trees that have not seen it, without it.
+
+        Where only some of their cells are `shown`, they are judged by the leaves in which these end, but are of those
+        in which all of them do.
+        """
         reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares
         amount = np.asarray(strengths)[:, None, None]
         every = np.arange(len(sample))
@@ -108,8 +117,11 @@ class ForestMember(TreeMember):
         seen_by_all = np.all(bags, axis=0)
         for t, bag in enumerate(bags):
             free = every[~bag | seen_by_all]
-            counts = self.counts[:, trees.leaves_of(reading.cells[free], t)].T
-            counts[np.arange(len(free)), sample.codes[free]] -= sample.removed[free]
+            leaves = own = trees.leaves_of(reading.cells[free], t)
+            if shown is not None:
+                leaves = trees.leaves_of(shown[free], t)
+            counts = self.counts[:, leaves].T
+            counts[np.arange(len(free)), sample.codes[free]] -= sample.removed[free] * (leaves == own)
             counts = np.maximum(counts, 0.0)
             total[:, free] += (counts + amount * pi) / (counts.sum(axis=1, keepdims=True) + amount)
             judges[free] += 1.0

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, np, row_chunks
+from ..._arrays import Array, Codes, np, pattern_groups, row_chunks
 from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.wishart import LeftOut, WishartClasses
@@ -17,7 +17,7 @@ from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
-from ..folds import FoldedGaussians
+from ..folds import FoldedAgain, FoldedGaussians
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..part import Part
@@ -134,9 +134,10 @@ class GaussianMember(Member):
             cells = sample.rows.gaussian(version)
             prior = WishartClasses(stats.completed(version))
             folds, inner = None, judge
+            again: FoldedAgain | None = None
             if stats.versions[version].incomplete or version in known.columns.basis:
                 folds = FoldedGaussians.of(stats.versions[version], cells, sample)
-                path = folds.path()
+                path, again = folds.path(), FoldedAgain(stats.versions[version], version)
             else:
                 left, some = _comparable(cells, prior, sample)
                 path, inner = prior.path(left, rough=True), judge[some]
@@ -144,7 +145,7 @@ class GaussianMember(Member):
                 kinds = (OWN, SHARED) if np.isinf(strength) else (OWN,)
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
                 final = partial(own[0].left_out, sample) if folds is None else partial(folds.scores, strength, sphere)
-                yield Candidate(tuple(own), scores, inner, final)
+                yield Candidate(tuple(own), scores, inner, final, None if again is None else again.at(strength, sphere))
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
@@ -183,6 +184,16 @@ class GaussianMember(Member):
         """Return class-balanced log densities, missing cells integrated out."""
         left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
         return self.prior.marginals(left, self.strength, self.sphere)
+
+    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+        cells = sample.rows.gaussian_without(self.version, hidden)
+        out = np.zeros((len(cells), len(self.prior.stats.weight)))
+        for seen, rows in pattern_groups(~np.isnan(cells)):
+            if len(seen):
+                own = cells[np.ix_(rows, seen)]
+                left = LeftOut(own, sample.codes[rows], sample.removed[rows], sample.weight[rows])
+                ((_, _, out[rows]),) = self.prior.restricted(seen).path(left, (self.strength,), (self.sphere,))
+        return out
 
     def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
         if weight:

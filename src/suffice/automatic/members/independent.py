@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
-from ..._arrays import Array, np
+from ..._arrays import Array, Codes, np
 from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
@@ -98,6 +98,10 @@ class IndependentMember(Member):
         """Return class-balanced log densities; a missing cell adds nothing."""
         return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,)))
 
+    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+        cells = sample.rows.gaussian_without(RAW, hidden)
+        return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,), cells))
+
     def _columns(self, reading: Reading) -> Iterator[Array]:
         cells = reading.gaussian(RAW)
         return (density.log_density(cells[:, [j]]) for j, density in enumerate(self.densities))
@@ -137,9 +141,11 @@ def by_column(stats: PatternStats) -> tuple[WishartClasses, ...]:
     )
 
 
-def _left_out(prior: Sequence[WishartClasses], sample: Sample, strengths: tuple[float, ...]) -> Iterator[list[Array]]:
+def _left_out(
+    prior: Sequence[WishartClasses], sample: Sample, strengths: tuple[float, ...], cells: Array | None = None
+) -> Iterator[list[Array]]:
     """Yield for each column its scores (n, k) at every strength, each row left out, 0 where the cell is missing."""
-    cells = sample.rows.gaussian(RAW)
+    cells = sample.rows.gaussian(RAW) if cells is None else cells
     for j, own in enumerate(prior):
         seen = np.flatnonzero(~np.isnan(cells[:, j]))
         left = LeftOut(cells[seen][:, [j]], sample.codes[seen], sample.removed[seen], sample.weight[seen])

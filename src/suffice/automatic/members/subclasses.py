@@ -24,7 +24,7 @@ from ..completion import fill_blindly
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, gathered
 from ..part import Part
-from ..sample import Sample
+from ..sample import Sample, SomeRows
 from ..stack import Judge
 from .gaussian import GaussianPart
 
@@ -94,15 +94,21 @@ class Split:
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
 
 
+def _deal(codes: Codes, k: int) -> Codes:
+    """Return the fold (n,) of each row, those of a class in turn."""
+    place = np.zeros(len(codes), dtype=np.int64)
+    for c in range(k):
+        members = np.flatnonzero(codes == c)
+        place[members] = (np.arange(len(members)) + c) % FOLDS
+    return place
+
+
 def choose_split(rows: Array, codes: Codes, weight: Array, k: int, judge: Judge) -> tuple[int, float, float, Array]:
     """Return the number of parts, a, γ and the left-out log densities (n, k) of least loss, by five folds.
 
     Where rows are many, one fold tells how many parts.
     """
-    place = np.zeros(len(rows), dtype=np.int64)
-    for c in range(k):
-        members = np.flatnonzero(codes == c)
-        place[members] = (np.arange(len(members)) + c) % FOLDS
+    place = _deal(codes, k)
     largest = int(np.bincount(codes, minlength=k).max()) // LEAST
     numbers = [parts for parts in PARTS if parts <= max(largest, PARTS[0])]
 
@@ -161,13 +167,11 @@ class SubclassMember(Member):
         few = float(known.weight.sum()) < LEAST_ROWS or len(numbers) < 2
         if few or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
             return
-        cells = sample.rows.gaussian(SCORES)[:, numbers]
-        if np.isnan(cells).any():
-            whole = WishartClasses(known.part(GaussianPart).completed(SCORES))
-            cells = fill_blindly(cells, whole.restricted(numbers).stats)
+        cells = _filled(known, numbers, sample)
         parts, strength, sphere, scores = choose_split(cells, sample.codes, sample.weight, known.k, judge)
         density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
-        yield Candidate((cls(columns, numbers, density, parts, strength, sphere),), scores, judge)
+        member = cls(columns, numbers, density, parts, strength, sphere)
+        yield Candidate((member,), scores, judge, again=_Again(known, member).scores)
 
     @property
     def setting(self) -> dict[str, float]:
@@ -195,3 +199,36 @@ class SubclassMember(Member):
         """Return Shapley values of the marginal densities."""
         found = explain_block(self.density, self.cells(reading), orders, errors)
         return gathered(found, self.columns_read.owners[self.columns_read.used[SCORES]][self.used], reading)
+
+
+def _filled(known: Known, numbers: Codes, sample: Sample) -> Array:
+    """Return normal scores of the numbers, missing ones as the Gaussians of all rows expect them."""
+    cells = sample.rows.gaussian(SCORES)[:, numbers]
+    if np.isnan(cells).any():
+        whole = WishartClasses(known.part(GaussianPart).completed(SCORES))
+        cells = fill_blindly(cells, whole.restricted(numbers).stats)
+    return cells
+
+
+class _Again:
+    """How rows are scored once more by parts found on other folds, which are found again when first asked for."""
+
+    def __init__(self, known: Known, member: SubclassMember) -> None:
+        self.known, self.member = known, member
+        self._folds: list[SubclassDensity] = []
+
+    def scores(self, rows: SomeRows, hidden: Codes) -> Array:
+        """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out."""
+        own, k, sample = self.member, self.known.k, rows.whole
+        place = _deal(sample.codes, k)
+        if not self._folds:
+            cells = _filled(self.known, own.used, sample)
+            for v in range(FOLDS):
+                kept = place != v
+                split = Split.of(cells[kept], sample.codes[kept], sample.weight[kept], k, own.parts)
+                self._folds.append(split.density(own.strength, own.sphere))
+        cells, place = rows.sample.rows.gaussian_without(SCORES, hidden)[:, own.used], place[rows.index]
+        out = np.empty((len(cells), k))
+        for v, density in enumerate(self._folds):
+            out[place == v] = density.log_density(cells[place == v])
+        return out

@@ -1,0 +1,104 @@
+"""What the members of an automatic classifier, pooled anew, say of rows left out by some of their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from .._arrays import Array, Codes, log_softmax, np, single_blas_thread
+from .choose import COLUMN_PENALTIES, pool_members
+from .member import Member
+from .pool import Automatic, JudgedMember, exchange_priors, raise_floor
+from .sample import Sample, SomeRows
+from .screening import power_of_rows
+from .stack import Judge, centred
+
+
+class PoolByColumns:
+    """Rows of the sample that an automatic classifier was judged on, by the columns that are known of them.
+
+    Every member is asked for what it says with cells unknown, each row left out as it was when the member was chosen,
+    at the settings chosen with all columns. The weights of members are then found anew for just these columns, each row
+    out of them, too; those that single columns have beside their member stay as they are.
+    """
+
+    how: ClassVar[str] = "leave-one-out, the members weighed anew for each set of columns"
+
+    def __init__(
+        self, automatic: Automatic, index: Codes, weight: Array, positions: Sequence[int], log_prior: Array | None
+    ) -> None:
+        assert automatic.sample is not None
+        self.automatic, self.positions, self.log_prior = automatic, np.asarray(positions), log_prior
+        self.rows = SomeRows(automatic.sample, index)
+        sample, scale = self.rows.sample, weight * (len(index) / weight.sum())
+        self.judge = Judge(sample.codes, automatic.offset[index], scale, scale * sample.single / sample.weight)
+        self.power = power_of_rows(sample, self.judge)
+        alone = automatic.stack.weight[len(automatic.members) :]
+        parts = zip(automatic.single_places(sample.rows), automatic.left_out_columns(sample), alone, strict=True)
+        self.single = [(place, own * centred(part)) for place, part, own in parts]
+        weighed = zip(automatic.members, automatic.stack.weight, strict=False)
+        self.heavy = [own for own, weight in weighed if weight] or list(automatic.members)
+        self._sums: dict[str, _Sums] = {}
+
+    def without(self, column: int | None) -> Array:
+        """Return log posteriors (n, k) by all columns but one, or by all, of the members that have any weight."""
+        return self._log_posterior(np.flatnonzero(self.positions == column), self.heavy)
+
+    def log_posterior(self, known: Sequence[int]) -> Array:
+        """Return log posteriors (n, k) by the known columns, by their positions in the table, of all members."""
+        return self._log_posterior(np.flatnonzero(~np.isin(self.positions, list(known))), self.automatic.members)
+
+    def _log_posterior(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
+        with single_blas_thread():  # many small products
+            scores = self._pooled(hidden, members)
+        offset, floor = self.judge.offset, self.automatic.floor
+        found = raise_floor(log_softmax(scores), offset, floor)
+        return found if self.log_prior is None else exchange_priors(found, offset, self.log_prior, floor)
+
+    def _pooled(self, hidden: Codes, members: Sequence[JudgedMember]) -> Array:
+        """Return the scores (n, k) of the pool, class priors included, without some columns."""
+        offset = self.judge.offset.copy()
+        if len(hidden) == len(self.positions):
+            return offset
+        for place, part in self.single:
+            if place not in hidden:
+                offset += part
+        judge, judged = replace(self.judge, offset=offset), []
+        for own in members:
+            scores = self._scores(own, hidden)
+            loss, temperature = judge.temperature(scores)
+            judged.append(replace(own, left_out_scores=scores, loss=loss, temperature=temperature))
+        return pool_members(judged, [], judge, COLUMN_PENALTIES, self.power).left_out
+
+    def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
+        if not len(hidden):
+            return own.left_out_scores[self.rows.index]
+        if not own.member.width:
+            return own.left_out_without(self.rows, hidden)
+        if own.name not in self._sums:
+            self._sums[own.name] = _Sums.of(own.member, self.rows.sample)
+        return self._sums[own.name].without(hidden)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """What the columns of a member say that adds them up, each (n, k), by their numbers among all, and their sum."""
+
+    by_column: dict[int, Array]
+    total: Array
+
+    @classmethod
+    def of(cls, member: Member, sample: Sample) -> _Sums:
+        """Return those of rows, each left out."""
+        parts = {member.place_of(j, sample.rows): part for j, part in enumerate(member.left_out_columns(sample))}
+        return cls(parts, np.sum(list(parts.values()), axis=0))
+
+    def without(self, hidden: Codes) -> Array:
+        """Return the sum of all columns but some."""
+        if len(hidden) <= len(self.by_column) // 2:
+            return np.asarray(self.total - sum(self.by_column.get(j, 0.0) for j in hidden.tolist()))
+        out = np.zeros_like(self.total)
+        for j in sorted(self.by_column.keys() - set(hidden.tolist())):
+            out += self.by_column[j]
+        return out

@@ -1,0 +1,177 @@
+"""Leave-one-out of what a model says by some of the columns, all others unknown.
+
+Every subset of columns is a marginal of the joint density. Columns that are independent given the class add up, so that
+each is left out once for all subsets; columns that depend on each other, as those of a full covariance, go by the
+statistics of the subset, which are part of those of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Protocol
+
+from .._arrays import Array, Codes, is_sparse, np
+from ..densities import Diagonal, Rows
+from ..densities.product import take_columns
+from ..errors import SettingError, quoted
+from ..estimate import Block, Settings
+from ..estimate.families import GaussianFamily
+from ..stats import GaussianStats, PatternStats, Statistic, ThinScatter
+from ..stats.counts import CodedColumns
+from ..stats.marginal import of_columns
+from ..tasks import classify
+from .model import Learned, Parts, block_log_densities, log_priors, refits_needed
+
+
+class ByColumns(Protocol):
+    """Learned rows, each to be judged by what a model knows without it and by some of its cells."""
+
+    @property
+    def how(self) -> str:
+        """How rows are left out, in words."""
+
+    def log_posterior(self, known: Sequence[int]) -> Array:
+        """Return log p(class | cells in the `known` columns), (n, k) in nats."""
+
+    def without(self, column: int | None) -> Array:
+        """Return the same for all columns but one; for all of them if None."""
+
+
+MOST_REFITS = 4000.0  # milliseconds, about, of refits for all subsets that leave out one column
+
+
+def by_columns(learned: Learned, rows: Rows, codes: Codes, weight: Array, repaired: bool) -> LeftOutByColumns | None:
+    """Return what leaves rows out of the densities of any columns; None where that would take too many refits.
+
+    `repaired` says whether estimates were, which refits repeat for each row.
+    """
+    stats, told = learned.statistics.blocks, learned.settings
+    for block, own, each in zip(learned.blocks, told, stats, strict=True):
+        if _together(block, own) and not isinstance(each, GaussianStats | PatternStats):
+            return None
+    columns = sum(len(block.positions) for block in learned.blocks)
+    thin = sum(float(own.column_weight()[:, 0].sum()) for own in stats if _is_thin(own)) * len(codes) / 100.0
+    refits = thin + refits_needed(stats, repaired) * len(codes) / max(learned.statistics.total, 1.0)
+    return None if refits * (columns + 1) > MOST_REFITS else LeftOutByColumns(learned, rows, codes, weight)
+
+
+@dataclass(eq=False)
+class LeftOutByColumns:
+    """Learned rows, encoded by block, with their class numbers and weights (n,), and the model that learned them."""
+
+    learned: Learned
+    rows: Rows
+    codes: Codes
+    weight: Array
+    _wholes: dict[int, Parts] = field(default_factory=dict, repr=False)  # of blocks, by number
+    _terms: dict[int, Parts] = field(default_factory=dict, repr=False)  # of columns that add up, by position
+
+    def __post_init__(self) -> None:
+        for block, told, rows in zip(self.learned.blocks, self.learned.settings, self.rows, strict=True):
+            if is_sparse(rows) or not block.family.takes_missing:
+                raise SettingError(
+                    f"Columns {quoted(told.columns)} of the family {block.family.name!r} are counts of one total, of "
+                    "which none can be unknown while the others are not. Next: use another family for them, or judge "
+                    "columns by fitting to fewer of them."
+                )
+
+    how: ClassVar[str] = "exact leave-one-out"
+
+    def log_posterior(self, known: Sequence[int]) -> Array:
+        """Return log p(class | cells in the `known` columns), (n, k), of each row under the model of all others."""
+        return self._normalized(self._by(number, known) for number in range(len(self.learned.blocks)))
+
+    def without(self, column: int | None) -> Array:
+        """Return the same for all columns but one, whose part is taken from that of its block; for all if None."""
+        return self._normalized(self._all_but(number, column) for number in range(len(self.learned.blocks)))
+
+    def _normalized(self, parts: Iterable[Parts]) -> Array:
+        prior = log_priors(self.learned, self.codes, self.weight)
+        order, score = np.zeros_like(prior), np.zeros_like(prior)
+        for part in parts:
+            order, score = order + part.order, score + part.score
+        total = np.where(order > 0, -np.inf, score) + prior
+        return classify.normalize(total, prior, lambda some: (order[some], score[some] + prior[some]))
+
+    def _by(self, number: int, known: Sequence[int]) -> Parts:
+        """Return what the known columns of a block say."""
+        block, told = self.learned.blocks[number], self.learned.settings[number]
+        wanted = set(known)
+        columns = [j for j, position in enumerate(block.positions) if position in wanted]
+        if len(columns) == len(block.positions):
+            return self._whole(number)
+        if not columns:
+            return Parts(np.zeros(1), np.zeros(1))
+        if _together(block, told):
+            return self._of(number, columns)
+        terms = [self._term(number, j) for j in columns]
+        return Parts(np.sum([own.order for own in terms], axis=0), np.sum([own.score for own in terms], axis=0))
+
+    def _all_but(self, number: int, column: int | None) -> Parts:
+        """Return what the columns of a block say, but for one that may be among them."""
+        block, told = self.learned.blocks[number], self.learned.settings[number]
+        if column is None or column not in block.positions:
+            return self._whole(number)
+        if len(block.positions) == 1 or _together(block, told):
+            return self._by(number, [p for p in block.positions if p != column])
+        whole, own = self._whole(number), self._term(number, block.positions.index(column))
+        return Parts(whole.order - own.order, whole.score - own.score)
+
+    def _whole(self, number: int) -> Parts:
+        """Return what all columns of a block say, made once."""
+        if number not in self._wholes:
+            self._wholes[number] = self._of(number, range(len(self.learned.blocks[number].positions)))
+        return self._wholes[number]
+
+    def _term(self, number: int, j: int) -> Parts:
+        """Return what one column says of a block whose columns add up, made once."""
+        position = self.learned.blocks[number].positions[j]
+        if position not in self._terms:
+            self._terms[position] = self._of(number, [j])
+        return self._terms[position]
+
+    def _of(self, number: int, columns: Sequence[int]) -> Parts:
+        """Return the left-out log densities of the cells in some columns of a block."""
+        block, rows, stats = self.learned.blocks[number], self.rows[number], self.learned.statistics.blocks[number]
+        told = self.learned.settings[number]
+        if len(columns) < len(block.positions):
+            found = of_columns(stats, columns)
+            if found is None:
+                rows = _hidden(rows, columns)
+            else:
+                rows, stats = _taken(rows, columns), found
+                told = replace(told, columns=tuple(told.columns[j] for j in columns))
+                block = Block(block.family, tuple(block.positions[j] for j in columns))
+        order, score = block_log_densities(block, told, stats, rows, self.codes, self.weight)
+        return Parts(np.zeros_like(score) if order is None else order, score)
+
+
+def _together(block: Block, told: Settings) -> bool:
+    """Return whether what the columns of a block say does not add up column by column."""
+    if not isinstance(block.family, GaussianFamily):
+        return False
+    drawn = bool(told.shrinkage.amount or told.shrinkage.rule) or told.prior is not None
+    return block.family.structure is not Diagonal or drawn
+
+
+def _is_thin(stats: Statistic) -> bool:
+    """Return whether these are of fewer rows than columns, each of which a refit leaves out."""
+    return isinstance(stats, GaussianStats | PatternStats) and isinstance(stats.complete.scatter, ThinScatter)
+
+
+def _taken(rows: Any, columns: Sequence[int]) -> Any:
+    """Return some columns of encoded rows."""
+    if isinstance(rows, CodedColumns):
+        return CodedColumns(tuple(rows.levels[j] for j in columns), tuple(rows.codes[j] for j in columns))
+    return take_columns(rows, columns)
+
+
+def _hidden(rows: Any, columns: Sequence[int]) -> Any:
+    """Return encoded rows whose cells are missing but in some columns."""
+    if isinstance(rows, CodedColumns):
+        codes = [own if j in columns else np.full_like(own, -1) for j, own in enumerate(rows.codes)]
+        return CodedColumns(rows.levels, tuple(codes))
+    found = np.full(rows.shape, np.nan)
+    found[:, list(columns)] = rows[:, list(columns)]
+    return found

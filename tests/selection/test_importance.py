@@ -1,0 +1,323 @@
+"""What columns are worth, against what it means: a row deleted, a fit to the other rows and columns, a score."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+)
+from suffice.errors import DataError, SettingError
+from suffice.estimate import RDA
+
+EXACT = 1e-9  # nats; sums of some hundred terms, taken in another order
+
+PLAIN = {
+    "lda": lambda: GaussianDiscriminant(shared=True),
+    "qda": GaussianDiscriminant,
+    "naive Bayes": NaiveBayes,
+}
+KINDS = {
+    **PLAIN,
+    "mixture": lambda: MixtureDiscriminant(n_components=2, random_state=0),
+    "forest": GenerativeForest,
+    "automatic": GenerativeClassifier,
+}
+
+
+def numbers(rng, n=36, d=4, k=3):
+    """Rows of classes of about equal size, the first columns telling, the last noise."""
+    y = np.arange(n) % k
+    X = rng.normal(size=(n, d))
+    X[:, 0] += 2.0 * y
+    X[:, 1:2] += 1.5 * (y == 1)[:, None]
+    return pd.DataFrame(X, columns=[f"x{j}" for j in range(d)]), y
+
+
+def mixed(rng, n=40):
+    """Numbers and categories, with holes in both; some rows are there twice."""
+    X, y = numbers(rng, n, 3, 2)
+    X["color"] = np.where(rng.random(n) < 0.25 + 0.4 * y, "red", rng.choice(["blue", "green"], n))
+    X["flag"] = np.where(rng.random(n) < 0.5, "yes", "no")
+    X.loc[::7, "x1"] = np.nan
+    X.loc[3::9, "color"] = None
+    twice = [0, 5, 5, 8]
+    return pd.concat([X, X.iloc[twice]], ignore_index=True), np.concatenate([y, y[twice]])
+
+
+def left_out_losses(make, X, y, weight):
+    """The loss (n,) of each row by a model that was never shown it."""
+    out = np.empty(len(y))
+    for i in range(len(y)):
+        keep = np.arange(len(y)) != i
+        model = make().fit(X.loc[keep], y[keep], sample_weight=None if weight is None else weight[keep])
+        own = int(np.flatnonzero(model.classes_ == y[i])[0])
+        out[i] = -model.predict_log_proba(X.iloc[[i]])[0, own]
+    return out
+
+
+def brute_force(make, X, y, weight=None):
+    """Mean costs, their standard errors and means by class, by definition."""
+    w = np.ones(len(y)) if weight is None else weight
+    whole, cost = left_out_losses(make, X, y, weight), []
+    for name in X:
+        less = left_out_losses(make, X.drop(columns=name), y, weight)
+        cost.append(np.where(X[name].isna(), 0.0, less - whole))
+    cost = np.array(cost)
+    mean = cost @ w / w.sum()
+    share = w / w.sum()
+    error = np.sqrt(len(y) / (len(y) - 1.0) * ((cost - mean[:, None]) ** 2 @ share**2))
+    by_class = [cost[:, y == c] @ w[y == c] / w[y == c].sum() for c in np.unique(y)]
+    return mean, error, np.array(by_class), float(whole @ w / w.sum())
+
+
+def check(make, X, y, weight=None, tolerance=EXACT):
+    found = make().fit(X, y, sample_weight=weight).importance()
+    mean, error, by_class, loss = brute_force(make, X, y, weight)
+    np.testing.assert_allclose(found.mean, mean, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(found.standard_error, error, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(found.by_class, by_class, rtol=0, atol=tolerance)
+    assert found.loss == pytest.approx(loss, abs=tolerance)
+    assert found.columns == tuple(X.columns)
+    return found
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_importance_equals_a_refit_without_the_row_and_the_column(rng, kind):
+    check(PLAIN[kind], *numbers(rng))
+
+
+def test_of_mixed_columns_with_holes_and_rows_that_are_there_twice(rng):
+    found = check(NaiveBayes, *mixed(rng))
+    assert found.rows == 44
+
+
+@pytest.mark.parametrize("kind", ["lda", "qda"])
+def test_where_cells_of_numbers_are_missing(rng, kind):
+    X, y = numbers(rng, 24, 3, 2)
+    X.loc[::6, "x1"] = np.nan
+    X.loc[3, ["x0", "x1"]] = np.nan
+    check(PLAIN[kind], X, y, tolerance=1e-6)  # EM ends where a step moves no cell by more
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_of_weighted_rows(rng, kind):
+    X, y = numbers(rng, 30, 3, 2)
+    check(PLAIN[kind], X, y, weight=rng.choice([0.5, 1.0, 2.0, 5.0], len(y)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GaussianDiscriminant(covariance="diagonal"),
+        lambda: GaussianDiscriminant(covariance="spherical"),
+        lambda: NaiveBayes(families="laplace"),
+        lambda: NaiveBayes(families="student_t"),
+        lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.1)),
+        lambda: GaussianDiscriminant(shared=True, priors=[0.2, 0.3, 0.5]),
+    ],
+)
+def test_of_other_families(rng, make):
+    check(make, *numbers(rng), tolerance=1e-6)
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, lambda: GaussianDiscriminant(shared=True, shrinkage=RDA(amount=0.4))])
+def test_more_columns_than_rows(rng, make):
+    X, y = numbers(rng, 12, 16, 2)
+    check(make, X, y, tolerance=1e-7)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_more_columns_than_rows_have_an_answer_for_every_model(rng, kind):
+    X, y = numbers(rng, 20, 30, 2)
+    model = KINDS[kind]().fit(X, y)
+    assert np.isfinite(model.importance().mean).all()
+    assert model.smallest_columns(within=10.0) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_noise_are_worth_nothing(rng, kind):
+    X, y = numbers(rng, 240, 5, 2)
+    found = KINDS[kind]().fit(X, y).importance()
+    noise = slice(2, 5)
+    assert (found.mean[noise] <= 3.0 * found.standard_error[noise]).all()
+    assert found.mean[0] > 3.0 * found.standard_error[0]
+    assert found.order[0] == 0
+
+
+@pytest.mark.parametrize("kind", ["lda", "qda", "forest", "automatic"])
+def test_of_two_columns_alike_neither_is_missed_and_one_is_taken(rng, kind):
+    X, y = numbers(rng, 200, 2, 2)
+    X["x1"] = rng.normal(size=len(y))
+    X["again"] = X["x0"] + 1e-3 * rng.normal(size=len(y))
+    model = KINDS[kind]().fit(X, y)
+    found = dict(zip(X.columns, model.importance().mean, strict=True))
+    alone = dict(zip(X.columns, KINDS[kind]().fit(X[["x0", "x1"]], y).importance().mean, strict=False))
+    assert abs(found["x0"]) < 0.2 * alone["x0"]
+    assert abs(found["again"]) < 0.2 * alone["x0"]
+    chosen = model.smallest_columns(within=0.02)
+    assert len({"x0", "again"} & set(chosen)) == 1
+
+
+def test_columns_of_one_block_depend_on_each_other(rng):
+    X, y = numbers(rng, 30, 4, 2)
+    model = NaiveBayes(families={("x0", "x2"): "gaussian"}).fit(X, y)
+    found = dict(zip(X.columns, model.importance().mean, strict=True))
+    whole = left_out_losses(lambda: NaiveBayes(families={("x0", "x2"): "gaussian"}), X, y, None)
+    for name in X.columns:
+        left = X.drop(columns=name)
+        joint = {("x0", "x2"): "gaussian"} if {"x0", "x2"} <= set(left) else "auto"
+        less = left_out_losses(lambda joint=joint: NaiveBayes(families=joint), left, y, None)
+        assert found[name] == pytest.approx((less - whole).mean(), abs=EXACT)
+
+
+@pytest.mark.parametrize("kind", PLAIN)
+def test_smallest_columns_lose_no_more_than_was_allowed(rng, kind):
+    X, y = numbers(rng, 60, 6, 3)
+    model, within = PLAIN[kind]().fit(X, y), 0.01
+    chosen = model.smallest_columns(within=within)
+    assert 1 <= len(chosen) < 6
+    assert len(set(chosen)) == len(chosen)
+    losses = left_out_losses(PLAIN[kind], X[chosen], y, None)
+    assert losses.mean() <= model.importance().loss + within + EXACT
+    for name in chosen:  # none of them could be spared
+        fewer = [own for own in chosen if own != name]
+        left = left_out_losses(PLAIN[kind], X[fewer], y, None).mean() if fewer else np.inf
+        assert left > model.importance().loss + within
+    assert model.smallest_columns(within=within) == chosen
+
+
+def test_within_no_nats_few_columns_lose_no_more_than_all(rng):
+    X, y = numbers(rng, 60, 6, 3)
+    chosen = GaussianDiscriminant().fit(X, y).smallest_columns(within=0)
+    whole = left_out_losses(GaussianDiscriminant, X, y, None).mean()
+    assert left_out_losses(GaussianDiscriminant, X[chosen], y, None).mean() <= whole + EXACT
+
+
+def test_where_nothing_tells_no_column_is_needed(rng):
+    X = pd.DataFrame(rng.normal(size=(80, 3)), columns=list("abc"))
+    assert GaussianDiscriminant().fit(X, np.arange(80) % 2).smallest_columns(within=0.01) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_units_and_the_order_of_rows_and_columns_do_not_matter(rng, kind):
+    X, y = numbers(rng, 90, 4, 2)
+    first = KINDS[kind]().fit(X, y).importance()
+    order, turned = rng.permutation(len(y)), ["x2", "x0", "x3", "x1"]
+    other = (X.iloc[order] * [1024.0, 0.25, 8.0, 1.0])[turned]
+    second = KINDS[kind]().fit(other, y[order]).importance()
+    # starts of EM in a fold, and of k-means, go by the order of rows
+    tolerance = {"mixture": 0.2, "automatic": 0.02}.get(kind, 1e-7)
+    expected = dict(zip(first.columns, first.mean, strict=True))
+    for name, mean in zip(second.columns, second.mean, strict=True):
+        assert mean == pytest.approx(expected[name], abs=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constant_columns_and_missing_cells_cost_nothing(rng, kind):
+    X, y = numbers(rng, 120, 3, 2)
+    X["constant"] = 7.0
+    found = KINDS[kind]().fit(X, y).importance()
+    assert abs(found.mean[3]) <= (1e-9 if kind in PLAIN else 0.01)
+    X.loc[y == 1, "x0"] = np.nan
+    found = KINDS[kind]().fit(X.drop(columns="constant"), y).importance()
+    assert found.by_class[1, 0] == 0.0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_one_class_nothing_is_to_be_told(rng, kind):
+    X, _ = numbers(rng, 60, 3, 2)
+    model = KINDS[kind]().fit(X, np.zeros(60, dtype=int))
+    found = model.importance()
+    assert np.abs(found.mean).max() <= 1e-9
+    assert model.smallest_columns() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_column_is_worth_all_there_is(rng, kind):
+    X, y = numbers(rng, 100, 1, 2)
+    found = KINDS[kind]().fit(X, y).importance()
+    assert found.mean[0] + found.loss == pytest.approx(np.log(2.0), abs=0.03)  # less the row: 49 of 99 are of its class
+
+
+def test_a_class_of_one_row_leaves_with_it(rng):
+    X, y = numbers(rng, 30, 3, 2)
+    y[4] = 7
+    found = NaiveBayes().fit(X, y).importance()
+    assert np.isfinite(found.mean).all()
+    assert found.by_class[2].tolist() == [0.0, 0.0, 0.0]
+
+
+def test_it_tells_what_it_says_as_a_table(rng):
+    X, y = numbers(rng)
+    found = GaussianDiscriminant(shared=True).fit(X, y).importance()
+    table = found.to_dict()
+    assert list(table) == ["column", "mean", "standard_error", "mean[0]", "mean[1]", "mean[2]"]
+    assert table["mean"] == sorted(found.mean.tolist(), reverse=True)
+    assert found.to_frame()["column"].tolist() == table["column"]
+    lines = str(found).splitlines()
+    assert [line.split()[0] for line in lines[2:]] == table["column"]
+    assert repr(found) == str(found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_rows_there_is_nothing_to_judge_by(rng, kind):
+    X, y = numbers(rng, 60)
+    if kind in ("forest", "automatic"):
+        return  # these keep rows, or are released
+    settings = {"keep_rows": 0}
+    model = KINDS[kind]().set_params(**settings).fit(X, y)
+    with pytest.raises(DataError, match="keeps no rows to judge its columns by"):
+        model.importance()
+    with pytest.raises(DataError, match="keep_rows=2000"):
+        model.smallest_columns()
+
+
+@pytest.mark.parametrize("make", [GaussianDiscriminant, NaiveBayes, GenerativeClassifier])
+def test_a_released_model_refuses(rng, make):
+    X, y = numbers(rng, 400, 3, 2)
+    with pytest.raises(DataError, match="released"):
+        make().fit(X, y).release().importance()
+
+
+def test_counts_of_one_total_are_refused_by_name(rng):
+    X = pd.DataFrame(rng.poisson(3.0, (40, 3)), columns=["money", "sport", "weather"])
+    model = NaiveBayes(families="multinomial").fit(X, np.arange(40) % 2)
+    with pytest.raises(SettingError, match=r"'money'.*multinomial"):
+        model.importance()
+
+
+@pytest.mark.parametrize("within", [-0.1, np.nan, np.inf, "little", None, True])
+def test_within_is_a_number_of_nats(rng, within):
+    with pytest.raises(SettingError, match="within"):
+        GaussianDiscriminant().fit(*numbers(rng)).smallest_columns(within=within)
+
+
+def test_a_single_row_and_an_empty_table(rng):
+    X, y = numbers(rng, 3)
+    with pytest.raises(DataError, match="single row"):
+        NaiveBayes().fit(X.iloc[:1], y[:1]).importance()
+
+
+def test_an_edit_is_heeded(rng):
+    X, y = numbers(rng, 60)
+    model = GaussianDiscriminant().fit(X.iloc[:40], y[:40])
+    before = model.importance()
+    model.partial_fit(X.iloc[40:], y[40:])
+    np.testing.assert_allclose(model.importance().mean, GaussianDiscriminant().fit(X, y).importance().mean, atol=1e-9)
+    assert before.rows == 40
+
+
+def test_priors_are_heeded(rng):
+    X, y = numbers(rng, 60, 3, 2)
+    for make in (GaussianDiscriminant, GenerativeClassifier):
+        model = make().fit(X, y)
+        even = model.importance().loss
+        model.set_params(priors=[0.05, 0.95])
+        assert model.importance().loss > even + 0.1
