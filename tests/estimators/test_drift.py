@@ -372,6 +372,28 @@ def test_hard_tables_answer() -> None:
     assert 0 < few.joint_p_value <= 1
 
 
+def test_rows_that_were_learned_are_not_judged_by_a_model_of_themselves() -> None:
+    rng = np.random.default_rng(23)
+    X, y = table(rng, 300)
+    for model in (NaiveBayes().fit(X, y), GaussianDiscriminant().fit(X[["size", "tails"]], y)):
+        assert model.drift(model).density_p_value > 0.5
+        assert model.drift(X[list(model.feature_names_in_)]).joint_p_value > 0.5
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_a_rare_hole_in_few_rows_is_no_proof(labels: bool) -> None:
+    """One of three new rows misses a cell that one learned row in 150 misses: 2 % of such tables do."""
+    rng = np.random.default_rng(24)
+    X, y = numbers(rng, 300)
+    X[:2, 0] = np.nan
+    Z, z = numbers(rng, 3)
+    Z[0, 0] = np.nan
+    found = GaussianDiscriminant().fit(X, y).drift(Z, z if labels else None)
+    assert 0.005 < found.p_value[0]
+    assert not found.within_p_value[0] < 0.005
+    assert found.joint_p_value > 0.005
+
+
 def test_more_columns_than_rows() -> None:
     rng = np.random.default_rng(20)
     X, Z = rng.normal(size=(40, 300)), rng.normal(size=(30, 300))

@@ -10,6 +10,7 @@ from . import running
 from .compare import compare
 from .completion import completion_of
 from .demo import demo
+from .drift import drift
 from .edit import drop_class, forget, merge, rename_class, update
 from .explain import explain
 from .export import export
@@ -38,6 +39,7 @@ COMMANDS = (
     predict,
     explain,
     outliers,
+    drift,
     impute,
     sample,
     show,

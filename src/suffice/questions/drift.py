@@ -8,7 +8,7 @@ from .._arrays import Array, Codes, gammaincc, logsumexp, np
 from ..errors import DataError, SchemaError, SettingError
 from ..fitted import Fitted
 from ..schema import sort_levels
-from ..tasks.two_samples import combine, compare_counts, compare_scores, p_of
+from ..tasks.two_samples import combine, compare_counts, p_of_scores
 from .decide import adapt_priors
 from .drift_answer import SD, VARIATION, ClassShares, ColumnDrift, Drift
 from .drift_columns import (
@@ -136,8 +136,8 @@ def _estimated_shares(fitted: Fitted, pair: Pair, found: Posteriors) -> ClassSha
         scores = np.concatenate([found.old, found.new])
         count = np.concatenate([pair.old.count, pair.new.count])
         later = np.arange(len(scores)) >= len(found.old)
-        apart = compare_scores(scores, count, later)
-        p = 1.0 if apart is None else p_of(apart)
+        p, apart = p_of_scores(scores, count, later)
+        p = 1.0 if apart is None else p
     return ClassShares(pair.old.classes, before, after, p, False)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .._arrays import Array, np
+from ..errors import one_line
 from ..schema import Kind, Level, Name
 from ..table import NewColumn, make_table
 from ..tasks.two_samples import holm
@@ -194,7 +195,7 @@ class Drift:
     def _about(self) -> list[str]:
         shares = self.class_shares
         size = np.argsort(-np.abs(shares.after - shares.before), kind="stable")[:3]
-        told = ", ".join(f"{shares.classes[c]} {shares.before[c]:.1%} → {shares.after[c]:.1%}" for c in size)
+        told = ", ".join(f"{one_line(shares.classes[c])} {shares.before[c]:.1%} → {shares.after[c]:.1%}" for c in size)
         how = "by their labels" if shares.labelled else "as estimated without labels"
         return [
             f"{self.rows[1]:,.0f} new rows beside {self.rows[0]:,.0f} learned: joint p-value {_p(self.joint_p_value)}",
@@ -207,7 +208,8 @@ class Drift:
         if self.pair is None:
             return []
         first, second = self.pair
-        return [f"how columns go together, two by two: p-value {_p(self.pairs_p_value)}, least {first} with {second}"]
+        least = f"least {one_line(first)} with {one_line(second)}"
+        return [f"how columns go together, two by two: p-value {_p(self.pairs_p_value)}, {least}"]
 
     def _line(self, j: int) -> tuple[str, ...]:
         if self.kind[j] == SD:
@@ -216,11 +218,11 @@ class Drift:
             pairs = zip(forms, values, strict=True)
             cells = ["" if np.isnan(value) else form.format(value) for form, value in pairs]
         else:
-            level = "missing" if self.level[j] is None else str(self.level[j])
+            level = "missing" if self.level[j] is None else one_line(self.level[j])
             cells = [f"{self.effect[j]:.1%}", "", f"{level} {self.before[j]:.1%}", f"{self.after[j]:.1%}"]
         gone = f"{self.missing[j, 0]:.1%} → {self.missing[j, 1]:.1%}" if np.nansum(self.missing[j]) > 0 else ""
         p = _p(self.p_value[j]), _p(self.adjusted_p_value[j]), _p(self.within_p_value[j])
-        return (str(self.columns[j]), *cells, gone, *p)
+        return (one_line(self.columns[j]), *cells, gone, *p)
 
 
 def _p(value: float) -> str:

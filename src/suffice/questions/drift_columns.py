@@ -138,7 +138,7 @@ def within(pair: Pair, old: ColumnFacts, new: ColumnFacts) -> tuple[Array, float
         for c in both if holed and not np.isnan(seen).any() else ():
             gone[c] = _or_nan(compare_counts(seen[0][c], seen[1][c]))
             _add(gone_aparts, _counts_apart(seen[0][c], seen[1][c]))
-        for c, (p, apart) in zip(both, _numberswithin(pair, old, new, both), strict=True):
+        for c, (p, apart) in zip(both, _numbers_within(pair, old, new, both), strict=True):
             found[c] = p
             _add(aparts, apart)
     agreed = fisher([p_of(together(own)) for own in (aparts, gone_aparts) if own])
@@ -161,10 +161,11 @@ def _counts_apart(before: Array, after: Array) -> Apart | None:
         return None
     share = (before + after) / (n + m)
     spread = (np.diag(share) - np.outer(share, share)) * (n + m) / (n + m - 1.0)
-    return Apart(after / n - before / m, spread * (1.0 / n + 1.0 / m), n + m - 1.0, n * m / (n + m))
+    rare = min(n, m) * np.minimum(share, 1.0 - share)
+    return Apart(after / n - before / m, spread * (1.0 / n + 1.0 / m), rare, n + m - 1.0, n * m / (n + m))
 
 
-def _numberswithin(pair: Pair, old: ColumnFacts, new: ColumnFacts, both: Codes) -> list[tuple[float, Apart | None]]:
+def _numbers_within(pair: Pair, old: ColumnFacts, new: ColumnFacts, both: Codes) -> list[tuple[float, Apart | None]]:
     """Return for each of some classes its p-value, and how far apart its rows are."""
     if old.values is None or new.values is None:
         assert old.moments is not None
@@ -190,7 +191,8 @@ def _means_apart(weight: Array, mean: Array, scatter: Array) -> tuple[float, Apa
     if n < 2 or m < 2 or p != p:
         return p, None
     error = float((scatter / (weight - 1.0) / weight).sum())
-    return p, Apart(mean[1] - mean[0], np.array([[error]]), n + m - 2.0, n * m / (n + m)) if error > 0 else None
+    sure = np.full(1, np.inf)
+    return p, Apart(mean[1] - mean[0], np.array([[error]]), sure, n + m - 2.0, n * m / (n + m)) if error > 0 else None
 
 
 def left(pair: Pair, old: ColumnFacts, new: ColumnFacts, found: Posteriors, priors: Array) -> float:

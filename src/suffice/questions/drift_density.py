@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, log_softmax, logsumexp, np
+from .._arrays import Array, Codes, NDArray, log_softmax, logsumexp, np
+from ..densities import Rows
 from ..fitted import Fitted
+from ..stats.rows import compact, fingerprints, mixed
 from ..tasks.two_samples import p_of_scores, rank_scores
 from .drift_sides import Pair
 from .held_out import hold_out
@@ -33,22 +35,40 @@ def judge(fitted: Fitted, pair: Pair) -> Judged | None:
     if kept is None or new is None or len(pair.old.codes) < FEWEST or not _alike(pair):
         return None
     asked, held = fitted.joint_value, fitted.made(hold_out, whatever_priors=True)
-    order = np.argsort(asked.log_density(asked.recoded(new)), kind="stable")  # every fold has rows from near and far
-    k, folds = len(fitted.statistics.classes), len(held.folds)
-    found = Judged(
-        np.full((len(pair.old.codes), k), -np.inf),
-        np.full((len(order), k), -np.inf),
-        np.zeros(len(pair.old.codes), dtype=np.int64),
-        np.zeros(len(order), dtype=np.int64),
-    )
+    old_fold = np.zeros(len(pair.old.codes), dtype=np.int64)
     for number, fold in enumerate(held.folds):
-        mine = np.sort(order[number::folds])
-        found.old_fold[fold.index], found.new_fold[mine] = number, number
+        old_fold[fold.index] = number
+    density = asked.log_density(asked.recoded(new))
+    new_fold = _dealt(kept, new, len(fitted.reservoir.rows), old_fold, density, len(held.folds))
+    k = len(fitted.statistics.classes)
+    found = Judged(np.full((len(old_fold), k), -np.inf), np.full((len(new_fold), k), -np.inf), old_fold, new_fold)
+    for number, fold in enumerate(held.folds):
+        mine = np.flatnonzero(new_fold == number)
         for rows, index, out in ((kept, fold.index, found.old), (new, mine, found.new)):
             if len(index):
                 log_joint = fold.model.log_joint(fold.read(taken(rows, index)))
                 out[np.ix_(index, fold.classes)] = np.nan_to_num(log_joint, nan=-np.inf, posinf=1e300, neginf=-np.inf)
     return found
+
+
+def _dealt(kept: Rows, new: Rows, blocks: int, old_fold: Codes, density: Array, folds: int) -> Codes:
+    """Return the fold of each new row (n,): of a row that is kept, as it is, its own; else each has some near and far.
+
+    So no row is judged by a model of itself, as long as all rows are kept.
+    """
+    first, second = (_keys(rows, blocks) for rows in (kept, new))
+    known = dict(zip(first.tolist(), old_fold.tolist(), strict=True))
+    found = np.array([known.get(key, -1) for key in second.tolist()], dtype=np.int64)
+    rest = np.flatnonzero(found < 0)
+    order = rest[np.lexsort((second[rest], density[rest]))]
+    found[order] = np.arange(len(order)) % folds
+    return found
+
+
+def _keys(rows: Rows, blocks: int) -> NDArray[np.uint64]:
+    """Return a number for each row (n,) that depends on its contents alone."""
+    parts = [fingerprints(compact(part)) for part in rows[:blocks]]
+    return np.asarray(sum((mixed(part + np.uint64(i)) for i, part in enumerate(parts)), np.zeros_like(parts[0])))
 
 
 def posteriors(log_joint: Array) -> Array:

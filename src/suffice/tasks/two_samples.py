@@ -32,11 +32,13 @@ LARGEST_P = 0.95  # a p-value above tells no more against a difference than this
 class Apart(NamedTuple):
     """How far the mean scores (q,) of two samples are apart, its covariance (q, q) if rows were dealt out, and sizes.
 
-    `free` are the degrees of freedom of the covariance, `share` n m / (n + m) of samples of n and m rows.
+    `rare` (q,) is how many rows of the smaller sample are expected to have another score than the commonest. `free` are
+    the degrees of freedom of the covariance, `share` n m / (n + m) of samples of n and m rows.
     """
 
     difference: Array
     covariance: Array
+    rare: Array
     free: float
     share: float
 
@@ -74,19 +76,28 @@ def compare_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> Apar
     if not (np.diagonal(spread) > ROUNDING**2).any():
         return None
     first, second = weight[new] @ away[new] / n, weight[~new] @ away[~new] / m
-    return Apart(first - second, spread * (1.0 / n + 1.0 / m), n + m - 1.0, n * m / (n + m))
+    rare = min(n, m) * _uncommon(scores, weight)
+    return Apart(first - second, spread * (1.0 / n + 1.0 / m), rare, n + m - 1.0, n * m / (n + m))
+
+
+def _uncommon(scores: Array, weight: Array) -> Array:
+    """Return the share of the weight (q,) that is not of the commonest value of each score."""
+    most = [np.bincount(np.unique(own, return_inverse=True)[1], weights=weight).max() for own in scores.T]
+    return np.asarray(1.0 - np.array(most) / float(weight.sum()))
 
 
 def p_of(apart: Apart) -> float:
     """Return the p-value of a difference D with covariance C: Q = Dᵀ C⁻¹ D, by the law of Q over its largest value.
 
     Q / (n + m − 1) is the squared multiple correlation of the sample with the scores, whose law is about
-    Beta(q / 2, (n + m − 1 − q) / 2), q the rank of C (Pitman 1938, doi:10.1093/biomet/29.3-4.322).
+    Beta(q / 2, (n + m − 1 − q) / 2), q the rank of C (Pitman 1938, doi:10.1093/biomet/29.3-4.322). Scores that are not
+    the commonest in fewer than five rows have not that law, and are left out; NaN where no other is left.
     """
-    q, rank = _quadratic(apart.difference, apart.covariance)
+    kept = apart.rare >= ENOUGH
+    q, rank = _quadratic(apart.difference[kept], apart.covariance[np.ix_(kept, kept)])
     rest = apart.free - rank
     if rank == 0 or rest <= 0:
-        return 1.0
+        return float("nan")
     return float(betainc(0.5 * rest, 0.5 * rank, max(1.0 - q / apart.free, 0.0)))
 
 
@@ -99,14 +110,12 @@ def p_of_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> tuple[f
     apart = compare_scores(scores, weight, new)
     if apart is None:
         return float("nan"), None
-    levels, level = np.unique(scores[:, 0], return_inverse=True)
-    after = np.bincount(level, weights=weight * new, minlength=len(levels)).astype(np.float64)
-    before = np.bincount(level, weights=weight * ~new, minlength=len(levels)).astype(np.float64)
-    both = before + after
-    rare = min(after.sum(), before.sum()) * (1.0 - float(both.max()) / float(both.sum()))
-    if rare >= ENOUGH or both.sum() > MOST_DEALT:
+    if float(apart.rare.min()) >= ENOUGH or weight.sum() > MOST_DEALT:
         return p_of(apart), apart
-    one = np.unique(level, return_index=True)[1]
+    _, one, level = np.unique(scores, axis=0, return_index=True, return_inverse=True)
+    level = level.reshape(-1)
+    after = np.bincount(level, weights=weight * new, minlength=len(one)).astype(np.float64)
+    before = np.bincount(level, weights=weight * ~new, minlength=len(one)).astype(np.float64)
     return _dealt_scores(scores[one], before, after, _quadratic(apart.difference, apart.covariance)[0], apart), apart
 
 
@@ -153,6 +162,7 @@ def together(parts: Sequence[Apart]) -> Apart:
     return Apart(
         np.asarray(difference),
         np.asarray(covariance),
+        np.sum([own.rare for own in parts], axis=0),
         sum(own.free for own in parts),
         sum(own.share for own in parts),
     )
@@ -339,7 +349,8 @@ def left_over(scores: Array, posterior: Array, codes: Codes, weight: Array, prio
     if not (np.diagonal(spread) > ROUNDING**2).any():
         return None
     difference = weight[new] @ away[new] / n
-    return Apart(difference, spread * (1.0 / n + 1.0 / known), n + known - 1.0, n * known / (n + known))
+    rare = min(n, known) * _uncommon(scores, weight)
+    return Apart(difference, spread * (1.0 / n + 1.0 / known), rare, n + known - 1.0, n * known / (n + known))
 
 
 def _shares(of_class: Array, found: Array, priors: Array) -> Array:
