@@ -36,9 +36,10 @@ def drift(
 ) -> int:
     """Say what has moved between the rows a model has learned and those of a table, or of another model.
 
-    The columns are listed with what has moved most first: by how much, how probable as much is if nothing has changed
-    (p), the same adjusted for the number of columns, and what is left of it within the classes, where other shares of
-    the classes explain nothing. The lines above compare these shares, how columns go together, and all at once.
+    The columns are listed with what has moved most surely first: by how much, how probable as much is if nothing has
+    changed (p), the same within the classes, where other shares of the classes explain nothing, and adjusted for the
+    number of columns: the first p, or with --target both together. The lines above compare class shares, how columns
+    go together, and all at once.
 
     The exit status is 3 where a column's adjusted p-value, or the joint one, is at most the level: where nothing has
     changed that happens to a share of at most twice the level of tables.

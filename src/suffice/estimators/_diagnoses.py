@@ -24,9 +24,10 @@ class Diagnoses(Answers):
 
         The answer prints as a table, and has `to_dict()`, `to_frame()` and `moved(level)`. By column it holds an
         `effect` (in standard deviations of the rows learned, or for categories the total variation), a `p_value` of no
-        change, the same adjusted for the number of columns by Holm's method (`adjusted_p_value`), and
-        `within_p_value`, which is small only where something has changed that other shares of the classes cannot
-        explain. `class_shares` compares these, and `joint_p_value` tells whether anything has changed at all.
+        change, a `within_p_value`, which is small only where something has changed that other shares of the classes
+        cannot explain, and one adjusted for the number of columns by Holm's method (`adjusted_p_value`), of both where
+        there are labels.
+        `class_shares` compares these, and `joint_p_value` tells whether anything has changed at all.
 
         Parameters
         ----------
@@ -63,10 +64,10 @@ class Diagnoses(Answers):
         combination (Liu & Xie 2020, doi:10.1080/01621459.2018.1554485). Without labels, scores are freed of the part
         that follows the model's posteriors, so that their mean is the same in every class.
 
-        Joint: a Cauchy combination of the columns, of class shares where labels are given, and of the rank of log p(x)
-        (or log p(x, y)) among rows held out, each judged by a model of the others, as `outlier_pvalues` does; rows that
-        were learned are never judged by a model that has learned them. Of a change of how columns go together it sees
-        what the density sees: nothing for columns that are independent given the class.
+        Joint: a Cauchy combination of the columns, of class shares by labels or of what they leave over, of all pairs
+        of columns (the covariance of their ranks, and of whether cells are of a level), and of the rank of log p(x), or
+        log p(x, y), among rows held out, each judged by a model of the others, as `outlier_pvalues` does; rows that
+        were learned, and kept, are never judged by a model that has learned them.
 
         Examples
         --------

@@ -41,8 +41,16 @@ def drift(fitted: Fitted, given: object, y: object, sample_weight: object) -> Dr
     pairs, most = compare_pairs(pair, scores)
     density = compare_densities(fitted, pair, judged)
     names = fitted.schema.names
-    p = np.array([own.p_value for own in columns])
-    joint = combine(np.array([combine(p), pairs, density, shares.p_value if shares.labelled else float("nan")]))
+    joint = combine(
+        np.array(
+            [
+                combine(np.array([own.either for own in columns])),
+                shares.p_value if shares.labelled else combine(np.array([own.within_p_value for own in columns])),
+                pairs,
+                density,
+            ]
+        )
+    )
     return Drift.of_columns(
         columns,
         class_shares=shares,

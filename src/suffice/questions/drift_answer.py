@@ -10,7 +10,7 @@ from .._arrays import Array, np
 from ..errors import one_line
 from ..schema import Kind, Level, Name
 from ..table import NewColumn, make_table
-from ..tasks.two_samples import holm
+from ..tasks.two_samples import combine, holm
 
 SD, VARIATION = "sd", "total variation"
 MOST_LINES = 30
@@ -55,6 +55,16 @@ class ColumnDrift(NamedTuple):
     within_p_value: float
     by_class_p_value: Array | None
 
+    @property
+    def either(self) -> float:
+        """One p-value of the column, whatever the classes and, by labels, within these.
+
+        Posteriors go by all columns, so that without labels what is left in one may be another's doing.
+        """
+        if self.by_class_p_value is None:
+            return self.p_value
+        return combine(np.array([self.p_value, self.within_p_value]))
+
 
 @dataclass(frozen=True)
 class Drift:
@@ -65,10 +75,11 @@ class Drift:
     `spread` is the ratio of standard deviations (NaN for categories), `level` the category whose share changed most
     (None for numbers), `before` and `after` its shares or the means; `missing` (d, 2) the shares of missing cells.
 
-    `p_value` is that of no change of the column; `adjusted_p_value` the same by Holm's method, so that with no change
-    anywhere one of them is at most α with probability α. `within_p_value` is that of no change within the classes,
-    which other class shares alone cannot explain; NaN where it cannot be told. `by_class_p_value` (d, k), in the order
-    of `class_shares.classes`, is that within each class; None without labels.
+    `p_value` is that of no change of the column, whatever the classes; `within_p_value` that of no change within the
+    classes, which other class shares alone cannot explain; NaN where it cannot be told. Without labels it is small in
+    all columns that posteriors take for signs of the class when one of them has moved. `adjusted_p_value` is of the
+    first, with labels of both together, by Holm's method: with no change anywhere one is at most α with probability α.
+    `by_class_p_value` (d, k), in the order of `class_shares.classes`, is that within each class; None without labels.
 
     `pairs_p_value` is that all columns go together, two by two, as they did, and `pair` the two that speak most against
     it; `density_p_value` compares how likely the model finds the rows. `joint_p_value` is that of no change at all.
@@ -113,7 +124,7 @@ class Drift:
             after=np.array(after, dtype=np.float64),
             missing=np.array(gone, dtype=np.float64),
             p_value=p,
-            adjusted_p_value=holm(p),
+            adjusted_p_value=np.nan_to_num(holm(np.array([own.either for own in columns])), nan=1.0),
             within_p_value=np.array(within, dtype=np.float64),
             by_class_p_value=inside,
             **rest,
@@ -121,7 +132,7 @@ class Drift:
 
     def moved(self, level: float = 0.05) -> list[Name]:
         """Return the columns whose adjusted p-value is at most this, the smallest first."""
-        order = np.argsort(self.p_value, kind="stable")
+        order = np.lexsort((self.p_value, self.adjusted_p_value))
         return [self.columns[j] for j in order if self.adjusted_p_value[j] <= level]
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,8 +191,8 @@ class Drift:
         return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, found)
 
     def __str__(self) -> str:
-        order = np.argsort(self.p_value, kind="stable")[:MOST_LINES]
-        head = ("column", "effect", "spread", "before", "after", "missing", "p", "adjusted", "within classes")
+        order = np.lexsort((self.p_value, self.adjusted_p_value))[:MOST_LINES]
+        head = ("column", "effect", "spread", "before", "after", "missing", "p", "p within classes", "adjusted")
         lines = [head, *(self._line(int(j)) for j in order)]
         widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
         text = [
@@ -221,7 +232,7 @@ class Drift:
             level = "missing" if self.level[j] is None else one_line(self.level[j])
             cells = [f"{self.effect[j]:.1%}", "", f"{level} {self.before[j]:.1%}", f"{self.after[j]:.1%}"]
         gone = f"{self.missing[j, 0]:.1%} → {self.missing[j, 1]:.1%}" if np.nansum(self.missing[j]) > 0 else ""
-        p = _p(self.p_value[j]), _p(self.adjusted_p_value[j]), _p(self.within_p_value[j])
+        p = _p(self.p_value[j]), _p(self.within_p_value[j]), _p(self.adjusted_p_value[j])
         return (one_line(self.columns[j]), *cells, gone, *p)
 
 
