@@ -28,7 +28,9 @@ def test_nothing_has_moved_between_halves(cli, halves) -> None:
     done = cli("drift", model, second, "--target", "species")
     assert done.status == 0, done.out
     assert "joint p-value" in done.out
-    assert str(load(model).drift(pd.read_csv(second).drop(columns="species"), pd.read_csv(second)["species"])) in done.out
+    assert (
+        str(load(model).drift(pd.read_csv(second).drop(columns="species"), pd.read_csv(second)["species"])) in done.out
+    )
 
 
 def test_what_has_moved_ends_with_status_3(cli, halves, tmp_path) -> None:
