@@ -85,7 +85,7 @@ def test_class_shares_are_told_from_the_rest(labels: bool) -> None:
         model = NaiveBayes().fit(*table(rng, 400))
         X, y = table(rng, 300, (0.2, 0.2, 0.6))
         found = model.drift(X, y if labels else None)
-        assert found.class_shares.p_value < 1e-6
+        assert found.class_shares.p_value < 1e-3
         assert found.adjusted_p_value[0] < 1e-4
         assert found.class_shares.labelled is labels
         within += found.within_p_value.tolist()
@@ -378,6 +378,18 @@ def test_rows_that_were_learned_are_not_judged_by_a_model_of_themselves() -> Non
     for model in (NaiveBayes().fit(X, y), GaussianDiscriminant().fit(X[["size", "tails"]], y)):
         assert model.drift(model).density_p_value > 0.5
         assert model.drift(X[list(model.feature_names_in_)]).joint_p_value > 0.5
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_classes_of_a_few_rows_are_not_missed(labels: bool) -> None:
+    """Of a class of six rows a fold leaves out one or two: new rows have to meet a model that misses as many."""
+    rng = np.random.default_rng(25)
+    centers, p = rng.normal(size=(20, 3)) * 4, []
+    for _ in range(40):
+        y, z = np.repeat(np.arange(20), 6), rng.integers(0, 20, 150)
+        model = GaussianDiscriminant(shared=True).fit(centers[y] + rng.normal(size=(120, 3)), y)
+        p.append(model.drift(centers[z] + rng.normal(size=(150, 3)), z if labels else None).density_p_value)
+    levels(p)
 
 
 @pytest.mark.parametrize("labels", [False, True])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, NDArray, log_softmax, logsumexp, np
+from .._arrays import Array, Codes, log_softmax, logsumexp, np
 from ..densities import Rows
 from ..fitted import Fitted
-from ..stats.rows import compact, fingerprints, mixed
+from ..stats.rows import Keys, compact, fingerprints, mixed
 from ..tasks.two_samples import p_of_scores, rank_scores
 from .drift_sides import Pair
 from .held_out import hold_out
@@ -38,8 +38,15 @@ def judge(fitted: Fitted, pair: Pair) -> Judged | None:
     old_fold = np.zeros(len(pair.old.codes), dtype=np.int64)
     for number, fold in enumerate(held.folds):
         old_fold[fold.index] = number
-    density = asked.log_density(asked.recoded(new))
-    new_fold = _dealt(kept, new, len(fitted.reservoir.rows), old_fold, density, len(held.folds))
+    density = [asked.log_density(asked.recoded(rows)) for rows in (kept, new)]
+    keys = [_keys(rows, len(fitted.reservoir.rows)) for rows in (kept, new)]
+    labels = [pair.codes(side) for side in (pair.old, pair.new)]
+    same = [mixed(own + c.astype(np.uint64)) for own, c in zip(keys, labels, strict=True)]
+    if (labels[1] < 0).any():  # without labels the likeliest class: where classes are small, the row left out is missed
+        labels = [pair.old.codes, asked.log_posterior(asked.recoded(new)).argmax(axis=1)]
+        same = keys
+    groups = [same, keys, [c.astype(np.uint64) for c in labels], [np.zeros_like(own) for own in keys]]
+    new_fold = _dealt(groups, density, keys, pair.old.count, old_fold)
     k = len(fitted.statistics.classes)
     found = Judged(np.full((len(old_fold), k), -np.inf), np.full((len(new_fold), k), -np.inf), old_fold, new_fold)
     for number, fold in enumerate(held.folds):
@@ -51,21 +58,30 @@ def judge(fitted: Fitted, pair: Pair) -> Judged | None:
     return found
 
 
-def _dealt(kept: Rows, new: Rows, blocks: int, old_fold: Codes, density: Array, folds: int) -> Codes:
-    """Return the fold of each new row (n,): of a row that is kept, as it is, its own; else each has some near and far.
+def _dealt(groupings: list[list[Keys]], density: list[Array], keys: list[Keys], count: Array, fold: Codes) -> Codes:
+    """Return the fold of each new row (n,), where kept rows count for `count` (m,) and are in folds `fold` (m,).
 
-    So no row is judged by a model of itself, as long as all rows are kept.
+    All else is of the rows kept and of the new ones. A new row goes where kept rows of its group are, by the first of
+    the groupings in which there are some: with the same contents, so that a row that was learned meets no model of
+    itself, or of its class, as often as these, from near to far out.
     """
-    first, second = (_keys(rows, blocks) for rows in (kept, new))
-    known = dict(zip(first.tolist(), old_fold.tolist(), strict=True))
-    found = np.array([known.get(key, -1) for key in second.tolist()], dtype=np.int64)
-    rest = np.flatnonzero(found < 0)
-    order = rest[np.lexsort((second[rest], density[rest]))]
-    found[order] = np.arange(len(order)) % folds
-    return found
+    out = np.full(len(keys[1]), -1, dtype=np.int64)
+    for groups in groupings:
+        left = np.flatnonzero(out < 0)
+        left = left[np.lexsort((keys[1][left], density[1][left], groups[1][left]))]
+        order = np.lexsort((keys[0], fold, density[0], groups[0]))
+        sought, start, size = np.unique(groups[1][left], return_index=True, return_counts=True)
+        first = np.searchsorted(groups[0][order], sought, side="left")
+        last = np.searchsorted(groups[0][order], sought, side="right")
+        for s, n, low, high in zip(start, size, first, last, strict=True):
+            if high > low:
+                place = np.cumsum(count[order[low:high]])
+                at = np.searchsorted(place, (np.arange(n) + 0.5) / n * place[-1])
+                out[left[s : s + n]] = fold[order[low:high][at]]
+    return out
 
 
-def _keys(rows: Rows, blocks: int) -> NDArray[np.uint64]:
+def _keys(rows: Rows, blocks: int) -> Keys:
     """Return a number for each row (n,) that depends on its contents alone."""
     parts = [fingerprints(compact(part)) for part in rows[:blocks]]
     return np.asarray(sum((mixed(part + np.uint64(i)) for i, part in enumerate(parts)), np.zeros_like(parts[0])))
