@@ -52,7 +52,7 @@ def levels(p: list[float], most: float = 3.5) -> None:
 def test_p_values_hold_their_level_where_nothing_moved(m: int, n: int, labels: bool) -> None:
     rng = np.random.default_rng(1)
     joint, least, within, shares = [], [], [], []
-    for _ in range(60):
+    for _ in range(40):
         model = NaiveBayes().fit(*table(rng, m))
         X, y = table(rng, n)
         found = model.drift(X, y if labels else None)
@@ -67,7 +67,7 @@ def test_p_values_hold_their_level_where_nothing_moved(m: int, n: int, labels: b
 def test_statistics_alone_hold_their_level() -> None:
     rng = np.random.default_rng(2)
     joint, within = [], []
-    for _ in range(60):
+    for _ in range(40):
         one, other = (NaiveBayes(keep_rows=0).fit(*table(rng, 300)) for _ in range(2))
         found = one.drift(other)
         assert "no rows" in found.compared
@@ -286,7 +286,7 @@ def test_a_sample_of_the_rows_counts_as_a_sample() -> None:
     """Of 3,000 rows 300 are kept: p-values hold their level all the same."""
     rng = np.random.default_rng(16)
     joint, p = [], []
-    for _ in range(60):
+    for _ in range(40):
         X = np.round(rng.normal(size=(3000, 2)), 1)  # many rows are equal
         y = (rng.random(3000) < 0.05).astype(int)
         found = GaussianDiscriminant(keep_rows=300).fit(X, y).drift(np.round(rng.normal(size=(500, 2)), 1))
