@@ -40,6 +40,23 @@ def test_answers_are_counted(halves):
     assert dict(first["cells"])["x0"] == f"{new['x0'][first['row'] - 1]:.4g}"
 
 
+def test_what_has_moved_is_what_drift_says(halves):
+    X, y, new, truth = halves
+    model = GaussianDiscriminant(shared=True).fit(X, y)
+    shifted = new.assign(x1=new["x1"] + 2 * new["x1"].std())
+    moved = collect_answers(model, shifted, truth)["moved"]
+    found = model.drift(shifted, truth)
+    assert moved["joint_p_value"] == found.joint_p_value
+    assert moved["columns"][0]["column"] == "x1"
+    assert {own["column"]: own["effect"] for own in moved["columns"]} == dict(
+        zip(found.columns, found.effect, strict=True)
+    )
+    page = render_page(model, shifted, truth)
+    assert "What has moved" in page
+    assert f"{found.effect[1]:+.2f} sd" in page
+    assert "What has moved" not in render_page(model)
+
+
 def test_labels_may_be_missing_or_of_no_class(halves):
     X, y, new, truth = halves
     model = GaussianDiscriminant().fit(X, y)

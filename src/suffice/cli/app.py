@@ -24,6 +24,10 @@ COMMANDS = {
     ),
     "labels": ("labels:labels", "Say which labels of a table are probably wrong."),
     "columns": ("columns:columns", "Say what each column is worth, and which few columns serve as well as all."),
+    "drift": (
+        "drift:drift",
+        "Say what has moved between the rows a model has learned and those of a table, or of another model.",
+    ),
     "impute": ("impute:impute", "Fill the missing cells of a table, from what is observed in each row."),
     "sample": (
         "sample:sample",

@@ -21,7 +21,7 @@ from .._locks import tell_of_waiting
 from ..errors import SettingError, SufficeError, brief, one_line, quoted, visible
 from .problems import UsageProblem
 
-OK, BAD_DATA, BAD_USAGE, INTERRUPTED = 0, 1, 2, 130
+OK, BAD_DATA, BAD_USAGE, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # FOUND: what a command looks for is there
 SIGNALLED = 128  # and the number of the signal, as shells count
 
 HELP = """Generative classification: learn what each class looks like, and answer from that.
@@ -37,7 +37,7 @@ Or see the whole job done on a table of penguins, which stays in the folder demo
   suffice demo
 """
 
-Command = Callable[..., None]
+Command = Callable[..., int | None]  # an exit status of its own, if it has one
 
 
 def program() -> App:
@@ -76,7 +76,7 @@ def run(build: Callable[[], App], argv: Sequence[str], commands: Sequence[str]) 
     quiet = "--quiet" in argv
     try:
         with _ended_in_order(), _warnings_as_remarks(quiet), tell_of_waiting(lambda path: _tell_of(path, quiet)):
-            build()(list(argv), exit_on_error=False, print_error=False)
+            status = build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
         return _report(_explain_usage(error, argv, commands), BAD_USAGE)
@@ -91,7 +91,7 @@ def run(build: Callable[[], App], argv: Sequence[str], commands: Sequence[str]) 
         if os.environ.get("SUFFICE_TRACEBACK"):
             raise
         return _report(_explain(error), BAD_DATA)
-    return OK
+    return status if isinstance(status, int) else OK
 
 
 class _Ended(KeyboardInterrupt):

@@ -54,6 +54,9 @@ class Model(Protocol):
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return outlier p-values (n,)."""
 
+    def drift(self, X: object, y: object = None) -> Any:
+        """Return what has moved between the rows learned and these, a value with `to_dict`."""
+
     def sample(self, n: int, *, random_state: object = None, as_recorded: bool = True) -> tuple[Any, Any]:
         """Return new rows, a table of the model's kind, and their labels (n,)."""
 

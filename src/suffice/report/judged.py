@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np
+from ..errors import SufficeError
 from ..plots._view import View
 from ..schema import Kind
 from ..table import factorize, label_values
@@ -22,7 +23,8 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
     `classes` has, by class, how many rows are given it (`predicted`), the sum of its probabilities (`expected`) and,
     with labels `y`, how many are of it (`actual`). `quality` judges rows of known class: accuracy, log_loss in nats,
     the baseline of the model's own priors, and the confusion table, true classes in rows; None without labels.
-    `outliers` are the p-values of at most 5,000 rows at even steps, `unusual` the ten least of them.
+    `outliers` are the p-values of at most 5,000 rows at even steps, `unusual` the ten least of them, and `moved` what
+    `drift` says of these rows, columns that have moved most surely first; None where it cannot be told.
 
     DataError and SchemaError as for `predict_proba`.
 
@@ -58,7 +60,23 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
         "few": int((pvalues <= FEW).sum()),
         "outliers": pvalues.tolist(),
         "unusual": _unusual(view, X, chosen, pvalues, log_p, codes),
+        "moved": _moved(view, X, y, chosen),
     }
+
+
+def _moved(view: View, X: object, y: object, chosen: Codes) -> dict[str, Any] | None:
+    """Return what has moved between the rows learned and these, plainly; labels that do not fit are left out."""
+    if not len(chosen):
+        return None
+    rows = take(X, chosen)
+    for labels in (None,) if y is None else (label_values(y)[chosen], None):
+        try:
+            found: dict[str, Any] = view.estimator.drift(rows, labels).to_dict()
+        except SufficeError:
+            continue
+        found["columns"].sort(key=lambda own: (own["adjusted_p_value"], own["p_value"]))
+        return found
+    return None
 
 
 def _codes(view: View, y: object, n: int) -> tuple[Codes, int]:

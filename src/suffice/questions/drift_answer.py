@@ -1,0 +1,244 @@
+"""The answer to the question what has moved: a value that prints as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .._arrays import Array, np
+from ..errors import one_line
+from ..schema import Kind, Level, Name
+from ..table import NewColumn, make_table
+from ..tasks.two_samples import combine, holm
+
+SD, VARIATION = "sd", "total variation"
+MOST_LINES = 30
+
+
+@dataclass(frozen=True)
+class ClassShares:
+    """The share of every class among the rows learned, `before` (k,), and the new ones, `after` (k,).
+
+    `p_value` is that of no change; `labelled` whether labels told, or the shares after are estimated from the rows.
+    """
+
+    classes: tuple[Level, ...]
+    before: Array
+    after: Array
+    p_value: float
+    labelled: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return {
+            "classes": list(self.classes),
+            "before": self.before.tolist(),
+            "after": self.after.tolist(),
+            "p_value": _number(self.p_value),
+            "labelled": self.labelled,
+        }
+
+
+class ColumnDrift(NamedTuple):
+    """What has moved in one column; see `Drift`."""
+
+    name: Name
+    kind: str
+    effect: float
+    spread: float
+    before: float
+    after: float
+    level: Level | None
+    missing: tuple[float, float]
+    p_value: float
+    within_p_value: float
+    by_class_p_value: Array | None
+
+    @property
+    def either(self) -> float:
+        """One p-value of the column, whatever the classes and, by labels, within these.
+
+        Posteriors go by all columns, so that without labels what is left in one may be another's doing.
+        """
+        if self.by_class_p_value is None:
+            return self.p_value
+        return combine(np.array([self.p_value, self.within_p_value]))
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What has moved between the rows a model has learned and new ones; see `drift` of the estimators.
+
+    By column, (d,): `kind` says what `effect` is, "sd" for the difference of means in standard deviations of the rows
+    learned, "total variation" for half the sum of all changes of shares of categories, missing cells among them.
+    `spread` is the ratio of standard deviations (NaN for categories), `level` the category whose share changed most
+    (None for numbers), `before` and `after` its shares or the means; `missing` (d, 2) the shares of missing cells.
+
+    `p_value` is that of no change of the column, whatever the classes; `within_p_value` that of no change within the
+    classes, which other class shares alone cannot explain; NaN where it cannot be told. Without labels it is small in
+    all columns that posteriors take for signs of the class when one of them has moved. `adjusted_p_value` is of the
+    first, with labels of both together, by Holm's method: with no change anywhere one is at most α with probability α.
+    `by_class_p_value` (d, k), in the order of `class_shares.classes`, is that within each class; None without labels.
+
+    `pairs_p_value` is that all columns go together, two by two, as they did, and `pair` the two that speak most against
+    it; `density_p_value` compares how likely the model finds the rows. `joint_p_value` is that of no change at all.
+    NaN is what cannot be told. `rows` are the weights of both sides.
+    """
+
+    columns: tuple[Name, ...]
+    kind: tuple[str, ...]
+    effect: Array
+    spread: Array
+    level: tuple[Level | None, ...]
+    before: Array
+    after: Array
+    missing: Array
+    p_value: Array
+    adjusted_p_value: Array
+    within_p_value: Array
+    by_class_p_value: Array | None
+    class_shares: ClassShares
+    pairs_p_value: float
+    pair: tuple[Name, Name] | None
+    density_p_value: float
+    joint_p_value: float
+    rows: tuple[float, float]
+    compared: str
+    container: str = "numpy"
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[ColumnDrift], **rest: Any) -> Drift:
+        """Return the answer made of its columns and of all else."""
+        name, kind, effect, spread, before, after, level, gone, p_value, within, by_class = zip(*columns, strict=True)
+        p = np.array(p_value)
+        p = np.where(np.isnan(p), 1.0, p)  # all cells are the same
+        inside = None if by_class[0] is None else np.stack(by_class)
+        return cls(
+            columns=name,
+            kind=kind,
+            effect=np.array(effect, dtype=np.float64),
+            spread=np.array(spread, dtype=np.float64),
+            level=level,
+            before=np.array(before, dtype=np.float64),
+            after=np.array(after, dtype=np.float64),
+            missing=np.array(gone, dtype=np.float64),
+            p_value=p,
+            adjusted_p_value=np.nan_to_num(holm(np.array([own.either for own in columns])), nan=1.0),
+            within_p_value=np.array(within, dtype=np.float64),
+            by_class_p_value=inside,
+            **rest,
+        )
+
+    def moved(self, level: float = 0.05) -> list[Name]:
+        """Return the columns whose adjusted p-value is at most this, the smallest first."""
+        order = np.lexsort((self.p_value, self.adjusted_p_value))
+        return [self.columns[j] for j in order if self.adjusted_p_value[j] <= level]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the answer as plain values, for JSON: numbers that are none are None."""
+        by_class = self.by_class_p_value
+        columns = [
+            {
+                "column": name,
+                "kind": self.kind[j],
+                "effect": _number(self.effect[j]),
+                "spread": _number(self.spread[j]),
+                "level": self.level[j],
+                "before": _number(self.before[j]),
+                "after": _number(self.after[j]),
+                "missing_before": _number(self.missing[j, 0]),
+                "missing_after": _number(self.missing[j, 1]),
+                "p_value": _number(self.p_value[j]),
+                "adjusted_p_value": _number(self.adjusted_p_value[j]),
+                "within_p_value": _number(self.within_p_value[j]),
+                "by_class_p_value": None if by_class is None else [_number(p) for p in by_class[j]],
+            }
+            for j, name in enumerate(self.columns)
+        ]
+        return {
+            "rows_before": self.rows[0],
+            "rows_after": self.rows[1],
+            "joint_p_value": _number(self.joint_p_value),
+            "density_p_value": _number(self.density_p_value),
+            "pairs_p_value": _number(self.pairs_p_value),
+            "pair": None if self.pair is None else list(self.pair),
+            "class_shares": self.class_shares.to_dict(),
+            "columns": columns,
+            "compared": self.compared,
+        }
+
+    def to_frame(self) -> Any:
+        """Return the columns as a data frame, of the library that the model was fitted with where it was one.
+
+        Without such a library it is an array of objects.
+        """
+        numbers = {
+            "effect": self.effect,
+            "spread": self.spread,
+            "before": self.before,
+            "after": self.after,
+            "missing_before": self.missing[:, 0],
+            "missing_after": self.missing[:, 1],
+            "p_value": self.p_value,
+            "adjusted_p_value": self.adjusted_p_value,
+            "within_p_value": self.within_p_value,
+        }
+        level = [None if own is None else str(own) for own in self.level]
+        texts = {"column": [str(name) for name in self.columns], "kind": list(self.kind), "level": level}
+        found = [NewColumn(name, Kind.STRING, np.array(cells, dtype=object)) for name, cells in texts.items()]
+        found += [NewColumn(name, Kind.NUMERIC, np.asarray(values)) for name, values in numbers.items()]
+        return make_table(self.container if self.container not in ("numpy", "sparse") else "pandas", True, found)
+
+    def __str__(self) -> str:
+        order = np.lexsort((self.p_value, self.adjusted_p_value))[:MOST_LINES]
+        head = ("column", "effect", "spread", "before", "after", "missing", "p", "p within classes", "adjusted")
+        lines = [head, *(self._line(int(j)) for j in order)]
+        widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+        text = [
+            "  ".join(cell.rjust(width) if i else cell.ljust(width) for i, (cell, width) in enumerate(pairs))
+            for pairs in (list(zip(line, widths, strict=True)) for line in lines)
+        ]
+        left = len(self.columns) - len(order)
+        rest = [f"and {left} more columns"] if left else []
+        return "\n".join([*self._about(), "", *(line.rstrip() for line in text), *rest])
+
+    def _about(self) -> list[str]:
+        shares = self.class_shares
+        size = np.argsort(-np.abs(shares.after - shares.before), kind="stable")[:3]
+        told = ", ".join(f"{one_line(shares.classes[c])} {shares.before[c]:.1%} → {shares.after[c]:.1%}" for c in size)
+        how = "by their labels" if shares.labelled else "as estimated without labels"
+        return [
+            f"{self.rows[1]:,.0f} new rows beside {self.rows[0]:,.0f} learned: joint p-value {_p(self.joint_p_value)}",
+            f"class shares, {how}: {told}; p-value {_p(shares.p_value)}",
+            *self._pairs(),
+            f"compared: {self.compared}",
+        ]
+
+    def _pairs(self) -> list[str]:
+        if self.pair is None:
+            return []
+        first, second = self.pair
+        least = f"least {one_line(first)} with {one_line(second)}"
+        return [f"how columns go together, two by two: p-value {_p(self.pairs_p_value)}, {least}"]
+
+    def _line(self, j: int) -> tuple[str, ...]:
+        if self.kind[j] == SD:
+            forms = "{:+.2f} sd", "×{:.2f}", "{:.4g}", "{:.4g}"
+            values = self.effect[j], self.spread[j], self.before[j], self.after[j]
+            pairs = zip(forms, values, strict=True)
+            cells = ["" if np.isnan(value) else form.format(value) for form, value in pairs]
+        else:
+            level = "missing" if self.level[j] is None else one_line(self.level[j])
+            cells = [f"{self.effect[j]:.1%}", "", f"{level} {self.before[j]:.1%}", f"{self.after[j]:.1%}"]
+        gone = f"{self.missing[j, 0]:.1%} → {self.missing[j, 1]:.1%}" if np.nansum(self.missing[j]) > 0 else ""
+        p = _p(self.p_value[j]), _p(self.within_p_value[j]), _p(self.adjusted_p_value[j])
+        return (one_line(self.columns[j]), *cells, gone, *p)
+
+
+def _p(value: float) -> str:
+    return "–" if value != value else "1" if value > 0.9995 else f"{value:.2g}" if value >= 1e-300 else "<1e-300"
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None

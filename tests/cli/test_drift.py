@@ -1,0 +1,73 @@
+"""`suffice drift` says what the library says, and its exit status whether something has moved."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+
+from suffice import load
+from suffice.datasets import penguins_path
+
+
+@pytest.fixture
+def halves(cli, tmp_path):
+    """A model of one half of the penguins, and the other half in a file."""
+    penguins = pd.read_csv(penguins_path()).sample(frac=1, random_state=0)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    penguins[:170].to_csv(first, index=False)
+    penguins[170:].to_csv(second, index=False)
+    model = tmp_path / "first.suffice"
+    assert cli("fit", first, "--target", "species", "--model", "nb", "-o", model).status == 0
+    return model, second
+
+
+def test_nothing_has_moved_between_halves(cli, halves) -> None:
+    model, second = halves
+    done = cli("drift", model, second, "--target", "species")
+    assert done.status == 0, done.out
+    assert "joint p-value" in done.out
+    assert (
+        str(load(model).drift(pd.read_csv(second).drop(columns="species"), pd.read_csv(second)["species"])) in done.out
+    )
+
+
+def test_what_has_moved_ends_with_status_3(cli, halves, tmp_path) -> None:
+    model, second = halves
+    table = pd.read_csv(second)
+    table["body_mass_g"] += 700
+    moved = tmp_path / "moved.csv"
+    table.to_csv(moved, index=False, sep=";", decimal=",")
+    done = cli("drift", model, moved, "--json")
+    assert done.status == 3
+    found = json.loads(done.out)
+    assert found["moved"] == ["body_mass_g"]
+    assert found["class_shares"]["labelled"] is False
+    named = cli("drift", model, moved, "--target", "species", "--json", "--level", 0.001)
+    assert named.status == 3
+    assert json.loads(named.out)["class_shares"]["labelled"] is True
+
+
+def test_another_model(cli, halves, tmp_path) -> None:
+    model, second = halves
+    other = tmp_path / "second.suffice"
+    assert cli("fit", second, "--target", "species", "--model", "nb", "-o", other).status == 0
+    of_model, of_rows = (cli("drift", model, *rest, "--json") for rest in ((other,), (second, "--target", "species")))
+    assert of_model.status == of_rows.status == 0
+    pairs = zip(json.loads(of_model.out)["columns"], json.loads(of_rows.out)["columns"], strict=True)
+    for one, two in pairs:
+        assert one["p_value"] == pytest.approx(two["p_value"], rel=1e-6)
+    assert cli("drift", model, other, "--target", "species").status == 2
+
+
+def test_what_cannot_be_compared(cli, halves, tmp_path) -> None:
+    model, second = halves
+    assert cli("drift", model, tmp_path / "none.csv").status == 1
+    assert cli("drift", model, second, "--target", "specs").status == 1
+    assert cli("drift", model, second, "--level", 2).status == 2
+    few = tmp_path / "few.csv"
+    pd.read_csv(second).drop(columns="sex").to_csv(few, index=False)
+    done = cli("drift", model, few)
+    assert done.status == 1
+    assert "sex" in done.err
