@@ -77,25 +77,23 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     return with_or_without(labelled, every, judge, known.unlabelled.rows_read)
 
 
-def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, count: float) -> Automatic:
-    """Return the pool with members that rows without a label have joined, or the one without if it loses no more.
+def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: float) -> Automatic:
+    """Return the pool with members that so many rows without a label have joined, or the one without.
 
-    Both losses are of labelled rows left out, and a note says what they are.
+    The latter where labelled rows left out lose less under it by more than a standard error. Such rows give the members
+    their weights already, which holds back those that err; what few labels tell beyond that is mostly chance.
     """
     own = np.arange(len(judge.codes)), judge.codes
     apart = every.left_out_posterior[own] - labelled.left_out_posterior[own]
     share = judge.weight / judge.weight.sum()
     gain = float(share @ apart)
     error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (apart - gain) ** 2))
-    rows = f"{count:,.0f} row{'' if count == 1 else 's'} without a label"
-    if gain > 0.0:
-        what, why = f"joined {rows}", f"labelled rows left out lose {gain:.4f} ± {error:.4f} nats less with them"
-        return replace(every, notes=(*every.notes, Note(what, why, kind=Kind.JOINED)))
-    what, why = (
-        f"left {rows} out of the members",
-        f"labelled rows left out lose {-gain:.4f} ± {error:.4f} nats more with them",
-    )
-    return replace(labelled, notes=(*labelled.notes, Note(what, why, kind=Kind.LEFT_OUT)))
+    chance = ", which may be chance" if abs(gain) <= error else ""
+    why = f"labelled rows left out lose {abs(gain):.4f} ± {error:.4f} nats {'more' if gain < 0 else 'less'} with them"
+    what = f"{rows:,.0f} row{'' if rows == 1 else 's'} without a label"
+    if gain >= -error:
+        return replace(every, notes=(*every.notes, Note(f"joined {what}", why + chance, kind=Kind.JOINED)))
+    return replace(labelled, notes=(*labelled.notes, Note(f"left {what} out of the members", why, kind=Kind.LEFT_OUT)))
 
 
 def _pooled(
