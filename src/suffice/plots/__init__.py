@@ -11,6 +11,7 @@ from .comparison import ModelComparisonDisplay
 from .components import MixtureComponentsDisplay
 from .discriminant import DiscriminantPlaneDisplay
 from .ellipses import ClassEllipsesDisplay
+from .learning_curve import LearningCurveDisplay
 from .outliers import OutlierPValuesDisplay
 from .regions import DecisionRegionsDisplay
 
@@ -20,6 +21,7 @@ __all__ = [
     "ClassEllipsesDisplay",
     "DecisionRegionsDisplay",
     "DiscriminantPlaneDisplay",
+    "LearningCurveDisplay",
     "MixtureComponentsDisplay",
     "ModelComparisonDisplay",
     "OutlierPValuesDisplay",
