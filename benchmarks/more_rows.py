@@ -69,9 +69,8 @@ def main() -> None:
                 f"{int(bare.sum())} of {len(lines)} |",
                 flush=True,
             )
-    print(
-        f"\nOf {int(total[0])} projections {total[1] / total[0]:.0%} cover what was reached, {total[2] / total[0]:.0%} bare."
-    )
+    wide, bare = total[1:] / total[0]
+    print(f"\nOf {int(total[0])} projections {wide:.0%} cover what was reached, {bare:.0%} bare.")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ class LearningCurveDisplay:
     """How the log-loss of models falls with the rows they learn from, and where it is going.
 
     Points are mean losses on rows held out, with bars of a standard error; from the last point on the line is what is
-    expected of more rows, in a band of 90 %. The dotted line is the loss of the classes' shares. Both axes are
-    logarithmic only in rows, so that equal steps are equal factors.
+    expected of more rows, in a band of 90 %. The dotted line is the loss of the classes' shares. Rows are on a
+    logarithmic scale, so that equal steps are equal factors.
 
     Build it with `from_estimator`, which fits 20 models for each draw, or with `from_curves`.
 
