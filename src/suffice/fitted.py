@@ -372,6 +372,12 @@ class Fitted:
         """Return the statistics of a block of columns by class."""
         return block.family.summarize(rows, batch.codes, len(batch.classes), batch.weight)
 
+    keeps_unlabelled = False  # whether rows without a label are kept as rows, where in other models they join by EM
+
+    def unlabelled_of(self, batch: Batch) -> Reservoir | None:
+        """Return the rows of a batch, none of which has a label, that are kept as rows; None for none."""
+        return None
+
     def sample_of(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
         """Return the rows of a batch that are kept as they are."""
         bound = self.settings.keep_rows if keep_rows is None else keep_rows

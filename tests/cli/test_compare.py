@@ -235,3 +235,36 @@ def test_too_many_folds(cli) -> None:
     done = cli("compare", penguins_path(), "--target", "species", "--folds", "153")
     assert done.status == 1
     assert "152 rows" in done.complaint
+
+
+def test_curves_are_those_of_the_library(cli, frame, tmp_path) -> None:
+    out = tmp_path / "curves.csv"
+    options = ("--target", "species", "--curve", "--draws", 1, "--seed", 4, "--drop", "year")
+    done = cli("compare", penguins_path(), *options, "--json", "-o", out)
+    document = json.loads(done.out)
+    found = {own["model"]: own for own in document["curves"]}
+    assert list(found) == ORDER
+    y, numbers = frame["species"], frame[NUMBERS[:-1]]
+    curve = GaussianDiscriminant(shared=True).learning_curve(numbers, y, draws=1, random_state=4)
+    own = found["shared"]
+    measured = [point for point in own["points"] if point["measured"]]
+    assert [point["rows"] for point in measured] == pytest.approx(curve.rows)
+    assert [point["loss"] for point in measured] == pytest.approx(curve.loss, rel=1e-6)
+    assert [point["error"] for point in measured] == pytest.approx(curve.error, rel=1e-6)
+    assert own["says"] == str(curve)
+    assert own["gain"][0] == pytest.approx({"times": 2.0, **curve.gain()._asdict()}, rel=1e-6)
+    table = __import__("pandas").read_csv(out)
+    assert len(table) == sum(len(own["points"]) for own in document["curves"])
+    text = cli("compare", penguins_path(), *options).out
+    assert f"shared: {curve}" in text
+    assert "688 rows (projected)" in text
+
+
+def test_curves_refuse_what_does_not_fit(cli, write, frame) -> None:
+    few = write("few.csv", frame.iloc[::6].to_csv(index=False))
+    done = cli("compare", few, "--target", "species", "--curve", "--draws", 1)
+    assert "There are 58 rows with a label" in done.out
+    for options in (("--curve", "--folds", 3), ("--curve", "--by", "loo"), ("--draws", 2), ("-o", "x.csv")):
+        done = cli("compare", penguins_path(), "--target", "species", *options)
+        assert done.status == 2
+        assert "--curve" in done.complaint

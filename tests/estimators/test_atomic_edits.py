@@ -89,6 +89,8 @@ def test_every_edit_that_fails_changes_nothing(fitted, tmp_path):
     other = NaiveBayes().fit(*TABLE) if type(other) is type(model) else other
     before, kept = contents(model, tmp_path / "before"), dict(vars(model))
     for name, edit in EDITS.items():
+        if name == "add: no label" and isinstance(model, GenerativeClassifier):
+            continue  # it keeps such rows
         with pytest.raises((SufficeError, ValueError, TypeError, AttributeError, NotFittedError)) as error:
             edit(model, other)
         assert str(error.value), name

@@ -345,8 +345,8 @@ def test_refusals(penguins):
     X, y = penguins
     with pytest.raises(SettingError, match="keep_rows"):
         GenerativeClassifier(keep_rows=10).fit(X, y)
-    with pytest.raises(DataError, match="Rows without a label"):
-        GenerativeClassifier().fit(X, [None, *y[1:]])
+    with pytest.raises(DataError, match="no label in 344 of 344 rows"):
+        GenerativeClassifier().fit(X, [None] * len(y))
     model = GenerativeClassifier().fit(X, y)
     before = model.predict_proba(X)
     with pytest.raises(DataError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from scipy import stats
 from sklearn.linear_model import LogisticRegression
 
@@ -13,6 +14,7 @@ from suffice.plots import (
     CalibrationCurveDisplay,
     DiscriminantPlaneDisplay,
     ImportanceDisplay,
+    LearningCurveDisplay,
     ModelComparisonDisplay,
     OutlierPValuesDisplay,
 )
@@ -208,3 +210,20 @@ def test_worth_of_columns(blobs):
     assert "worth less" in one.ax_.get_title(loc="left")
     with pytest.raises(DataError, match="keeps no rows"):
         ImportanceDisplay.from_estimator(NaiveBayes(keep_rows=0).fit(X, y))
+
+
+def test_learning_curves_are_drawn_as_measured():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(120, 3)), np.arange(120) % 2
+    X[:, 0] += y
+    display = LearningCurveDisplay.from_estimator(GaussianDiscriminant(), X, y, draws=1)
+    curve = display.curves["GaussianDiscriminant"]
+    ahead, projected = display.lines_[0].get_data()
+    assert_allclose(projected, [curve.project(rows).value for rows in ahead])
+    assert_allclose(ahead[[0, -1]], [curve.rows[-1], 480])
+    both = LearningCurveDisplay.from_curves({"one": curve, "two": curve}, times=2)
+    assert [line.get_label() for line in both.lines_] == ["one", "two"]
+    with pytest.raises(SettingError, match="no curve"):
+        LearningCurveDisplay.from_curves({})
+    with pytest.raises(SettingError, match="times"):
+        LearningCurveDisplay.from_curves({"one": curve}, times=1)

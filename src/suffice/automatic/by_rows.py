@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._arrays import Array, np
+from ..densities import Rows
 from ..errors import DataError
 from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
@@ -12,7 +13,7 @@ from .columns import FrozenColumns
 from .costs import check_columns, check_costs
 from .joint import ShrunkGaussianFamily, choose_joint
 from .pool import Automatic
-from .sample import Sample
+from .sample import Sample, Unlabelled
 from .statistics import MemberRows, MemberStats, TableRows
 
 LEAST_ROWS = 50  # of which fewer do not judge
@@ -22,14 +23,19 @@ def rows_of_sample(statistics: ByClass, held: type[MemberRows] = MemberRows) -> 
     """Return the rows that are kept, each with the weight it stands for, as they are `held`."""
     sample = statistics.sample
     assert sample is not None
-    numbers, coded = np.zeros((len(sample.codes), 0)), CodedColumns((), ())
-    for part in sample.rows:
+    weight = sample.represented(statistics.weight)
+    return held(table_rows(sample.rows), sample.codes, sample.copies, weight, len(statistics.classes))
+
+
+def table_rows(blocks: Rows) -> TableRows:
+    """Return rows that are kept, numbers and categories together."""
+    numbers, coded = None, CodedColumns((), ())
+    for part in blocks:
         if isinstance(part, CodedColumns):
             coded = part
         else:
             numbers = part
-    weight = sample.represented(statistics.weight)
-    return held(TableRows(numbers, coded), sample.codes, sample.copies, weight, len(statistics.classes))
+    return TableRows(np.zeros((len(coded.codes[0]), 0)) if numbers is None else numbers, coded)
 
 
 def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all") -> Automatic:
@@ -42,7 +48,17 @@ def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True,
     read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
     judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
-    return choose(judged, pieces, counts, unit * statistics.weight, parts, wanted)
+    beside = unlabelled_rows(statistics, pieces.columns, unit)
+    return choose(judged, pieces, counts, unit * statistics.weight, parts, wanted, beside)
+
+
+def unlabelled_rows(statistics: ByClass, columns: FrozenColumns, unit: float) -> Unlabelled | None:
+    """Return the rows without a label as columns read them, a weight of 1 being `unit` rows; None for none."""
+    kept = statistics.unlabelled
+    if kept is None:
+        return None
+    rows = table_rows(kept.rows)
+    return Unlabelled(columns.read(rows.numbers, rows.coded), unit * kept.weight, float(kept.copies.sum()))
 
 
 def joint_by_rows(statistics: ByClass, pieces: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:

@@ -15,9 +15,9 @@ from itertools import chain, groupby
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..notes import Kind, Note
 from .member import Again, Candidate, Known, Member
-from .members import MEMBERS
+from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import PSEUDO, Automatic, JudgedMember, raise_floor
-from .sample import Sample
+from .sample import Sample, Unlabelled
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
 from .stack import Judge, Stack, centred, prior_shares, without_each
 from .statistics import MemberStats
@@ -39,16 +39,19 @@ def choose(
     weight: Array,
     parts: bool = True,
     wanted: str = "all",
+    unlabelled: Unlabelled | None = None,
 ) -> Automatic:
     """Return the automatic classifier for statistics of all rows, judged on a sample of them.
 
     `categories` (k, levels) are counts of all rows in the vocabulary of the frozen columns, `weight` (k,) the class
     weights. Without `parts`, there are no members that are made of the rows of the sample; with
-    "generative" `wanted` instead of "all", none that are no densities.
+    "generative" `wanted` instead of "all", none that are no densities. Rows without a label, if there are any, are
+    learned by members of their own, which stay if the pool loses less with them.
     """
     kinds = [kind for kind in MEMBERS if (parts or not kind.needs_rows) and (wanted == "all" or kind.generative)]
     with single_blas_thread():  # many small products, slower on several threads
-        found = _choose(sample, stats.known(categories, weight), kinds)
+        known = replace(stats.known(categories, weight), unlabelled=unlabelled if parts else None)
+        found = _choose(sample, known, kinds)
     return replace(found, notes=(*found.notes, *stats.notes))
 
 
@@ -63,6 +66,41 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
         before = None if best is None else best.temperature * best.left_out_scores
         found += best_of(kind, known, sample, replace(judge, best=before))
     members = better_rivals(found)
+    labelled = _pooled(members, known, sample, judge, kinds)
+    if known.unlabelled is None:
+        return labelled
+    joined = [own for kind in UNLABELLED_MEMBERS for own in best_of(kind, known, sample, judge)]
+    if not joined:
+        notes = chain.from_iterable(kind.spared(known) for kind in UNLABELLED_MEMBERS)
+        return replace(labelled, notes=(*labelled.notes, *notes))
+    every = _pooled([*members, *joined], known, sample, judge, kinds)
+    return with_or_without(labelled, every, judge, known.unlabelled.rows_read)
+
+
+def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: float) -> Automatic:
+    """Return the pool with members that so many rows without a label have joined, or the one without.
+
+    The latter where labelled rows left out lose less under it by more than a standard error. Such rows give the members
+    their weights already, which holds back those that err; what few labels tell beyond that is mostly chance.
+    """
+    own = np.arange(len(judge.codes)), judge.codes
+    apart = every.left_out_posterior[own] - labelled.left_out_posterior[own]
+    share = judge.weight / judge.weight.sum()
+    gain = float(share @ apart)
+    error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (apart - gain) ** 2))
+    chance = ", which may be chance" if abs(gain) <= error else ""
+    why = f"labelled rows left out lose {abs(gain):.4f} ± {error:.4f} nats {'more' if gain < 0 else 'less'} with them"
+    what = f"{rows:,.0f} row{'' if rows == 1 else 's'} without a label"
+    if gain >= -error:
+        return replace(every, notes=(*every.notes, Note(f"joined {what}", why + chance, kind=Kind.JOINED)))
+    return replace(labelled, notes=(*labelled.notes, Note(f"left {what} out of the members", why, kind=Kind.LEFT_OUT)))
+
+
+def _pooled(
+    members: Sequence[JudgedMember], known: Known, sample: Sample, judge: Judge, kinds: Sequence[type[Member]]
+) -> Automatic:
+    """Return the pool of these members, with the single columns that have a weight of their own in it."""
+    weight = known.weight
     additive = [own.member for own in members if own.member.width]
     columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None

@@ -20,7 +20,7 @@ from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
 from .part import Part
-from .sample import Sample, SomeRows
+from .sample import Sample, SomeRows, Unlabelled
 from .stack import Judge, centred
 
 Setting = Mapping[str, float]
@@ -34,13 +34,15 @@ Again = Callable[[SomeRows, Codes], Array]
 class Known:
     """What members are made of: statistics of all rows in frozen columns, counts of categories, and class weights (k,).
 
-    `categories` (k, levels) are counts in the vocabulary of the frozen columns.
+    `categories` (k, levels) are counts in the vocabulary of the frozen columns. `unlabelled` are rows without a label,
+    None for none; nothing else counts them.
     """
 
     columns: FrozenColumns
     learned: Mapping[str, Part]
     categories: tuple[Array, ...]
     weight: Array
+    unlabelled: Unlabelled | None = None
 
     @property
     def k(self) -> int:

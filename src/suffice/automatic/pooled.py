@@ -15,8 +15,9 @@ from ..estimate import Block, Dirichlet
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Note
-from ..stats import ByClass, PatternStats, Statistic
-from ..stats.batch import Batch, Joined
+from ..stats import ByClass, PatternStats, Reservoir, Statistic
+from ..stats.batch import Batch
+from ..stats.reservoir import NAMELESS
 from .by_columns import PoolByColumns
 from .by_rows import (
     check_judges,
@@ -26,6 +27,7 @@ from .by_rows import (
     joint_by_rows,
     level_counts,
     rows_of_sample,
+    table_rows,
 )
 from .columns import Reading
 from .forest_fitted import ForestJoint
@@ -38,6 +40,7 @@ from .pool import Automatic, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
 from .sample import Sample
 from .statistics import MemberRows, MemberStats
+from .unlabelled import MOST_UNLABELLED, joined_block
 
 SAMPLED = "learned the members from the rows kept, not from all"
 
@@ -50,6 +53,22 @@ class PooledFitted(HeldFitted):
     by_forest: bool | None = None  # whether the joint model is a forest; None where the rows are asked
 
     # --- statistics --------------------------------------------------------------------------------------------------
+
+    keeps_unlabelled = True
+
+    def unlabelled_of(self, batch: Batch, keep_rows: int = MOST_UNLABELLED) -> Reservoir | None:
+        """Return the rows of a batch without a label that are kept: 2,000 of them, if nothing else is said."""
+        none = np.zeros(len(batch.codes), dtype=np.int64)
+        found = Reservoir.summarize(batch.rows[:-1], none, NAMELESS, batch.weight, keep_rows)
+        return found if len(found.codes) else None
+
+    def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
+        """Return the statistics of rows, those without a label kept beside them."""
+        if batch.is_labelled:
+            return super().summarize(batch, keep_rows)
+        known, unknown = batch.split()
+        unlabelled = self.unlabelled_of(unknown, max(MOST_UNLABELLED, keep_rows or 0))
+        return replace(super().summarize(known, keep_rows), unlabelled=unlabelled)
 
     def check_memory(self, held: MemberRows | MemberStats, statistics: ByClass) -> None:
         """Raise DataError if the members or the choice between them do not fit into memory."""
@@ -93,14 +112,28 @@ class PooledFitted(HeldFitted):
     def _joint_parts(self) -> tuple[tuple[Block, ...], tuple[Statistic, ...], tuple[Note, ...]]:
         """The blocks of the joint model, their statistics, and what was chosen for them."""
         statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Statistic](), list[Note]()
-        for block, stats in zip(self.blocks[:-1], statistics.blocks, strict=False):
+        joined = self._unlabelled_posterior
+        for number, (block, stats) in enumerate(zip(self.blocks[:-1], statistics.blocks, strict=False)):
             found = self._joint_gaussian() if isinstance(block.family, GaussianFamily) else None
             if found is not None:
                 notes.append(joint_note(found[0]))
                 block, stats = Block(found[0], block.positions), found[1]
+            if joined is not None and statistics.unlabelled is not None:
+                unit = 1.0 if found is None else self.reservoir.rows_per_weight  # as `joint_by_rows` counts rows
+                stats = joined_block(block.family, stats, statistics.unlabelled.rows[number], unit * joined)
             blocks.append(block)
             kinds.append(stats)
         return tuple(blocks), tuple(kinds), tuple(notes)
+
+    @property
+    def _unlabelled_posterior(self) -> Array | None:
+        """How much rows without a label count in each class (m, k), as the pool expects; None where there are none."""
+        unlabelled = self.statistics.unlabelled
+        if unlabelled is None or self.holds_no_rows:
+            return None
+        rows = table_rows(unlabelled.rows)
+        posterior = np.exp(self.pool.log_posterior(self.pool.frozen.read(rows.numbers, rows.coded)))
+        return np.asarray(posterior * unlabelled.weight[:, None])
 
     def _joint_gaussian(self) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
         if self.holds_no_rows:
@@ -246,13 +279,6 @@ class PooledFitted(HeldFitted):
         """Choose the members; the joint model is made when it is first asked for."""
         _ = self.pool
 
-    def join(self, batch: Batch) -> Joined | None:
-        """Refuse rows without a label."""
-        raise DataError(
-            "Rows without a label cannot join a GenerativeClassifier: its members are judged by rows of known class. "
-            "Next: leave them out, or use GaussianDiscriminant, NaiveBayes or MixtureDiscriminant."
-        )
-
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's members as rows of its sample where both have frozen their columns apart."""
         own, other = super().before_merge(other)
@@ -298,5 +324,5 @@ class PooledFitted(HeldFitted):
             diagonal_of(stats, shift, weight) if isinstance(own.family, GaussianFamily) else levels
             for own in self.blocks[:-1]
         )
-        found = replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told)
+        found = replace(statistics, blocks=(*blocks, stats), sample=None, heaviest=least.told, unlabelled=None)
         return self.with_statistics(found, choice=choice), [(self.blocks[-1], given)]

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from .._arrays import Array, Codes, np
 from .columns import MISSING, Index, Reading
+
+
+class Unlabelled(NamedTuple):
+    """Rows without a label, each with its weight (m,), and how many rows these were before equal ones were one."""
+
+    rows: Reading
+    weight: Array
+    rows_read: float
 
 
 @dataclass(frozen=True)

@@ -91,7 +91,8 @@ class Edits(Diagnoses):
         kept of a class that is kept whole (see `keep_rows`). Of larger classes only sums are known: rows that were
         never learned but leave possible sums cannot be told from others. Rows without a label are refused: EM has
         spread them over the classes in a way that depends on all rows; where such rows have joined a model, they go on
-        counting in each class as they did.
+        counting in each class as they did. `GenerativeClassifier` keeps them as rows, and forgets them by a missing
+        label.
         After any error nothing has changed.
 
         Examples

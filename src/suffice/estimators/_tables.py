@@ -62,7 +62,7 @@ class Tables(Edits):
             Columns to learn from; all but target and weight if not given. No other is read.
         unlabelled : {"em", "skip", "error"}
             What to do with rows without a label: let them join by EM, as `fit` does, leave them out, or refuse them.
-            `GenerativeClassifier` cannot use them and refuses them.
+            `GenerativeClassifier` keeps 2,000 of them, without another pass; `GenerativeForest` refuses them.
         progress : callable, optional
             Called after each part, in every pass, with an object that has `rows`, `total` (from the files' own
             metadata), `share` (how much of a CSV is read) and `seconds_left`; None where unknown.

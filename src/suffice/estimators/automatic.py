@@ -60,7 +60,7 @@ class GenerativeClassifier(AllColumns):
     n_features_in_ : int
         The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
     n_iter_ : int
-        EM steps by which rows without a label joined, where there were such rows (here there never are).
+        Never there: rows without a label are kept as rows, and no count of steps goes with them.
     statistics_ : ByClass
         The sufficient statistics, from which everything else is estimated.
     model_ : JointModel
@@ -79,7 +79,9 @@ class GenerativeClassifier(AllColumns):
     ----------
     Wolpert, Stacked generalization (1992), doi:10.1016/S0893-6080(05)80023-1. Webb, Boughton & Wang, Not so naive Bayes
     (2005), doi:10.1007/s10994-005-4258-6, for one-dependence estimators. Breiman, Random forests (2001),
-    doi:10.1023/A:1010933404324. Friedman, Greedy function approximation (2001), doi:10.1214/aos/1013203451.
+    doi:10.1023/A:1010933404324. Nigam, McCallum, Thrun & Mitchell, Text classification from labeled and unlabeled
+    documents (2000), doi:10.1023/A:1007692713085. Friedman, Greedy function approximation (2001),
+    doi:10.1214/aos/1013203451.
 
     Examples
     --------
@@ -108,7 +110,11 @@ class GenerativeClassifier(AllColumns):
     def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
 
-        Every row needs a label. The members are chosen here; after an edit, when next asked for.
+        The members are chosen here; after an edit, when next asked for. Rows without a label (None, NaN) are kept as
+        rows, 2,000 at most. EM over them makes Gaussian members of their own, which labelled rows judge in folds that
+        EM has not seen; these are left out where left-out loss is higher with them by more than a standard error, and
+        `notes_` says so. p(x) of `joint_`, unless it is a forest, counts them by the pool's posterior. `partial_fit`,
+        `merge`, `forget` and `fit_table` take such rows alike. DataError if no row has a label.
         """
         return super().fit(X, y, sample_weight)
 

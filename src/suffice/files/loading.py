@@ -132,10 +132,11 @@ def _check_members(count: int, positions: tuple[int, ...], stats: MemberRows | M
 
 
 def _check_sample(blocks: tuple[Block, ...], statistics: ByClass) -> None:
-    if statistics.sample is not None:
+    for kept in (statistics.sample, statistics.unlabelled):
+        if kept is None:
+            continue
         if any(isinstance(stats, MemberStats) and stats.lacks_pairs for stats in statistics.blocks):
             raise ValueError("members that only a model without rows has")
         wanted = [len(block.positions) for block in blocks if not isinstance(block.family, MemberFamily)]
-        rows = statistics.sample.rows
-        if [len(part.codes) if isinstance(part, CodedColumns) else part.shape[1] for part in rows] != wanted:
+        if [len(part.codes) if isinstance(part, CodedColumns) else part.shape[1] for part in kept.rows] != wanted:
             raise ValueError("the sample of rows has other columns")

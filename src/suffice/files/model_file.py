@@ -42,6 +42,7 @@ from ..stats import (
     ValueStats,
 )
 from ..stats._checks import amounts, at_most, grouped
+from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Plain
 from ..table import CONTAINERS
 from .archive import Archive, DamagedArchive, open_archive
@@ -108,6 +109,10 @@ def describe(
         fields, plain = statistics.sample.arrays()
         arrays |= {f"sample_{name}": values for name, values in fields.items()}
         state = {**state, "sample": plain}
+    if statistics.unlabelled is not None:
+        fields, plain = statistics.unlabelled.arrays()
+        arrays |= {f"unlabelled_{name}": values for name, values in fields.items()}
+        state = {**state, "unlabelled": plain}
     document = {
         "format": FORMAT,
         "version": FORMAT_VERSION,
@@ -326,19 +331,33 @@ def _statistics(
     heaviest = document.get("heaviest")  # older files do not say
     if heaviest is not None and (type(heaviest) not in (int, float) or not 0 < heaviest < np.inf):
         raise ValueError("the weight of the heaviest row")
-    return ByClass(classes, weight, tuple(blocks), rows, _sample(document, arrays, k, len(blocks)), heaviest)
+    sample, unlabelled = _sample(document, arrays, k, len(blocks)), _unlabelled(document, arrays, len(blocks))
+    return ByClass(classes, weight, tuple(blocks), rows, sample, heaviest, unlabelled)
 
 
 def _finite(label: Level) -> bool:
     return isinstance(label, str) or math.isfinite(label)
 
 
+def _unlabelled(document: Plain, arrays: dict[str, Array], blocks: int) -> Reservoir | None:
+    if "unlabelled" not in document:
+        return None
+    found = _reservoir(document, arrays, "unlabelled")
+    if len(found.limit) != 1 or len(found.rows) > blocks or not len(found.codes) or not found.is_of(NAMELESS):
+        raise ValueError("rows without a label")
+    return found
+
+
+def _reservoir(document: Plain, arrays: dict[str, Array], name: str) -> Reservoir:
+    prefix = f"{name}_"
+    fields = {key.removeprefix(prefix): v for key, v in arrays.items() if key.startswith(prefix)}
+    return Reservoir.from_arrays(fields, document[name])
+
+
 def _sample(document: Plain, arrays: dict[str, Array], k: int, blocks: int) -> Reservoir | None:
     if "sample" not in document:
         return None
-    prefix = "sample_"
-    fields = {name.removeprefix(prefix): v for name, v in arrays.items() if name.startswith(prefix)}
-    sample = Reservoir.from_arrays(fields, document["sample"])
+    sample = _reservoir(document, arrays, "sample")
     if len(sample.limit) != k or len(sample.rows) > blocks:
         raise ValueError("the sample of rows has other classes or blocks")
     if not at_most(np.bincount(sample.codes, weights=sample.weight, minlength=k), arrays["weight"]):

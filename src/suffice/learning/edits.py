@@ -29,14 +29,16 @@ def add(
     """Return what is learned once rows join; what was learned before counts for `decay` of it."""
     factor = 1.0 if decay is None else _check_decay(decay)
     order = fitted.align(table)
-    batch = fitted.summarize(fitted.batch(table, order, y, sample_weight))
+    known = bool(fitted.statistics.blocks)
+    missing = ("any" if known else "em") if fitted.keeps_unlabelled else "error"
+    batch = fitted.summarize(fitted.batch(table, order, y, sample_weight, missing=missing))
     if classes is not None:
-        known = read_labels(classes, len(classes), fitted.who)[0]
-        unknown = [label for label in batch.classes if label not in known]
+        told = read_labels(classes, len(classes), fitted.who)[0]
+        unknown = [label for label in batch.classes if label not in told]
         if unknown:
             raise DataError.unseen_labels(unknown)
-        batch = batch.with_classes(sort_levels([*batch.classes, *known]))
-    if fitted.statistics.blocks:
+        batch = batch.with_classes(sort_levels([*batch.classes, *told]))
+    if known:
         check_label_kinds(fitted.statistics.classes, batch.classes)
         batch = (fitted.statistics if factor == 1.0 else _decayed(fitted, factor)).merge(batch)
     released = fitted.past.released
@@ -73,7 +75,8 @@ def forget(fitted: F, X: object, y: object, sample_weight: object) -> F:
         raise DataError.released("forget rows", "merge the released models that shall stay anew")
     table = read_table(take_in(X, False))
     check_filled(table, fitted.who)
-    rows = fitted.batch(table, fitted.align(table), y, sample_weight, missing="forget")
+    missing = "any" if fitted.keeps_unlabelled else "forget"
+    rows = fitted.batch(table, fitted.align(table), y, sample_weight, missing=missing)
     batch = fitted.summarize(rows, 0 if fitted.statistics.sample is None else len(rows.codes))
     try:
         statistics = fitted.statistics.subtract(batch)

@@ -81,16 +81,18 @@ class Summary:
         if batch is None:
             return Learned(None, table.num_rows, absent)
         if rows_only:
+            batch = batch if batch.is_labelled else batch.split()[0]
             k = len(batch.classes)
             part = self.plan[-1].family.summarize(batch.rows[-1], batch.codes, k, batch.weight)
             return Learned(
                 ByClass(batch.classes, np.zeros(k), (part,), heaviest=batch.heaviest), table.num_rows, absent
             )
-        known, weight = batch, 0.0
-        if not batch.is_labelled:
-            known, unknown = batch.split()
+        known, unknown = (batch, None) if batch.is_labelled else batch.split()
+        statistics, weight = self._count(known), 0.0
+        if unknown is not None and self.fitted.keeps_unlabelled:
+            statistics = replace(statistics, unlabelled=self.fitted.unlabelled_of(unknown))
+        elif unknown is not None:
             weight = float(len(unknown.codes) if unknown.weight is None else unknown.weight.sum())
-        statistics = self._count(known)
         if self.columns is not None:
             statistics = _in_columns(statistics, self.columns)
         holed = tuple(block.family.misses(part) for block, part in zip(self.plan, batch.rows, strict=True))

@@ -21,14 +21,16 @@ F = TypeVar("F", bound=Fitted)
 def fit(begun: F, table: Table, y: object, sample_weight: object) -> F:
     """Return what is learned from all rows of a table; `begun` has its schema and blocks, and no statistics."""
     batch = begun.batch(table, range(len(table.schema)), y, sample_weight, missing="em")
-    labelled = batch if batch.is_labelled else batch.split()[0]
+    absent = int((batch.codes < 0).sum())
+    labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
     statistics = begun.summarize(labelled)
     check_observed(statistics, begun.blocks, begun.schema)
     past = replace(begun.past, object_labels=isinstance(y, np.ndarray) and y.dtype == object)
     fitted = begun.with_statistics(statistics, past=past)
-    if not batch.is_labelled:
+    if absent and begun.keeps_unlabelled:
+        fitted = fitted.with_past(unlabelled=absent)
+    elif absent:
         joined = fitted.join(batch) or fitted.with_steps(join_unlabelled(fitted, batch))
-        absent = int((batch.codes < 0).sum())
         statistics = replace(joined.statistics, sample=statistics.sample)
         fitted = fitted.with_statistics(statistics, chosen=fitted.choices).with_past(
             joined=True, steps=joined.steps, unlabelled=absent, notes=tuple(joined_notes(joined, absent))

@@ -72,7 +72,8 @@ def _climb(fitted: F, learned: Learned, passes: Passes, target: str) -> F:
     chosen = None if joined is None else fitted.choices
     found = fitted.with_statistics(statistics, chosen=chosen)
     if joined is None:
-        return found.with_past(notes=tuple(_left_out(learned, target)))
+        kept = found.statistics.unlabelled is not None
+        return found.with_past(notes=() if kept else tuple(_left_out(learned, target)))
     return found.with_past(joined=True, steps=joined.steps, notes=tuple(joined_notes(joined, learned.unlabelled)))
 
 
@@ -94,7 +95,8 @@ def _learn(passes: Passes, engine: object, checkpoint: str | os.PathLike[str] | 
         why = "models that read the rows once or twice" if begun.is_climbing else f"engine='local', not {engine!r}"
         raise SettingError(f"checkpoint is for {why}. Next: leave one of them out.")
     if begun.freezes_columns:
-        kernel = replace(kernel, unlabelled="error" if kernel.unlabelled == "em" else kernel.unlabelled)
+        if kernel.unlabelled == "em" and not begun.keeps_unlabelled:
+            kernel = replace(kernel, unlabelled="error")
         kernel = freeze_columns(kernel, source, read, passes.run, begun.settings.keep_rows, passes.progress)
     if engine == "duckdb":
         if source.relation is None:

@@ -12,6 +12,7 @@ from .components import MixtureComponentsDisplay
 from .discriminant import DiscriminantPlaneDisplay
 from .ellipses import ClassEllipsesDisplay
 from .importance import ImportanceDisplay
+from .learning_curve import LearningCurveDisplay
 from .outliers import OutlierPValuesDisplay
 from .regions import DecisionRegionsDisplay
 
@@ -22,6 +23,7 @@ __all__ = [
     "DecisionRegionsDisplay",
     "DiscriminantPlaneDisplay",
     "ImportanceDisplay",
+    "LearningCurveDisplay",
     "MixtureComponentsDisplay",
     "ModelComparisonDisplay",
     "OutlierPValuesDisplay",

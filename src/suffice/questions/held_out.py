@@ -75,7 +75,8 @@ def _without(fitted: Fitted, sample: Reservoir, rows: Rows, index: Codes, others
         own = Batch(statistics.classes, sample.codes[index], taken(rows, index), sample.weight[index])
         try:
             less = statistics.subtract(fitted.summarize(own, 0))
-            return replace(less, sample=_present(sample.part(others), statistics.classes, less.classes))
+            kept = _present(sample.part(others), statistics.classes, less.classes)
+            return replace(less, sample=kept, unlabelled=None)
         except SufficeError:  # statistics that lose no rows, or would lose their digits
             pass
     codes, weight = sample.codes[others], sample.represented(statistics.weight)[others]

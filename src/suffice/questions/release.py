@@ -104,7 +104,7 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     settings = replace(fitted.told, keep_rows=0, by_loo=False)
     if any(isinstance(stats, FourthMomentStats) for stats in statistics.blocks):
         settings = replace(settings, shrinkage=Shrinkage(None))
-    released = replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told)
+    released = replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told, unlabelled=None)
     return _passed_on(fitted.with_statistics(released, blocks=tuple(blocks), settings=settings)), notes
 
 

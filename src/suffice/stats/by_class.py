@@ -33,7 +33,8 @@ class ByClass:
     `classes` are the labels in a fixed order, `weight` (k,) the row weights of each, `rows` the number of rows read,
     `blocks` one statistic per block of columns, all with the classes on the leading axis. `sample` holds some of the
     rows themselves, for what needs rows. `heaviest` is the largest weight of a single row, so that a weight W is that
-    of at least W / heaviest rows; None where it is not known.
+    of at least W / heaviest rows; None where it is not known. `unlabelled` holds rows without a label, of one class
+    without a name, where a model takes them as rows; nothing else here counts them.
     """
 
     classes: tuple[Level, ...]
@@ -42,6 +43,7 @@ class ByClass:
     rows: int = 0
     sample: Reservoir | None = None
     heaviest: float | None = None
+    unlabelled: Reservoir | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", tuple(map(as_statistic, self.blocks)))
@@ -64,7 +66,10 @@ class ByClass:
         sample = None if a.sample is None or b.sample is None else a.sample.merge(b.sample)
         known = a.heaviest is not None and b.heaviest is not None
         heaviest = max(a.heaviest, b.heaviest) if known else None  # type: ignore[type-var]
-        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample, heaviest)
+        unlabelled = a.unlabelled or b.unlabelled
+        if a.unlabelled is not None and b.unlabelled is not None:
+            unlabelled = a.unlabelled.merge(b.unlabelled)
+        return type(self)(classes, a.weight + b.weight, blocks, a.rows + b.rows, sample, heaviest, unlabelled)
 
     def subtract(self, other: Self) -> Self:
         """Return the statistics of the rows left without those of `other`; a class left without a row is gone.
@@ -84,11 +89,25 @@ class ByClass:
                 _check_covered(left, weight, b.weight > 0)
                 blocks.append(left)
             sample = None if self.sample is None or b.sample is None else self.sample.subtract(b.sample)
+            unlabelled = self._unlabelled_without(b)
         except NotLearnedError as error:
             raise error.placed(None if error.code is None else self.classes[error.code], len(blocks)) from None
-        rest = type(self)(self.classes, weight, tuple(blocks), max(self.rows - b.rows, 0), sample, self.heaviest)
+        rows = max(self.rows - b.rows, 0)
+        rest = type(self)(self.classes, weight, tuple(blocks), rows, sample, self.heaviest, unlabelled)
         gone = {label for label, w, own in zip(self.classes, weight, b.weight, strict=True) if w == 0 < own}
         return rest.regroup({label: None if label in gone else label for label in self.classes}) if gone else rest
+
+    def _unlabelled_without(self, other: Self) -> Reservoir | None:
+        """Return the rows without a label that are left without those of another, or refuse."""
+        if other.unlabelled is None:
+            return self.unlabelled
+        if self.unlabelled is None:
+            raise NotLearnedError("no row without a label was learned")
+        try:
+            left = self.unlabelled.subtract(other.unlabelled)
+        except NotLearnedError:
+            raise NotLearnedError("one of those without a label is not among the rows learned") from None
+        return left if len(left.codes) else None
 
     def scale(self, factor: float) -> Self:
         """Return the statistics of the same rows with their weights multiplied by a factor above 0.
@@ -99,7 +118,9 @@ class ByClass:
         blocks = tuple(block.scale(factor) for block in own.blocks)
         sample = None if own.sample is None else own.sample.scale(factor)
         heaviest = None if own.heaviest is None else own.heaviest * factor
-        return replace(own, weight=own.weight * factor, blocks=blocks, sample=sample, heaviest=heaviest)
+        unlabelled = None if own.unlabelled is None else own.unlabelled.scale(factor)
+        weight = own.weight * factor
+        return replace(own, weight=weight, blocks=blocks, sample=sample, heaviest=heaviest, unlabelled=unlabelled)
 
     def _without(self, gone: NDArray[np.bool_]) -> Self:
         """Return the statistics with the rows of some classes (k,) taken out; as they are where that cannot be."""
@@ -123,7 +144,7 @@ class ByClass:
         blocks = tuple(block.regroup(index, len(classes)) for block in self.blocks)
         rows = round(self.rows * float(weight.sum()) / self.total) if self.total > 0 else 0
         sample = None if self.sample is None else self.sample.regroup(index, classes)
-        return type(self)(classes, weight, blocks, rows, sample, self.heaviest)
+        return type(self)(classes, weight, blocks, rows, sample, self.heaviest, self.unlabelled)
 
     def with_classes(self, classes: Sequence[Level]) -> Self:
         """Return the same statistics over a longer list of classes, which must hold all of the present ones."""

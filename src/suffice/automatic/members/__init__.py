@@ -10,6 +10,7 @@ from .dependence import DependenceMember
 from .forest import ForestMember
 from .gaussian import GaussianMember
 from .independent import IndependentMember
+from .joined import JoinedMember
 from .levels import LevelMember
 from .splines import SplineMember
 from .subclasses import SubclassMember
@@ -25,6 +26,9 @@ MEMBERS: tuple[type[Member], ...] = (
     ForestMember,
     BoostedMember,
 )
+
+# Those that rows without a label join, tried beside the others where there are such rows.
+UNLABELLED_MEMBERS: tuple[type[Member], ...] = (JoinedMember,)
 
 # Statistics, each once however many members it serves.
 PARTS: tuple[type[Part], ...] = (

@@ -204,7 +204,7 @@ class GaussianMember(Member):
         columns = self.columns_read
         found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
         if self.version in columns.basis:
-            found = _through(columns.basis[self.version], columns.cells(self.version, reading), found)
+            found = through(columns.basis[self.version], columns.cells(self.version, reading), found)
         return gathered(found, columns.owners[columns.used[self.version]], reading)
 
 
@@ -217,7 +217,7 @@ def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[Le
     return LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some]), some
 
 
-def _through(basis: Array, cells: Array, found: Explanation) -> Explanation:
+def through(basis: Array, cells: Array, found: Explanation) -> Explanation:
     """Share out what each direction adds (k, n, r) among the columns that make it up, by the sizes of their parts."""
     cells = np.nan_to_num(cells)
     score, variance = np.empty((len(found.score), *cells.shape)), np.zeros((len(found.score), *cells.shape))

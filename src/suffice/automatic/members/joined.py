@@ -1,0 +1,186 @@
+"""Gaussian classes that rows without a label have joined: each counts in every class by its posterior (EM).
+
+Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085, who also let such rows count for less than their
+weight, as here is tried. A row that judges is scored by EM that never saw its label: rows are dealt into folds, and
+each fold is left out of all of it. EM of all other rows would have posteriors in it that the row's label had moved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from typing import ClassVar
+
+from ..._arrays import Array, Codes, NDArray, log_softmax, np
+from ...densities import MultivariateT
+from ...export.program import Term
+from ...leave_one_out.wishart import WishartClasses
+from ...notes import Kind, Note
+from ...stats import FullScatter, GaussianStats, PatternStats
+from ...tasks.explain import explain_block
+from ..columns import FrozenColumns, Reading
+from ..completion import complete_tied, fill_blindly
+from ..folds import FOLDS, deal
+from ..inputs import Inputs
+from ..member import Candidate, Known, Member, gathered
+from ..sample import Sample
+from ..stack import Judge
+from .gaussian import through
+
+JOINED = "joined gaussian"
+STRENGTHS = (30.0, np.inf)
+SPHERES = (0.01, 0.1, 0.5)
+SHARES = (1.0, 0.0)  # of their weight that unlabelled rows have together, 0: that of the labelled ones, if it is less
+STEPS = 8  # of EM, which say as much for classification as its limit
+MOST_WORK = 4e9  # multiplications to choose with: beyond, fewer of the unlabelled rows take part
+FEWEST = 50  # of them
+NEGLIGIBLE = 1e-9  # of a row in a class
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Cells (n, p) of labelled and (m, p) of unlabelled rows of `k` classes, with none missing, and their weights."""
+
+    cells: Array
+    codes: Codes
+    weight: Array
+    unlabelled: Array
+    count: Array
+    k: int
+
+    def without(self, out: NDArray[np.bool_]) -> Rows:
+        """Return the rows less some of the labelled ones (n,)."""
+        kept = np.flatnonzero(~out)
+        return Rows(self.cells[kept], self.codes[kept], self.weight[kept], self.unlabelled, self.count, self.k)
+
+    def climb(self, strength: float, sphere: float, share: float) -> WishartClasses:
+        """Return the classes after some steps of EM from those that the labelled rows give."""
+        known = GaussianStats.summarize(self.cells, self.codes, self.k, self.weight, FullScatter).dense()
+        held = float(self.count.sum())
+        count = self.count * (share or min(1.0, float(self.weight.sum()) / held))
+        found = WishartClasses(known)
+        for _ in range(STEPS):
+            with np.errstate(divide="ignore"):
+                log_prior = np.log(found.stats.weight)  # a class whose only rows are left out gets none
+            posterior = np.exp(log_softmax(found.density(strength, sphere).log_density(self.unlabelled) + log_prior))
+            row, codes = np.nonzero(posterior > NEGLIGIBLE)
+            part = posterior[row, codes] * count[row]
+            added = GaussianStats.summarize(self.unlabelled[row], codes, self.k, part, FullScatter).dense()
+            found = WishartClasses(known.merge(added))
+        return found
+
+
+@dataclass(frozen=True)
+class JoinedMember(Member):
+    """One setting: `strength` a and `sphere` γ, see `leave_one_out.wishart`; `share` is that of unlabelled rows."""
+
+    kinds: ClassVar[tuple[str, ...]] = (JOINED,)
+    needs_rows: ClassVar[bool] = True
+    left_out_error: ClassVar[float] = np.inf  # posteriors of unlabelled rows are found with the row
+
+    name: str
+    version: str
+    columns_read: FrozenColumns
+    rows: Rows
+    strength: float
+    sphere: float
+    share: float
+
+    @classmethod
+    def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield a setting of every version of the block, chosen in folds; none where there are no such rows."""
+        for version in known.columns.kinds:
+            rows = rows_of(version, known, sample)
+            if rows is not None:
+                setting, scores = choose_setting(
+                    rows, sample.rows.gaussian(version), deal(sample.rows, sample.codes), judge
+                )
+                yield Candidate((cls(f"{JOINED}, {version}", version, known.columns, rows, *setting),), scores, judge)
+
+    @classmethod
+    def spared(cls, known: Known) -> tuple[Note, ...]:
+        """Return what is to be said where the rows would have taken too much."""
+        assert known.unlabelled is not None
+        what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
+        return (Note(what, "EM over so many columns and classes would take too long", kind=Kind.LEFT_OUT),)
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """The amounts a and γ, and how much unlabelled rows count."""
+        return {"strength": self.strength, "sphere": self.sphere, "share": self.share}
+
+    @cached_property
+    def density(self) -> MultivariateT:
+        """The predictive density of new rows."""
+        return self.rows.climb(self.strength, self.sphere, self.share).density(self.strength, self.sphere)
+
+    def scores(self, reading: Reading) -> Array:
+        return self.density.log_density(reading.gaussian(self.version))
+
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities of rows that EM had no part of, as only those that judged the choice are."""
+        return self.scores(sample.rows)
+
+    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+        if weight:
+            yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the marginal densities; those of directions are shared out among their columns."""
+        columns = self.columns_read
+        found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
+        if self.version in columns.basis:
+            found = through(columns.basis[self.version], columns.cells(self.version, reading), found)
+        return gathered(found, columns.owners[columns.used[self.version]], reading)
+
+
+def choose_setting(rows: Rows, cells: Array, place: Codes, judge: Judge) -> tuple[tuple[float, float, float], Array]:
+    """Return (a, γ, share) and log densities (n, k) of the rows `cells` (n, p), each by EM without its fold `place`.
+
+    Of the settings that lose no more than the best, but for chance, the one whose densities differ least between the
+    classes (Hastie, Tibshirani & Friedman, The Elements of Statistical Learning, section 7.10.1). Chance is a standard
+    error, or 1 / (n + 2) nats if that is more: n rows that are all right do not say that the next is (Laplace).
+    """
+    tried = list[tuple[float, tuple[float, float, float], Array, Array]]()
+    for setting in product(STRENGTHS, SPHERES, SHARES):
+        scores = np.empty((len(cells), rows.k))
+        for v in range(int(place.max(initial=0)) + 1):
+            out = place == v
+            scores[out] = rows.without(out).climb(*setting).density(*setting[:2]).log_density(cells[out])
+        _, temperature = judge.temperature(scores)
+        tried.append((float(np.ptp(scores, axis=1).mean()), setting, scores, judge.losses(temperature * scores)))
+    share = judge.weight / judge.weight.sum()
+    best = min((lost for *_, lost in tried), key=lambda lost: float(share @ lost))
+
+    def is_as_good(lost: Array) -> bool:
+        apart = lost - best
+        more = float(share @ apart)
+        error = np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (apart - more) ** 2)
+        return more <= max(float(error), 1.0 / (float(judge.weight.sum()) + 2.0))
+
+    _, setting, scores, _ = min((own for own in tried if is_as_good(own[-1])), key=lambda own: own[0])
+    return setting, scores
+
+
+def rows_of(version: str, known: Known, sample: Sample) -> Rows | None:
+    """Return the rows in one version of the block, missing cells regressed on the others under one Gaussian for all.
+
+    Of the unlabelled rows as many as there is time for; None where those are next to none.
+    """
+    assert known.unlabelled is not None
+    width, n = known.columns.width(version), len(sample)
+    each = len(STRENGTHS) * len(SPHERES) * len(SHARES) * FOLDS * known.k * width**2
+    most = int(min(len(known.unlabelled.weight), MOST_WORK / (each * STEPS)))
+    if most < min(FEWEST, len(known.unlabelled.weight)) or not most:
+        return None
+    labelled, unlabelled = sample.rows.gaussian(version), known.unlabelled.rows[:most].gaussian(version)
+    count = known.unlabelled.weight[:most]
+    count = count * (known.unlabelled.weight.sum() / count.sum())
+    if np.isnan(labelled).any() or np.isnan(unlabelled).any():
+        both = np.concatenate([labelled, unlabelled])
+        whole = complete_tied(PatternStats.summarize(both, None, 1, np.append(sample.weight, count)))
+        both = fill_blindly(both, whole)
+        labelled, unlabelled = both[:n], both[n:]
+    return Rows(labelled, sample.codes, sample.weight, unlabelled, count, known.k)

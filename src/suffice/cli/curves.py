@@ -1,0 +1,143 @@
+"""`suffice compare --curve`: the learning curve of each model, and what more rows would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING
+
+from ..errors import one_line
+from .comparison import Result
+from .models import make_estimator, usable_columns
+from .output import Facts, align
+from .peers import PEER_TITLES, Fit, Fitted, fit_peer
+from .problems import count
+from .training import Training
+
+if TYPE_CHECKING:
+    from .._arrays import Array, Codes
+    from ..engines.arrow import Table
+    from ..schema import Level
+    from ..tasks.learning_curve import LearningCurve
+
+TIMES = (2.0, 4.0)  # as many rows as there are, to project to
+LEVEL = 0.9
+
+
+@dataclass(slots=True)
+class Curve:
+    """The learning curve of one model, None where there is none, and why."""
+
+    result: Result
+    curve: LearningCurve | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def points(self) -> list[Facts]:
+        """Return what was measured, and what is projected, with the ends of 90 % intervals of that."""
+        if self.curve is None:
+            return []
+        measured = zip(self.curve.rows.tolist(), self.curve.loss.tolist(), self.curve.error.tolist(), strict=True)
+        found: list[Facts] = [
+            {"rows": rows, "measured": True, "loss": loss, "error": error, "low": None, "high": None}
+            for rows, loss, error in measured
+        ]
+        for times in (1.0, *TIMES):
+            there = self.curve.project(times * self.curve.total, LEVEL)
+            ends = {"loss": there.value, "error": None, "low": there.low, "high": there.high}
+            found.append({"rows": times * self.curve.total, "measured": False, **ends})
+        return found
+
+    def document(self) -> Facts:
+        """Return plain values for JSON."""
+        facts: Facts = {"model": self.result.name, "title": self.result.title, "points": self.points()}
+        facts |= {"says": None, "helps": None, "gain": None, "notes": self.notes}
+        if self.curve is not None:
+            gain = [{"times": times, **self.curve.gain(times, LEVEL)._asdict()} for times in TIMES]
+            facts |= {"says": str(self.curve), "helps": self.curve.helps, "gain": gain}
+        return facts
+
+
+def curve_of(name: str, training: Training, draws: int, seed: int, advance: Callable[[int], None]) -> Curve:
+    """Return the learning curve of a model, or a note saying why there is none."""
+    from .._arrays import np
+    from ..tasks.learning_curve import FOLDS, PARTS, learning_curve
+
+    found = Curve(Result(name))
+    place = {label: i for i, label in enumerate(training.classes)}
+    codes = np.array([place[label] for label in training.labels.to_pylist()], dtype=np.int64)
+    try:
+        ours = name not in PEER_TITLES
+        found.result.columns, found.result.left_out = usable_columns(name, training) if ours else ([], [])
+        fit = _fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
+        judge = partial(_judged, fit, place, advance)
+        found.curve = learning_curve(codes, training.classes, None, judge, draws=draws, seed=seed)
+    except ValueError as error:  # ours, or scikit-learn's on few rows
+        found.notes.append(one_line(error))
+        advance(draws * FOLDS * len(PARTS))
+    if found.result.left_out:
+        found.notes.insert(0, f"left out {', '.join(map(repr, found.result.left_out))} (text)")
+    return found
+
+
+def _fit_ours(name: str, training: Training, names: Sequence[str]) -> Fit:
+    columns = training.columns.select(names)
+
+    def fit(learn: Codes) -> Fitted:
+        estimator = make_estimator(name).fit(columns.take(learn), training.labels.take(learn))
+        return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), 0.0)
+
+    return fit
+
+
+def _judged(fit: Fit, place: Mapping[Level, int], advance: Callable[[int], None], learn: Codes, rest: Codes) -> Array:
+    """Return log posteriors (n, k) of the rows `rest` by a model of the rows `learn`."""
+    from .._arrays import np
+
+    labels, answer, _ = fit(learn)
+    posterior = np.zeros((len(rest), len(place)))
+    posterior[:, [place[label] for label in labels.tolist()]] = answer(rest)
+    advance(1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(posterior))
+
+
+def table_of(curves: Sequence[Curve]) -> Table:
+    """Return all points as a table."""
+    import pyarrow as pa
+
+    rows = [{"model": own.result.name, **point} for own in curves for point in own.points()]
+    kinds = {
+        "rows": pa.float64(),
+        "measured": pa.bool_(),
+        **dict.fromkeys(("loss", "error", "low", "high"), pa.float64()),
+    }
+    found: Table = pa.Table.from_pylist(rows, pa.schema({"model": pa.string(), **kinds}))
+    return found
+
+
+def render_curves(setup: Facts, curves: Sequence[Curve]) -> list[str]:
+    """Return the curves as lines of text."""
+    from ..tasks.learning_curve import FOLDS
+
+    known = next((own.curve for own in curves if own.curve is not None), None)
+    lines = [f"Learning curves on {setup['rows']:,} rows, {len(setup['classes'])} classes of {setup['target']!r}."]
+    if known is not None:
+        heads = [f"{rows:,.0f} rows" for rows in known.rows]
+        heads += [f"{times * known.total:,.0f} rows (projected)" for times in TIMES]
+        rows = [["model", "", *heads]]
+        for own in (own for own in curves if own.curve is not None):
+            points = own.points()
+            cells = [f"{p['loss']:.3f} ± {p['error']:.3f}" for p in points if p["measured"]]
+            ahead = [p for p in points if not p["measured"]][1:]
+            cells += [f"{p['loss']:.3f} ({p['low']:.3f} to {p['high']:.3f})" for p in ahead]
+            rows.append([own.result.name, own.result.title, *cells])
+        lines += ["", *align(rows, left=(0, 1)), ""]
+        lines += [f"{own.result.name}: {own.curve}" for own in curves if own.curve is not None]
+        dealt = f"{FOLDS} folds, {count(setup['draws'], 'draw')}, seed {setup['seed']}"
+        lines += ["", f"Mean of -log p(true class) in nats on rows held out ({dealt}) ± its standard error, and"]
+        lines += [
+            f"what is expected of more rows, with {LEVEL:.0%} intervals; the classes' shares lose {known.chance:.3f}."
+        ]
+    notes = [f"Note on {own.result.name}: {text.rstrip('.')}." for own in curves for text in own.notes]
+    return [*lines, "", *dict.fromkeys(notes)] if notes else lines

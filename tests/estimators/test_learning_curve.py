@@ -1,0 +1,204 @@
+"""Would more rows help: the curve, its projections, and that these hold the truth as often as they say."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
+from suffice.errors import DataError, SettingError
+from suffice.tasks import learning_curve as curves
+from suffice.tasks.learning_curve import FOLDS, PARTS, LearningCurve
+
+APART = 2.0  # standard deviations between two classes
+
+
+def two_classes(seed: int, n: int, d: int = 4, apart: float = APART) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([5, seed])
+    y = rng.integers(0, 2, n)
+    X = rng.normal(size=(n, d))
+    X[:, 0] += apart * y
+    return X, np.array(["low", "high"])[y]
+
+
+def bayes_loss() -> float:
+    """−E log p(class | x) of two equally common normals that far apart, by quadrature."""
+
+    def lost(x):
+        return norm.pdf(x) * np.logaddexp(0.0, APART * x - APART**2 / 2)
+
+    return quad(lost, -12, 12)[0]  # both classes lose the same
+
+
+def loss_of(model, X, y) -> float:
+    found = model.predict_log_proba(X)
+    return -float(found[np.arange(len(y)), np.searchsorted(model.classes_, y)].mean())
+
+
+# --- projections ------------------------------------------------------------------------------------------------------
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """Of 40 tables of 160 rows, at twice the rows; 90 % intervals, 31 of 40 being 3 standard deviations below."""
+    model, new = GaussianDiscriminant(shared=True), two_classes(0, 20_000)
+    truth = np.mean([loss_of(model.fit(*two_classes(1000 + i, 320)), *new) for i in range(100)])
+    now = np.mean([loss_of(model.fit(*two_classes(2000 + i, 160)), *new) for i in range(100)])
+    held = gained = 0
+    for seed in range(40):
+        curve = model.learning_curve(*two_classes(seed, 160), random_state=seed)
+        there, more = curve.project(320), curve.gain()
+        held += there.low <= truth <= there.high
+        gained += more.low <= now - truth <= more.high
+    assert held >= 31
+    assert gained >= 31
+
+
+def test_projections_of_ever_more_rows_approach_the_bayes_loss():
+    curve = GaussianDiscriminant(shared=True).learning_curve(*two_classes(1, 2000, apart=APART))
+    found = curve.project(1e7)
+    assert found.low <= bayes_loss() <= found.high
+    assert found.high - found.low < 0.1
+    losses = [curve.project(rows).value for rows in (2000, 4000, 8000, 1e7)]
+    assert all(a >= b for a, b in pairwise(losses))
+
+
+def test_noise_gains_nothing():
+    X, y = two_classes(2, 3000, apart=0.0)
+    curve = GaussianDiscriminant(shared=True).learning_curve(X, y)
+    assert curve.helps is False
+    assert "hardly help" in str(curve)
+    assert_allclose(curve.project(6000).value, np.log(2), atol=0.01)
+
+
+def test_few_rows_of_many_columns_gain():
+    X, y = two_classes(3, 300, d=8)
+    curve = GaussianDiscriminant().learning_curve(X, y)
+    assert curve.helps
+    assert "More rows would help" in str(curve)
+    assert curve.gain(4).value > curve.gain(2).value > 0.0
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0])
+def test_a_curve_without_noise_is_found_again(power):
+    rows = np.array([100.0, 200, 400, 800])
+    losses = 0.3 + 2.0 * rows**-power
+    curve = LearningCurve(
+        rows, np.tile(losses, (10, 1)) + np.outer(np.linspace(-1, 1, 10), np.ones(4)) * 1e-7, 1000, 1.0
+    )
+    for more in (1000, 2000, 8000):
+        truth, found = 0.3 + 2.0 * more**-power, curve.project(more)
+        assert found.low - 1e-5 <= truth <= found.high + 1e-5
+        assert_allclose(found.value, truth, atol=0.01)
+
+
+def test_losses_that_fit_no_curve_are_told_to_be_uncertain():
+    rows, rng = np.array([10.0, 20, 40, 80]), np.random.default_rng(0)
+    smooth = np.array([1.0, 0.7, 0.55, 0.475]) + 0.01 * rng.normal(size=(10, 4))
+    odd = smooth + np.array([0.0, 3.0, 0.0, 0.0])
+    wide = [LearningCurve(rows, losses, 100, 1.0).gain() for losses in (smooth, odd)]
+    assert wide[1].high - wide[1].low > wide[0].high - wide[0].low
+
+
+# --- the curve --------------------------------------------------------------------------------------------------------
+
+
+def test_it_is_what_models_of_the_same_rows_lose():
+    """The losses of one draw, by fitting to the rows it says by hand."""
+    X, y = two_classes(4, 150)
+    X[::7, 1] = np.nan
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, 150)
+    curve = GaussianDiscriminant().learning_curve(X, y, weight, draws=1, random_state=3)
+    codes = np.searchsorted(["high", "low"], y)
+    fold, rank = curves.deal(codes, np.random.default_rng([3, 0]))
+    for number in range(FOLDS):
+        rest, others = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
+        for s, part in enumerate(curves.nested(codes, others, rank)):
+            model = GaussianDiscriminant().fit(X[part], y[part], weight[part])
+            own = np.maximum(model.predict_log_proba(X[rest])[np.arange(len(rest)), codes[rest]], np.log(1e-15))
+            assert_allclose(curve.losses[number, s], -np.average(own, weights=weight[rest]), rtol=1e-9)
+
+
+def test_parts_are_nested_and_of_all_classes():
+    codes = np.repeat([0, 1, 2], [200, 60, 5])
+    fold, rank = curves.deal(codes, np.random.default_rng(0))
+    assert_array_equal(np.unique(fold), np.arange(FOLDS))
+    for number in range(FOLDS):
+        assert set(codes[fold == number]) == {0, 1, 2}
+        parts = curves.nested(codes, np.flatnonzero(fold != number), rank)
+        for small, large in pairwise(parts):
+            assert set(small) < set(large)
+        for part, own in zip(PARTS, parts, strict=True):
+            held = np.bincount(codes[own])
+            assert_allclose(held, np.maximum(np.bincount(codes[fold != number]) / part, 2), atol=0.51)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianDiscriminant(),
+        NaiveBayes(),
+        MixtureDiscriminant({"high": 1, "low": 2}, random_state=0),
+        GenerativeForest(),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_every_kind_of_model_has_one(model):
+    X, y = two_classes(5, 90)
+    curve, again = (model.learning_curve(X, y, draws=1, random_state=1) for _ in range(2))
+    assert_array_equal(curve.losses, again.losses)
+    assert curve.losses.shape == (FOLDS, len(PARTS))
+    assert np.isfinite(curve.losses).all()
+    assert not hasattr(model, "classes_")
+    assert (curve.error >= 0).all()
+    assert_allclose(curve.chance, np.log(2), atol=0.05)
+
+
+def test_the_automatic_classifier_and_mixed_columns():
+    X, y = two_classes(6, 100)
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(word=np.where(y == "low", "blue", None))
+    labels = np.where(np.arange(100) < 95, y, None)  # the others are left out
+    curve = GenerativeClassifier(priors={"low": 0.5, "high": 0.5}).learning_curve(frame, labels, draws=1)
+    assert curve.total == 95
+    assert curve.loss[-1] < 0.3
+
+
+def test_units_do_not_matter():
+    X, y = two_classes(7, 100)
+    a, b = (GaussianDiscriminant().learning_curve(X * scale, y) for scale in (1.0, np.array([1e3, 1.0, 1e-3, 7.0])))
+    assert_allclose(a.losses, b.losses, rtol=1e-6)
+
+
+def test_weights_of_five_are_those_of_one_beside_each_other():
+    X, y = two_classes(8, 100)
+    a, b = (GaussianDiscriminant().learning_curve(X, y, w) for w in (None, np.full(100, 5.0)))
+    assert_allclose(a.losses, b.losses, rtol=1e-9)
+
+
+# --- what is refused --------------------------------------------------------------------------------------------------
+
+
+def test_too_little_is_refused_by_name():
+    X, y = two_classes(9, 100)
+    model = GaussianDiscriminant()
+    with pytest.raises(DataError, match="There are 60 rows with a label"):
+        model.learning_curve(X[:60], y[:60])
+    with pytest.raises(DataError, match="Class 'odd' has 3 rows"):
+        model.learning_curve(X, np.append(y[3:], ["odd"] * 3))
+    for given in ({"draws": 0}, {"draws": 1.5}, {"random_state": -1}):
+        with pytest.raises(SettingError, match="must be a whole number"):
+            model.learning_curve(X, y, **given)
+    curve = model.learning_curve(X, y, draws=1)
+    with pytest.raises(SettingError, match="level"):
+        curve.project(100, level=1.0)
+    for times in (0, -1.0, np.inf):
+        with pytest.raises(SettingError, match="times"):
+            curve.gain(times)
+    one = GaussianDiscriminant().learning_curve(X, np.full(100, "all"))
+    assert_allclose(one.loss, 0.0, atol=1e-12)
+    assert one.helps is False
