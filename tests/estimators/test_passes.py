@@ -211,7 +211,7 @@ def test_rows_without_a_label_join(make, columns, half, tmp_path, passes):
 def test_rows_without_a_label_where_they_cannot_join(half, tmp_path):
     path = written(half, tmp_path)
     with pytest.raises(DataError, match=r"row group 0: 'kind' has no label in 150 of 150 rows.*skip"):
-        GenerativeClassifier().fit_table(path, "kind", columns=NAMES)
+        GenerativeClassifier().fit_table(path, "kind", columns=NAMES, unlabelled="error")
     with pytest.raises(DataError, match="row group 0: 'kind' has no label"):
         NaiveBayes().fit_table(path, "kind", columns=NAMES, unlabelled="error")
     stream = pa.RecordBatchReader.from_batches(half.schema, half.to_batches())
