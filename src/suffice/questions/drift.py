@@ -109,7 +109,7 @@ def _compared(pair: Pair) -> str:
     if pair.old.rows is None or pair.new.rows is None:
         return NO_ROWS
     kept, count = len(pair.old.codes), float(pair.old.count.sum())
-    some = f"numbers by ranks among {kept:,} rows kept"
+    some = f"numbers by ranks among {kept:,} different rows kept"
     return f"{some} of {pair.old.total:,.0f}" if count < pair.old.total * (1 - 1e-6) else some
 
 
