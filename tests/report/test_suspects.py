@@ -17,7 +17,7 @@ from suffice.report.suspects import collect_suspects
 def slipped() -> tuple[pd.DataFrame, pd.Series]:
     """Return the penguins with four wrong labels."""
     table = pd.read_csv(penguins_path())
-    label = table.pop("species")
+    label = table.pop("species").copy()
     label[[9, 169, 199, 299]] = ["Gentoo", "Adelie", "Chinstrap", "Gentoo"]
     return table, label
 
