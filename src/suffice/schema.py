@@ -6,7 +6,7 @@ A schema is fixed at the first fit and checked before any cell of a later table 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache
@@ -39,10 +39,19 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its name (a position if the table has no names) and kind."""
+    """One column: its name (a position if the table has no names) and kind, and its levels in `order` if they have one.
+
+    Levels that are met later than the order was told stand behind it.
+    """
 
     name: Name
     kind: Kind
+    order: tuple[Level, ...] = field(default=(), compare=False)
+
+    def in_order(self, levels: Iterable[Level]) -> tuple[Level, ...]:
+        """Return levels, those of the order first and in it, whether they are among the given or not."""
+        told = set(self.order)
+        return (*self.order, *(level for level in levels if level not in told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +111,52 @@ class Schema:
         if self is other:
             return self
         kinds = [other.columns[position].kind for position in order]
+        orders = [other.columns[position].order for position in order]
         columns = (
-            replace(mine, kind=kind) if mine.kind is Kind.EMPTY else mine
-            for mine, kind in zip(self.columns, kinds, strict=True)
+            replace(mine, kind=kind, order=own) if mine.kind is Kind.EMPTY else mine
+            for mine, kind, own in zip(self.columns, kinds, orders, strict=True)
         )
         return Schema(tuple(columns), self.named, self.container)
+
+    def with_orders(self, orders: Mapping[Name, Sequence[Level]] | Mapping[str, Sequence[str]]) -> Schema:
+        """Return this schema, the levels of some columns in an order, from the lowest; SchemaError where there is none.
+
+        A column of numbers or truth values has one already, and no level stands in two places.
+        """
+        told = {self.positions([name])[0]: tuple(levels) for name, levels in orders.items()}
+        for position, levels in told.items():
+            column = self.columns[position]
+            if not column.kind.is_label and column.kind is not Kind.EMPTY:
+                raise SchemaError(
+                    f"Column {column.name!r} holds {column.kind.value} values, which are in order already. Next: leave "
+                    "it out of those that are ordered."
+                )
+            if len(set(levels)) < len(levels) or len(levels) < 2:
+                raise SchemaError(
+                    f"The order of {column.name!r} is {quoted(levels)}. Next: name two levels or more, each once, from "
+                    "the lowest."
+                )
+        columns = (replace(own, order=told.get(p, own.order)) for p, own in enumerate(self.columns))
+        return Schema(tuple(columns), self.named, self.container)
+
+
+def column_name(name: object) -> str:
+    """Return what a column is called where people read it: its name, or where it stands."""
+    return name if isinstance(name, str) else f"column {name}"
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:
     """Return the names that occur more than once, sorted."""
     return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
+def check_listed(name: Name, strange: Sequence[Level], order: Sequence[Level]) -> None:
+    """Raise SchemaError for levels of a column that its order does not list."""
+    if strange:
+        raise SchemaError(
+            f"Column {name!r} holds {quoted(strange)}, which its order {quoted(order)} does not list. Next: list every "
+            "category, or write them alike in the table."
+        )
 
 
 def sort_levels(levels: Sequence[Level]) -> tuple[Level, ...]:

@@ -5,8 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier
-from suffice.automatic.columns import MixedRows
 from suffice.automatic.folds import deal
+from suffice.automatic.mixed_rows import MixedRows
 from suffice.stats.reservoir import rows_per_weight
 
 CHANCE = np.log(2.0)

@@ -348,7 +348,7 @@ def test_nothing_is_left_of_predictions_that_fail(table, path, tmp_path, monkeyp
         model.predict_table(path, output, progress=stop)
     with pytest.raises(SourceError, match="no column 'x1' which the model needs"):
         model.predict_table(table.drop_columns(["x1"]), output)
-    with pytest.raises(SourceError, match="no ending that says"):
+    with pytest.raises(SourceError, match="not as Excel"):
         model.predict_table(path, tmp_path / "o.xlsx")
     with pytest.raises(SourceError, match="cannot be written"):
         model.predict_table(path, tmp_path / "nowhere" / "o.parquet")

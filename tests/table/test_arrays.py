@@ -251,12 +251,20 @@ def test_shapes_and_numbers_that_cannot_be_read(X, message):
 
 
 @pytest.mark.parametrize("make", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
-def test_sparse_tables_have_no_dense_columns(make):
-    table = read_table(make(np.eye(3)))
-    for ask in (lambda: table.numeric([0]), lambda: table.categories(0)):
-        with pytest.raises(TypeError, match=r"Sparse.*toarray") as caught:
-            ask()
-        assert isinstance(caught.value, DataError)
+def test_sparse_tables_are_read_as_dense_ones(make):
+    X = np.array([[0.0, 2.5, 1.0], [3.0, 0.0, 1.0], [0.0, -1.0, 0.0]])
+    table = read_table(make(X))
+    np.testing.assert_array_equal(table.numeric([2, 0]), X[:, [2, 0]])
+    levels, codes = table.categories(1)
+    assert (tuple(levels), codes.tolist()) == ((-1.0, 0.0, 2.5), [2, 1, 0])
+
+
+def test_sparse_truth_values_have_both_levels():
+    table = read_table(sparse.csr_array(np.array([[True, False], [True, False]])))
+    assert [(tuple(levels), codes.tolist()) for levels, codes in map(table.categories, (0, 1))] == [
+        ((False, True), [1, 1]),
+        ((False, True), [0, 0]),
+    ]
 
 
 def test_other_objects_with_an_array_inside_are_arrays():

@@ -1,4 +1,6 @@
-"""What the cells of a CSV column say of themselves, and what they become: numbers, truth values, dates or text.
+"""What the cells of a CSV column say of themselves, and what they become: numbers, truth values or text.
+
+Dates are found here, and become days in `csv_dates`.
 
 Every cell is read as text. `Seen` looks at all cells of a column before one is converted, batch by batch, and keeps a
 few facts only, so that a file of any size is read alike; `convert` then turns a batch into values.
@@ -6,6 +8,7 @@ few facts only, so that a file of any size is read alike; `convert` then turns a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -14,7 +17,9 @@ import pyarrow.compute as pc
 
 from .._dialect import MARKS
 from .._files import MISSING_TOKENS
+from .amounts import PERCENT, common_unit, undress
 from .arrow import Column, DataType, how_many, is_number
+from .calendar import NOTATIONS, Facts, moments
 
 FEWEST_NUMBERS = 10  # different ones, in a column whose single other text then means a missing cell
 MOST_ODD = 20  # different texts of a column remembered while it may still hold truth values
@@ -35,17 +40,13 @@ def _pattern(decimal: str, thousands: str) -> str:
 
 NUMBER = {".": _pattern(r"\.", ","), ",": _pattern(",", r"\.")}
 THOUSAND_POINT = r"^[+-]?[1-9]\d{0,2}\.\d{3}$"  # 9.100, which is a number of either notation
-DATE = r"^\d{4}-\d{2}-\d{2}$"
-CLOCK = r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?"
-STAMP = rf"^(?:\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]{CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?|{CLOCK})$"
-ZONE = r"(:\d{2}(?:\.\d+)?)(?:Z|[+-]\d{2}:?\d{2})$"
 NOTHING: DataType = pa.null()
 TEXT: DataType = pa.string()
 TRUTH: DataType = pa.bool_()
 WHOLE: DataType = pa.int64()
 REAL: DataType = pa.float64()
 DAY: DataType = pa.date32()
-MOMENT: DataType = pa.timestamp("us")
+ORDER = r"^(?:1[3-9]|[23]\d)[/-]|[/-](?:1[3-9]|[23]\d)[/-]"  # dates that say whether the day comes first
 FIRST = 256  # cells looked at before all of them
 
 
@@ -56,8 +57,10 @@ class Seen:
     `point` and `comma`: some number can be read with that decimal mark alone. `dots` and `commas`: a number such as
     9.100 or 9,100 that both can read. `pointed`, `commaed`, `grouped`: numbers hold points, commas, or blanks and
     apostrophes; `fraction` is one that is not whole. `numbers` are different numbers as written, at most some more than
-    FEWEST_NUMBERS; `odd` the texts that are no numbers with how often they come, `settled` that these are too many to
-    be anything but text. `dates`: no cell was seen that is no date, `stamps`: some has a time of day.
+    FEWEST_NUMBERS; `units` an example of numbers of each currency, in percent, or alone (""); `negated` one of a
+    number in parentheses; `odd` the texts that are no numbers with how often they come, `settled` that these are too
+    many to be anything but text. `dates`: no cell was seen that is no date, `notations` those which all dates fit, with
+    what they then tell.
     """
 
     cells: int = 0
@@ -71,8 +74,10 @@ class Seen:
     grouped: bool = False
     fraction: str = ""
     dates: bool = True
-    stamps: bool = False
+    notations: dict[str, Facts] = field(default_factory=dict)
     settled: bool = False
+    negated: str = ""
+    units: dict[str, str] = field(default_factory=dict)
     numbers: set[str] = field(default_factory=set)
     odd: dict[str, int] = field(default_factory=dict)
 
@@ -110,6 +115,8 @@ class Seen:
             self._find_points(values)
             self.fraction = self.fraction or _first(values.filter(pc.not_equal(pc.floor(numbers), numbers)))
         self.cells, self.dates = self.cells + count, False
+        if "" not in self.units:
+            self.units[""] = _first(values.drop_null())
         self._count(values)
         return numbers
 
@@ -131,6 +138,13 @@ class Seen:
         tidy = _tidy(distinct)
         point, comma = (pc.match_substring_regex(tidy, NUMBER[mark]) for mark in (".", ","))
         number = pc.or_(point, comma)
+        if not pc.all(number).as_py():
+            tidy, unit, negated = undress(tidy)
+            point, comma = (pc.match_substring_regex(tidy, NUMBER[mark]) for mark in (".", ","))
+            number = pc.or_(point, comma)
+            self._find_units(distinct.filter(number), unit.filter(number), negated.filter(number))
+        elif len(distinct):
+            self.units.setdefault("", _first(distinct))
         odd = distinct.filter(pc.invert(pc.or_(number, pc.is_in(tidy, value_set=blank))))
         found = distinct.filter(number)
         self.cells += len(values) if len(found) or len(odd) else 0
@@ -139,9 +153,16 @@ class Seen:
         if len(odd):
             self._odd(values, odd)
         if len(found) and not self.settled:
-            self._find_marks(found, point.filter(number), comma.filter(number))
-            self._find_fraction(found)
+            bare = tidy.filter(number)
+            self._find_marks(bare, point.filter(number), comma.filter(number))
+            self._find_fraction(bare)
             self._count(found)
+
+    def _find_units(self, found: Column, unit: Column, negated: Column) -> None:
+        """Find an example of each unit, and of a number in parentheses."""
+        for name in unit.unique().to_pylist():
+            self.units.setdefault(name, _first(found.filter(pc.equal(unit, name))))
+        self.negated = self.negated or _first(found.filter(negated))
 
     def _find_marks(self, found: Column, point: Column, comma: Column) -> None:
         """Find numbers that say which decimal mark they have; `point`, `comma` are which of them could have which."""
@@ -163,10 +184,8 @@ class Seen:
     def _odd(self, values: Column, odd: Column) -> None:
         """Take in texts that are no numbers; `odd` are the different ones."""
         if self.dates:
-            self.dates = _stamps(odd) is not None
-            self.stamps |= self.dates and not pc.all(pc.match_substring_regex(odd, DATE)).as_py()
+            self._date(odd)
             if self.dates:
-                self.odd.setdefault(odd[0].as_py(), 1)
                 return
         texts = odd.slice(0, MOST_ODD).to_pylist()
         words = {text for text in (*self.odd, *texts) if text.strip().lower() not in TRUTHS}
@@ -174,6 +193,21 @@ class Seen:
         if not self.settled:
             for text in texts:
                 self.odd[text] = self.odd.get(text, 0) + how_many(pc.equal(values, text))
+
+    def _date(self, cells: Column) -> None:
+        """Take in texts that are dates in some notation, if all before them were."""
+        found: dict[str, Facts] = {}
+        for notation in self.notations or NOTATIONS:
+            first = moments(cells.slice(0, FIRST), notation)
+            stamps = None if first is None else moments(cells, notation)
+            if stamps is not None:
+                facts = Facts.of(stamps)
+                found[notation] = facts.merge(self.notations[notation]) if self.notations else facts
+        self.dates, self.notations = bool(found), found
+        if found:
+            telling = cells.filter(pc.match_substring_regex(cells, ORDER)) if len(found) == 1 else cells
+            if not self.odd or (len(telling) and not re.search(ORDER, next(iter(self.odd)))):
+                self.odd = {(telling if len(telling) else cells)[0].as_py(): 1}
 
     def _count(self, values: Column) -> None:
         if len(self.numbers) <= FEWEST_NUMBERS:
@@ -186,6 +220,11 @@ class Seen:
         one, two = self, other
         odd = {text: one.odd.get(text, 0) + two.odd.get(text, 0) for text in {**one.odd, **two.odd}}
         both_dates = (one.dates or not one.cells) and (two.dates or not two.cells)
+        notations = {**one.notations, **two.notations}
+        if one.has_dates and two.has_dates:
+            both = [own for own in one.notations if own in two.notations]
+            notations = {own: one.notations[own].merge(two.notations[own]) for own in both}
+            odd = dict(list(odd.items())[:1])
         return Seen(
             cells=one.cells + two.cells,
             whole=one.whole and two.whole,
@@ -198,8 +237,13 @@ class Seen:
             pointed=one.pointed or two.pointed,
             commaed=one.commaed or two.commaed,
             dates=both_dates,
-            stamps=one.stamps or two.stamps,
-            settled=one.settled or two.settled or (one.has_dates != two.has_dates and bool(one.cells and two.cells)),
+            notations=notations,
+            negated=one.negated or two.negated,
+            units={**two.units, **one.units},
+            settled=one.settled
+            or two.settled
+            or (one.has_dates != two.has_dates and bool(one.cells and two.cells))
+            or (one.has_dates and two.has_dates and not notations),
             numbers=one.numbers | two.numbers,
             odd=odd,
         )
@@ -207,7 +251,21 @@ class Seen:
     @property
     def has_dates(self) -> bool:
         """Whether every cell is a date or a time."""
-        return self.cells > 0 and self.dates and bool(self.odd) and not self.numbers
+        return self.cells > 0 and self.dates and bool(self.odd) and not self.numbers and not self.settled
+
+    def notation(self, order: str) -> str | None:
+        """Return how the dates are written; `order` decides where day and month could be in either, else None."""
+        known = list(self.notations)
+        return known[0] if len(known) == 1 else order if order in known else None
+
+    def facts(self, notation: str) -> Facts:
+        """Return what is known of the dates, read in a notation."""
+        return self.notations[notation]
+
+    @property
+    def unit(self) -> str | None:
+        """The unit of the numbers, "" without one; None if they are of several."""
+        return common_unit(set(self.units))
 
     def kind(self, known: bool, missing: str | None, mixed: bool) -> DataType:
         """Return the type of the column.
@@ -220,11 +278,11 @@ class Seen:
         if self.settled:
             return TEXT
         if self.has_dates:
-            return MOMENT if self.stamps else DAY
+            return DAY
         words = [text for text in self.odd if text.strip().lower() not in TRUTHS]
         if self.odd and not words and self.numbers <= BOTH:
             return TRUTH
-        if mixed or len(self.odd) > 1:
+        if mixed or len(self.odd) > 1 or self.unit is None:
             return TEXT
         if self.odd and not self._stands_for_missing(next(iter(self.odd)), known, missing):
             return TEXT
@@ -270,9 +328,6 @@ def convert(cells: Column, kind: DataType, mark: str, blank: Column, odd: str | 
         found = pc.if_else(known, pc.is_in(words, value_set=pa.array(["true", "1"])), pa.scalar(None, TRUTH))
         lost = cells.filter(pc.and_(pc.invert(known), pc.is_valid(cells)))
         lost = lost.filter(pc.invert(pc.is_in(_tidy(lost), value_set=blank)))
-    elif pa.types.is_temporal(kind):
-        stamps = _stamps(cells)
-        found, lost = (cells, cells) if stamps is None else (stamps.cast(kind), cells.slice(0, 0))
     else:
         found, lost = pa.nulls(len(cells)), cells.filter(pc.invert(pc.is_in(_tidy(cells), value_set=blank)))
         lost = lost.drop_null()
@@ -336,24 +391,15 @@ def _numbers(cells: Column, mark: str, kind: DataType) -> Column:
     """Return cells as numbers written with this decimal mark, missing where they are none."""
     cells = _tidy(cells)
     fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
+    percent = None
+    if not pc.all(pc.or_(fits, pc.is_null(cells))).as_py():
+        cells, unit, _ = undress(cells)
+        fits = pc.fill_null(pc.match_substring_regex(cells, NUMBER[mark]), False)
+        percent = pc.equal(unit, PERCENT)
     cells = pc.if_else(fits, cells, pa.scalar(None, cells.type))
     cells = pc.replace_substring_regex(cells, f"[{SPACES}{APOSTROPHES}{'.' if mark == ',' else ','}]", "")
     if mark == ",":
         cells = pc.replace_substring(cells, ",", ".")
+    if percent is not None:  # a power of ten, so that 35.7% is the float that 0.357 is
+        cells = pc.if_else(percent, pc.binary_join_element_wise(cells, "e-2", ""), cells)
     return cells.cast(REAL).cast(kind)
-
-
-def _stamps(cells: Column) -> Column | None:
-    """Return dates and times as timestamps, None if some cell is none; a time of day is one of the first day."""
-    if not pc.all(pc.fill_null(pc.match_substring_regex(cells, STAMP), True)).as_py():
-        return None
-    short = pc.match_substring_regex(cells, r"^\d{2}:")
-    cells = pc.if_else(short, pc.binary_join_element_wise("1970-01-01", cells, " "), cells)
-    cells = pc.replace_substring_regex(cells, r"([ T]\d{2}:\d{2})(?:Z|[+-]\d{2}:?\d{2})$", r"\1")
-    cells = pc.replace_substring_regex(cells, ZONE, r"\1")
-    for unit in ("us", "ns"):  # nanoseconds do not reach beyond the year 2262
-        try:
-            return cells.cast(pa.timestamp(unit)).cast(pa.timestamp("us"), safe=False)
-        except pa.ArrowInvalid:
-            continue
-    return None

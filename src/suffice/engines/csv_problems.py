@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from ..errors import SourceError, sentence
+from collections.abc import Sequence
+
+from ..errors import SourceError, quoted, sentence
 
 
 class CsvProblem(SourceError):
@@ -43,6 +45,42 @@ class CsvProblem(SourceError):
             f"{str(path)!r}, column {column!r}: {cell!r} is one number with decimal {names[learned]}, as in the table "
             f"the model learned from, and another with decimal {names[here]}, as in other columns here. Next: write "
             "its numbers as in that table, without marks between thousands."
+        )
+
+    @classmethod
+    def other_kind(cls, path: object, ending: str) -> CsvProblem:
+        return cls(
+            f"{str(path)!r} is no file of the kind that its name says: by its first bytes its name should end in "
+            f"{ending}. Next: rename it."
+        )
+
+    @classmethod
+    def other_unit(cls, path: object, column: str, cells: Sequence[str], learned: str) -> CsvProblem:
+        was = {"": "numbers without a unit", "%": "percentages"}.get(learned, f"amounts in {learned}")
+        return cls(
+            f"{str(path)!r}, column {column!r} holds {quoted(cells)}, and the table that the model learned from {was}. "
+            "Next: write its numbers as in that table."
+        )
+
+    @classmethod
+    def dates_now(cls, path: object, column: str, cell: str) -> CsvProblem:
+        return cls(
+            f"{str(path)!r}, column {column!r} holds dates, such as {cell!r}, and the model learned numbers there. "
+            "Next: write the numbers, or fit again to a table with the dates."
+        )
+
+    @classmethod
+    def two_dates(cls, path: object, column: str, cell: str) -> CsvProblem:
+        return cls(
+            f"{str(path)!r}, column {column!r}: {cell!r} has the day or the month first, and neither another date here "
+            "nor those that the model learned from say which. Next: write dates as 2026-04-03."
+        )
+
+    @classmethod
+    def no_share(cls, path: object, column: str, cell: str) -> CsvProblem:
+        return cls(
+            f"{str(path)!r}, column {column!r}: {cell} has no percent sign, and the table that the model learned from "
+            f"percentages: it could be {cell}% or {cell} times the whole. Next: write the sign, or shares such as 0.35."
         )
 
     @classmethod

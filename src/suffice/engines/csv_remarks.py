@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from shlex import quote
 
+import pyarrow as pa
+
 from .._dialect import Dialect
 from ..errors import quoted
-from .cells import Seen
+from .amounts import PERCENT
+from .cells import Seen, convert
 from .csv_marks import Marks
 from .csv_text import Form, remark
+from .spaces import Spaces
 
 WORDS = {".": "decimal points", ",": "decimal commas"}
 
@@ -67,6 +71,37 @@ def _of_doubts(paths: Sequence[Path], marks: Marks, names: Sequence[str]) -> Non
             f"{_files(paths)}: {sign} in {name!r} were read as {role}: {cell!r} is {got}, not {other}, and no number "
             "says otherwise. If that is wrong, write them without marks between thousands."
         )
+
+
+def of_units(
+    paths: Sequence[Path],
+    total: dict[str, Seen],
+    numbers: Iterable[str],
+    mark: Callable[[str], str],
+    learned: Dialect | None,
+) -> None:
+    """Say which amounts, percentages and parentheses were read as what, and which columns hold several units."""
+    for name, seen in total.items():
+        if seen.settled or seen.has_dates or len(seen.odd) > 1 or (seen.unit == "" and not seen.negated):
+            continue
+        if seen.unit is None:
+            some = list(seen.units.values())[:3]
+            remark(f"{_files(paths)}: {name!r} holds {quoted(some)}, numbers of several units, and is read as text.")
+            continue
+        if name not in numbers or (learned is not None and learned.units.get(name, "") == seen.unit):
+            continue
+        cell = seen.units[seen.unit] if seen.unit else seen.negated
+        cells = pa.array(list(dict.fromkeys([cell, seen.negated or cell])), pa.string())
+        read = convert(cells, pa.float64(), mark(name), pa.array([], pa.string())).to_pylist()
+        told = " and ".join(f"{text!r} as {value:.15g}" for text, value in zip(cells.to_pylist(), read, strict=True))
+        what = {"": "numbers", PERCENT: "percentages, as shares"}.get(seen.unit, f"amounts in {seen.unit}")
+        remark(f"{_files(paths)}: {name!r} was read as {what}: {told}.")
+
+
+def of_spaces(paths: Sequence[Path], spaces: Spaces, may_keep: bool) -> None:
+    """Say where spaces around texts were taken away, and, if they may be kept, how."""
+    if str(spaces):
+        remark(f"{_files(paths)}: {spaces}.{' To keep them: --keep-spaces' if may_keep else ''}")
 
 
 def of_missing(paths: Sequence[Path], seen: Sequence[dict[str, Seen]], odd: dict[str, str]) -> None:

@@ -1,5 +1,7 @@
 """CSV files read the one way there is, whoever asks: whole or in parts, one file or many, plain or compressed.
 
+So are workbooks and JSON lines, whose cells are made text first (`csv_text`).
+
 Every cell is read as text. A first pass settles, from all cells, what each column holds and how its numbers are
 written; what comes out is converted batch by batch, or as it stands for columns that nobody counts with.
 """
@@ -20,13 +22,16 @@ from .._files import MISSING_TOKENS
 from ..errors import SourceError
 from ..schema import Schema, repeated_names
 from . import csv_remarks
-from .arrow import Column, Rows, Table, is_number
+from .amounts import PERCENT
+from .arrow import Column, DataType, Field, Rows, Table, is_number
+from .calendar import added
 from .cells import Seen, UnexpectedCellError, blanks, convert, without
+from .csv_dates import Dates
 from .csv_marks import Marks
 from .csv_problems import CsvProblem
 from .csv_text import Form, check_lines, check_regular, explained, find_form, open_text_cells
-
-AS_WRITTEN = "\0"  # in front of the name of a column whose text is asked for; no name in a CSV holds it
+from .spaces import Spaces, trim
+from .written import AS_WRITTEN
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,9 @@ class Reading:
     `text` are columns of text, whatever they look like, `numbers` columns known to hold numbers, `as_is` says of a
     column that nobody counts with it. Labels are those of `target`: their cells as they stand ("text"), the same unless
     they are measurements or dates (None), or whole numbers ("numbers"). `blank` are further texts that mean a missing
-    cell, and `learned` is how the file wrote its cells that a model learned from.
+    cell, `learned` is how the file wrote its cells that a model learned from, `sheet` names one of a workbook, and
+    `dates` is the notation ("dmy" or "mdy") of dates that do not say which it is. With `trim`, names and texts are read
+    without the spaces around them.
     """
 
     text: tuple[str, ...] = ()
@@ -46,6 +53,9 @@ class Reading:
     labels: str | None = None
     blank: tuple[str, ...] = ()
     learned: Dialect | None = None
+    sheet: str | None = None
+    dates: str | None = None
+    trim: bool = True
 
     @classmethod
     def of(
@@ -56,6 +66,7 @@ class Reading:
         target: str | None = None,
         labels: str | None = None,
         blank: tuple[str, ...] = (),
+        sheet: str | None = None,
     ) -> Reading:
         """Return how the columns of a model are read: its text as text, its numbers as numbers, others not at all.
 
@@ -63,9 +74,12 @@ class Reading:
         """
         text = tuple(str(column.name) for column in schema.columns if column.kind.is_label)
         numbers = tuple(str(column.name) for column in schema.columns if column.kind.is_number)
-        used = {*text, *numbers, *also}
+        dated = () if learned is None else learned.dates  # of which a model may know the calendar's columns alone
+        used = {*text, *numbers, *also, *(name for name in dated if not added(name).keys().isdisjoint(numbers))}
         known = cls(text, numbers, lambda name: name not in used) if schema.named else cls()
-        return replace(known, target=target, labels=labels, blank=blank, learned=learned)
+        trim = learned is None or learned.trimmed is not False
+        told = learned or Dialect()
+        return replace(known, target=target, labels=labels, blank=blank, learned=told, sheet=sheet, trim=trim)
 
     def is_verbatim(self, name: str) -> bool:
         """Return whether a column is copied as it stands."""
@@ -99,11 +113,6 @@ class Batch(NamedTuple):
     numbers: dict[str, Column]
 
 
-def as_written(name: str) -> str:
-    """Return the name by which a CSV gives a column as text, cell by cell as it stands in the file."""
-    return AS_WRITTEN + name
-
-
 class CsvTable:
     """The table in one or several CSV files of the same columns.
 
@@ -115,7 +124,8 @@ class CsvTable:
         self._paths, self._reading = list(paths), reading
         for path in paths:
             check_regular(path)
-        self._forms = [find_form(path) for path in paths]
+        self.spaces = Spaces()
+        self._forms = [self._named(find_form(path, reading.sheet)) for path in paths]
         self.names = list(self._forms[0].names)
         self._check_names()
         self._blank = blanks(reading.declared)
@@ -125,6 +135,15 @@ class CsvTable:
         self._seen = [self._look(path, form) for path, form in zip(self._paths, self._forms, strict=True)]
         self._settle()
         self.meter = Meter(sum(path.stat().st_size for path in paths))
+
+    def _named(self, form: Form) -> Form:
+        """Return the form of a file with the names of its columns as they are to be used."""
+        names = self.spaces.trim_names(form.names) if self._reading.trim else form.names
+        return form if names == form.names else replace(form, names=names, stored=form.names)
+
+    def _trimmed(self, batch: Rows, name: str) -> Column:
+        """Return the cells of a column as text, without the spaces around them where they are not wanted."""
+        return trim(batch.column(name)) if self._reading.trim else batch.column(name)
 
     def _check_names(self) -> None:
         first = self._forms[0].names
@@ -147,46 +166,98 @@ class CsvTable:
         looks = pa.array([token for token in MISSING_TOKENS if token and token not in reading.declared], pa.string())
         held: list[Batch] = []
         last = None
-        for batch in _batches(path, form):
+        for raw in _batches(path, form):
+            batch = self._without_spaces(raw)
             numbers = {name: own.add(batch.column(name), self._blank) for name, own in seen.items()}
             if reading.target in seen:
                 cells = batch.column(reading.target)
                 self.looks_missing.update(cells.filter(pc.is_in(cells, value_set=looks)).to_pylist())
             if self._held is not None:
-                held.append(Batch(batch, {name: found for name, found in numbers.items() if found is not None}))
-            last = batch if batch.num_rows else last
-        if last is not None and any("\n" in cell for cell in last.slice(last.num_rows - 1).to_pylist()[0].values()):
+                held.append(Batch(raw, {name: found for name, found in numbers.items() if found is not None}))
+            last = raw if raw.num_rows else last
+        if (
+            last is not None
+            and form.separator
+            and any("\n" in cell for cell in last.slice(last.num_rows - 1).to_pylist()[0].values())
+        ):
             check_lines(path, form)  # a quote left open swallows the rest of a file
         if self._held is not None:
             self._held.append(held)
         return seen
+
+    def _without_spaces(self, batch: Rows) -> Rows:
+        """Return a batch, those columns that something depends on without the spaces around their cells."""
+        if not self._reading.trim:
+            return batch
+        wanted = (not self._reading.is_verbatim(name) for name in self.names)
+        cells = zip(self.names, map(batch.column, self.names), wanted, strict=True)
+        columns = [self.spaces.trim(own, name) if used else own for name, own, used in cells]
+        trimmed: Rows = pa.RecordBatch.from_arrays(columns, names=self.names)
+        return trimmed
 
     def _settle(self) -> None:
         """Decide what every column holds, and the decimal mark of its numbers in every file."""
         reading, learned = self._reading, self._reading.learned or Dialect()
         names = [name for name in self.names if name in self._seen[0]]
         total = {name: _merged(seen[name] for seen in self._seen) for name in names}
+        self._total = total
         marks = Marks(self._paths, self._forms, self._seen, total, reading.target, learned)
         self._marks = marks.found
         kinds, known = dict.fromkeys(self.names, pa.string()), set(reading.numbers)
         for name in names:
             kinds[name] = total[name].kind(name in known, learned.missing.get(name), name in marks.mixed)
+        features = {name: own for name, own in total.items() if name != reading.target}
+        self.dates = Dates(self._paths, self.names, features, reading.numbers, reading.learned, reading.dates)
+        self.dates.tell_of_files(self._seen)
+        kinds |= self.dates.kinds
         self.target = total.get(reading.target) if reading.target is not None else None
         if reading.target in kinds:
             kinds[reading.target] = pa.int64() if reading.labels == "numbers" else pa.string()
-        self.schema = pa.schema([pa.field(name, kinds[name]) for name in self.names])
+        self.schema = pa.schema(self._fields(kinds))
         numbers = {name for name in names if is_number(kinds[name]) and name != reading.target}
+        numbers -= self.dates.notations.keys()
         odd = {name: next(iter(total[name].odd)) for name in numbers if total[name].odd}
         self.dialect = Dialect(
             decimal=learned.decimal or marks.of_table,
             decimals=learned.decimals | {name: mark for name, mark in marks.to_learn.items() if name in numbers},
             missing={**odd, **learned.missing},
             blank=reading.declared,
+            trimmed=reading.trim,
+            dates=learned.dates | self.dates.notations,
+            units=learned.units | {name: own for name in sorted(numbers) if (own := total[name].unit)},
         )
+        self._check_units({name: own for name, own in total.items() if name not in self.dates.notations})
+        texts = [name for name in self.names if pa.types.is_string(kinds[name])]
+        csv_remarks.of_spaces(self._paths, self.spaces.only(texts), reading.learned is None)
         csv_remarks.of_missing(self._paths, self._seen, odd)
         csv_remarks.of_numbers(self._paths, self._forms, self._seen, marks, numbers, learned)
+        csv_remarks.of_units(self._paths, features, numbers, self.mark, reading.learned)
         if reading.target is not None and reading.labels != "numbers":
             csv_remarks.of_labels(self._paths, reading.target, self.looks_missing)
+
+    def _fields(self, kinds: dict[str, DataType]) -> Iterator[Field]:
+        """Yield the fields of the table: its columns, and behind each what the calendar adds."""
+        for name in self.names:
+            yield pa.field(name, kinds[name])
+            yield from (
+                pa.field(own, self.dates.kind(own)) for own, (base, _) in self.dates.parts.items() if base == name
+            )
+
+    def _stored(self, name: str) -> str:
+        """Return the column of the files that a column comes from."""
+        name = name.removeprefix(AS_WRITTEN)
+        return self.dates.parts[name][0] if name in self.dates.parts else name
+
+    def _check_units(self, total: dict[str, Seen]) -> None:
+        """Refuse numbers of another unit than those that the model learned from."""
+        known = [name for name in self._reading.numbers if name in total and not total[name].settled]
+        learned = None if self._reading.learned is None else self._reading.learned.units
+        for name in known if learned is not None else []:
+            before, own = (learned or {}).get(name, ""), total[name].unit
+            if own != before and total[name].units and (own is None or own == PERCENT or (before and own)):
+                raise CsvProblem.other_unit(self._paths[0], name, list(total[name].units.values()), before)
+        # Numbers alone where percentages were learned are shares, as a program writes them.
+        self._shares = {name for name in known if (learned or {}).get(name) == PERCENT and total[name].unit == ""}
 
     @property
     def measured(self) -> str | None:
@@ -204,7 +275,7 @@ class CsvTable:
 
     def batches(self, columns: Sequence[str]) -> Iterator[Rows]:
         """Yield record batches of these columns, those named by `as_written` as the text they are."""
-        needed = list(dict.fromkeys(name.removeprefix(AS_WRITTEN) for name in columns))
+        needed = list(dict.fromkeys(map(self._stored, columns)))
         self.meter.done = 0
         for number, (path, form) in enumerate(zip(self._paths, self._forms, strict=True)):
             with pa.OSFile(str(path)) as self.meter.file:
@@ -220,20 +291,39 @@ class CsvTable:
 
     def _column(self, batch: Rows, name: str, number: int, numbers: dict[str, Column]) -> Column:
         if name.startswith(AS_WRITTEN):
-            return batch.column(name.removeprefix(AS_WRITTEN))
-        cells, kind = batch.column(name), self.schema.field(name).type
+            name = name.removeprefix(AS_WRITTEN)
+            if name not in self.dates.parts:
+                return batch.column(name)
+            return self._column(batch, name, number, numbers).cast(pa.string())
+        if name in self.dates.parts:
+            return self.dates.part(self._column(batch, self._stored(name), number, numbers), name)
+        kind = self.schema.field(name).type
         if self._reading.is_verbatim(name):
-            return cells
+            return batch.column(name)
+        cells = self._trimmed(batch, name)
         if name == self._reading.target:
             cells = without(cells, self._no_label)
             return self._whole(cells, number) if is_number(kind) else cells
         mark = self._marks[number].get(name, ".")
+        if name in self._shares:
+            return self._checked_shares(
+                convert(cells, kind, mark, self._blank, self.dialect.missing.get(name)), name, number
+            )
         if name in numbers and is_number(kind) and mark == ".":
             return numbers[name].cast(kind, safe=False)  # beyond 2^53 a float is the nearest one
         try:
+            if name in self.dates.notations:
+                return self.dates.read(cells, name, self._blank)
             return convert(cells, kind, mark, self._blank, self.dialect.missing.get(name))
         except UnexpectedCellError as error:
             raise CsvProblem.changed(self._paths[number], name, str(error)) from error
+
+    def _checked_shares(self, cells: Column, name: str, number: int) -> Column:
+        """Return numbers that stand for percentages, all of which are shares."""
+        large = cells.filter(pc.fill_null(pc.greater(pc.abs(cells), 1), False))
+        if len(large):
+            raise CsvProblem.no_share(self._paths[number], name, f"{large[0].as_py():g}")
+        return cells
 
     def _whole(self, cells: Column, number: int) -> Column:
         """Return labels that were said to be numbers as integers."""
@@ -260,6 +350,10 @@ class CsvTable:
         """Return the decimal mark by which numbers of a column are written, of the first file."""
         return self._marks[0].get(name) or self.dialect.mark(name) or "."
 
+    def is_percent(self, name: str) -> bool:
+        """Return whether the numbers of a column are written as percentages."""
+        return self._total[name].unit == PERCENT if name in self._total else False
+
 
 def _merged(seen: Iterable[Seen]) -> Seen:
     total = Seen()
@@ -272,7 +366,9 @@ def _batches(
     path: Path, form: Form, columns: Sequence[str] | None = None, file: IO[bytes] | None = None
 ) -> Iterator[Rows]:
     """Yield record batches of text; a CsvProblem names the line where there is one."""
+    names = list(form.names if columns is None else columns)
     try:
-        yield from open_text_cells(path, form, columns, file)
+        for batch in open_text_cells(path, form, columns, file):
+            yield pa.RecordBatch.from_arrays(batch.columns, names=names) if form.stored else batch
     except (pa.ArrowException, OSError, EOFError, UnicodeDecodeError) as error:
         raise explained(path, form, error) from error

@@ -1,6 +1,6 @@
-"""What a CSV file does not say of itself before its cells are read: its encoding, its separator, its names.
+"""What a text does not say of itself before its cells are read: its encoding, its separator, its names.
 
-What had to be guessed is remarked.
+What had to be guessed is remarked. Workbooks and JSON lines are made text here, so that their cells are read alike.
 """
 
 from __future__ import annotations
@@ -14,31 +14,50 @@ import re
 import stat
 import sys
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
 from .._dialect import Remark
-from .._files import COMPRESSED
+from .._files import COMPRESSED, ending_for, format_of
 from ..errors import SourceError
+from .arrow import Rows, Table
 from .csv_problems import CsvProblem
+from .json_lines import key_names, text_batches
+from .titles import ROWS, header_place
+from .workbooks import above, read_sheet
 
 READ_CHUNK = 1 << 20  # bytes
 SAMPLE = 1 << 16  # characters of a file that say how its cells are separated
 BLOCK = 1 << 24  # bytes of a CSV read at a time
+DECLARED = re.compile(r"sep=([,;\t|])\r?\n")  # the first line of what Excel writes for another country
 
 
 @dataclass(frozen=True)
 class Form:
-    """How the text of a CSV file is encoded, what separates its cells, and the names of its columns."""
+    """How the text of a CSV file is encoded, what separates its cells, and the names of its columns.
+
+    `above` is how many lines stand above these; `held` the cells of a workbook, which is read at once. `stored` are the
+    names as the file has them, with spaces around them; empty if they are the same.
+    """
 
     encoding: str
     separator: str
     names: tuple[str, ...]
+    above: int = 0
+    held: Table | None = field(default=None, repr=False, compare=False)
+    stored: tuple[str, ...] = ()
+
+    def as_stored(self, names: Iterable[str]) -> list[str]:
+        """Return names of columns as the file has them."""
+        if not self.stored:
+            return list(names)
+        known = dict(zip(self.names, self.stored, strict=True))
+        return [known[name] for name in names]
 
 
 def remark(text: str) -> None:
@@ -53,27 +72,35 @@ def check_regular(path: Path) -> None:
         raise CsvProblem.pipe(path)
 
 
-def find_form(path: Path) -> Form:
-    """Return how a file is written; a CsvProblem says what it is not."""
+def find_form(path: Path, sheet: str | None = None) -> Form:
+    """Return how a file is written; a CsvProblem says what it is not. `sheet` is that of a workbook."""
+    kind = format_of(path)
+    if kind == "Excel":
+        cells, told = read_sheet(path, sheet)
+        for text in told:
+            remark(text)
+        return Form("utf8", "", tuple(cells.column_names), held=cells)
+    if sheet is not None:
+        raise CsvProblem(f"{str(path)!r} is no workbook, and has no sheet {sheet!r}. Next: leave out the sheet.")
     form = None
     try:
+        if kind == "JSON lines":
+            return Form("utf8", "", key_names(path))
         encoding, valid = _find_encoding(path)
-        separator, names = _find_separator(path, encoding)
+        form = _find_separator(path, encoding)
         if not valid:
-            _find_bytes(path, separator, names)
-        form = Form(encoding, separator, tuple(names))
+            _find_bytes(path, form)
         # Arrow's own names, for it reads the rest: they differ where a quote stands in an odd place.
-        found = _arrow_names(path, form)
+        return replace(form, names=_arrow_names(path, form))
     except (pa.ArrowException, OSError, EOFError) as error:
         raise explained(path, form, error) from error
-    return Form(encoding, separator, found)
 
 
 def _arrow_names(path: Path, form: Form) -> tuple[str, ...]:
     if sum(map(len, form.names)) < BLOCK >> 8:
         with contextlib.suppress(pa.ArrowInvalid):  # a row that is longer than so small a block
-            return _names(open_text_cells(path, form, block=BLOCK >> 5))
-    return _names(open_text_cells(path, form))
+            return _names(_open_csv(path, form, block=BLOCK >> 5))
+    return _names(_open_csv(path, form))
 
 
 def _names(reader: pa.RecordBatchReader) -> tuple[str, ...]:
@@ -81,24 +108,35 @@ def _names(reader: pa.RecordBatchReader) -> tuple[str, ...]:
 
 
 def open_text_cells(
+    path: Path, form: Form, columns: Sequence[str] | None = None, file: IO[bytes] | None = None
+) -> Iterator[Rows]:
+    """Return the cells of a file as text, batch by batch, empty cells as empty text; names are those of the file."""
+    stored = None if columns is None else form.as_stored(columns)
+    if form.held is not None:
+        return iter((form.held if stored is None else form.held.select(stored)).to_batches())
+    if not form.separator:
+        return text_batches(path, form.as_stored(form.names) if stored is None else stored, file)
+    return iter(_open_csv(path, form, stored, file))
+
+
+def _open_csv(
     path: Path,
     form: Form,
     columns: Sequence[str] | None = None,
     file: IO[bytes] | None = None,
     block: int | None = None,
 ) -> arrow_csv.CSVStreamingReader:
-    """Return an Arrow reader of the cells of a file as text, batch by batch, empty cells as empty text."""
     if file is not None and path.suffix.lower() in COMPRESSED:
         file = pa.CompressedInputStream(file, pa.Codec.detect(str(path)).name)
     return arrow_csv.open_csv(
         str(path) if file is None else file,
-        read_options=arrow_csv.ReadOptions(block_size=block or BLOCK, encoding=form.encoding),
+        read_options=arrow_csv.ReadOptions(block_size=block or BLOCK, encoding=form.encoding, skip_rows=form.above),
         # Without newlines_in_values a quoted line break at the edge of a block would tear a row in two.
         parse_options=arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True),
         convert_options=arrow_csv.ConvertOptions(
             null_values=[],
             strings_can_be_null=False,
-            column_types=dict.fromkeys(form.names, pa.string()),
+            column_types=dict.fromkeys(form.stored or form.names, pa.string()),
             include_columns=columns,
         ),
     )
@@ -134,15 +172,17 @@ def check_lines(path: Path, form: Form) -> None:
     """
     csv.field_size_limit(sys.maxsize)
     with open_text(path, form.encoding) as file:
+        for _ in range(form.above):
+            file.readline()
         rows = csv.reader(file, delimiter=form.separator, strict=True)
-        start = 1
+        start = form.above + 1
         expected = 0
         try:
             for row in rows:
                 expected = expected or len(row)
                 if row and len(row) != expected:
                     raise CsvProblem.ragged(path, start, expected, len(row))
-                start = rows.line_num + 1
+                start = form.above + rows.line_num + 1
         except csv.Error as error:
             if "unexpected end" in str(error):
                 raise CsvProblem.open_quote(path, start) from error
@@ -186,47 +226,79 @@ def _decodes(path: Path, encoding: str, nul: bool = False) -> bool:
     return True
 
 
-def _find_separator(path: Path, encoding: str) -> tuple[str, list[str]]:
-    """Return the separator, tab for .tsv, else the mark that parts most lines alike and into most cells; the names."""
+def _find_separator(path: Path, encoding: str) -> Form:
+    """Return the form of a CSV: its separator, its names, and how many lines stand above them.
+
+    The separator is tab for .tsv, else the one that the file declares as Excel does (sep=;), else the mark that parts
+    most lines alike and into most cells. Title lines are looked for where no mark parts the first line as it parts the
+    others.
+    """
     with open_text(path, encoding) as file:
         first = file.readline()
         sample = first + file.read(SAMPLE)
         whole = not file.read(1)
     if "\0" in first:
+        with pa.input_stream(str(path)) as start:
+            suits = ending_for(start.read(8))
+        if suits in (".xlsx", ".xls", ".parquet", ".arrow"):
+            raise CsvProblem.other_kind(path, suits)
         raise CsvProblem.encoding(path, "it holds NUL bytes, as UTF-16 and binary files do")
-    if not first.strip():
-        raise CsvProblem.not_as_named(path, "CSV", "the first line is blank, and should hold the column names")
     csv.field_size_limit(sys.maxsize)
-    marks = "\t" if ".tsv" in (path.suffix.lower(), path.with_suffix("").suffix.lower()) else ",;\t|"
+    declared = DECLARED.match(sample)
+    if declared:
+        mark = declared[1]
+        return Form(encoding, mark, tuple(_records(sample[declared.end() :], mark, whole)[0].cells), 1)
+    tabs = {".tsv", ".tab"} & {path.suffix.lower(), path.with_suffix("").suffix.lower()}
+    marks = "\t" if tabs else ",;\t|"
     parted = {mark: _records(sample, mark, whole) for mark in marks}
     best = max(marks, key=lambda mark: _evenness(parted[mark]))
-    mark = best if len(parted[best][0]) > 1 else marks[0]
-    return mark, parted[mark][0]
+    if not _evenness(parted[best])[0] or parted[best][0].cells.count("") > 1:
+        below = {mark: own[header_place([record.cells for record in own]) :] for mark, own in parted.items()}
+        titled = max(marks, key=lambda mark: _evenness(below[mark]))
+        if len(below[titled]) < len(parted[titled]):
+            record = below[titled][0]
+            if sample.splitlines()[: record.line - 1] != [""] * (record.line - 1):
+                remark(above(path, record.line, record.line - 1))
+            return Form(encoding, titled, tuple(record.cells), record.line - 1)
+    if not first.strip():
+        raise CsvProblem.not_as_named(path, "CSV", "the first line is blank, and should hold the column names")
+    mark = best if len(parted[best][0].cells) > 1 else marks[0]
+    return Form(encoding, mark, tuple(parted[mark][0].cells))
 
 
-def _records(sample: str, mark: str, whole: bool) -> list[list[str]]:
+class Record(NamedTuple):
+    """The cells of a row, and the line in which it begins."""
+
+    cells: list[str]
+    line: int
+
+
+def _records(sample: str, mark: str, whole: bool) -> list[Record]:
     """Return the first records of a text parted by a mark; the last one only if the text is whole."""
+    reader = csv.reader(io.StringIO(sample, newline=""), delimiter=mark)
+    rows: list[Record] = []
     try:
-        rows = list(itertools.islice(csv.reader(io.StringIO(sample, newline=""), delimiter=mark), 64))
+        start = 1
+        for cells in itertools.islice(reader, ROWS):
+            rows.append(Record(cells, start))
+            start = reader.line_num + 1
     except csv.Error:
-        rows = [sample.split(mark)]
-    rows = rows[:1] + [row for row in rows[1:] if row]
+        rows = [Record(sample.split(mark), 1)]
     return rows if whole or len(rows) < 3 else rows[:-1]
 
 
-def _evenness(rows: list[list[str]]) -> tuple[float, int]:
-    width, others = len(rows[0]), rows[1:]
-    if width == 1:
+def _evenness(rows: list[Record]) -> tuple[float, int]:
+    width, others = len(rows[0].cells), [row for row in rows[1:] if row.cells]
+    if width < 2:
         return 0.0, 0
-    same = sum(len(row) == width for row in others) / len(others) if others else 1.0
+    same = sum(len(row.cells) == width for row in others) / len(others) if others else 1.0
     return same, width
 
 
-def _find_bytes(path: Path, separator: str, names: list[str]) -> None:
+def _find_bytes(path: Path, form: Form) -> None:
     """Raise CsvProblem, naming the column, for text that is neither UTF-8 nor anything else."""
-    if any("\ufffd" in name for name in names):
+    if any("\ufffd" in name for name in form.names):
         raise CsvProblem.encoding(path, "in the line of column names")
-    form = Form("utf8", separator, tuple(names))
     try:
         for _ in open_text_cells(path, form):
             pass

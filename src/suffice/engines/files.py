@@ -10,18 +10,19 @@ import os
 import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .._files import FORMATS, format_of
+from .._files import ADDRESS, FORMATS, OF_TEXT, WRITTEN, format_of
 from ..errors import SourceError
 from .arrow import DataType, Schema
 from .csv_text import check_regular
 from .parts import UNREADABLE, FilePart, arrow_batches, arrow_schema, claims_too_much
+from .spaces import Spaces
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,23 @@ class Files:
     schema: Schema  # of CSV files empty: they are read first
     rows: int | None
     parts: tuple[FilePart, ...]
-    csv: tuple[Path, ...]
+    csv: tuple[Path, ...]  # and others whose cells are read as text
     stamps: tuple[str, ...]
 
 
 def file_kind(path: Path) -> str:
-    """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"; SourceError if it promises nothing."""
+    """Return what the ending of a name promises, as `format_of`; SourceError if it promises nothing."""
     kind = format_of(path)
     if kind is None:
-        raise SourceError.unknown_format(path, [known for known in FORMATS if known != ".pq"])
+        raise SourceError.unknown_format(path, list(FORMATS))
+    return kind
+
+
+def written_kind(path: Path) -> str:
+    """Return the format in which a result is to be written, by the ending of its name; SourceError for others."""
+    kind = file_kind(path)
+    if kind not in WRITTEN:
+        raise SourceError.unwritable(path, f"results are written as CSV, Parquet or Arrow, not as {kind}")
     return kind
 
 
@@ -55,13 +64,14 @@ def find_files(source: Given) -> tuple[list[Path], Path | None]:
     if not isinstance(source, str | Path):
         return [file for item in source for file in find_files(item)[0]], None
     path = Path(source)
+    if ADDRESS.match(str(source)):
+        raise SourceError.address(source)
     if path.is_dir():
         below = sorted(file for file in path.rglob("*") if file.is_file() and not _is_mark(file, path))
         known = [file for file in below if format_of(file)]
+        known = [file for file in known if ".txt" not in file.suffixes] or known  # notes beside tables
         if not known:
-            raise SourceError(
-                f"{str(path)!r} is a folder that holds no Parquet, Arrow or CSV file. Next: check the name."
-            )
+            raise SourceError(f"{str(path)!r} is a folder that holds no file of a table. Next: check the name.")
         return known, path
     if path.exists():
         return [path], None
@@ -87,10 +97,30 @@ def open_files(source: Given) -> Files:
         _check_readable(path)
     stamps = tuple(f"{path.resolve()} {path.stat().st_size} {path.stat().st_mtime_ns}" for path in paths)
     kind = kinds.pop()
-    if kind == "CSV":
+    if kind in OF_TEXT:
         return Files(repr(name), pa.schema([]), None, (), tuple(paths), stamps)
     schema, rows, parts = _open_parts(paths, kind, folder)
     return Files(repr(name), schema, rows, parts, (), stamps)
+
+
+def without_spaces(found: Files) -> tuple[Files, Spaces]:
+    """Return Parquet or Arrow files whose names and texts are given without the spaces around them, and their count."""
+    spaces = Spaces()
+    stored = tuple(found.schema.names)
+    names = spaces.trim_names(stored)
+    short = dict(zip(stored, names, strict=True))
+    schema = pa.schema([pa.field(short[field.name], field.type) for field in found.schema])
+    parts = tuple(
+        replace(
+            part,
+            schema=schema,
+            given=tuple((short[name], cell) for name, cell in part.given),
+            spaces=spaces,
+            stored=() if names == stored else stored,
+        )
+        for part in found.parts
+    )
+    return replace(found, schema=schema, parts=parts), spaces
 
 
 def _check_readable(path: Path) -> None:

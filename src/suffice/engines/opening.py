@@ -20,7 +20,7 @@ from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
 from .arrow import Rows, Table
 from .csv_table import CsvTable, Reading
-from .files import Given, open_files
+from .files import Given, open_files, without_spaces
 from .sources import Relation, Source
 
 BATCH = 1 << 16  # rows that other libraries give at a time
@@ -73,11 +73,16 @@ def _open_paths(source: Given, reading: Reading) -> Source:
     found = open_files(source)
     if found.csv:
         table = CsvTable(found.csv, reading)
-        identity = _digest((*found.stamps, repr((reading.target, reading.labels, reading.declared))))
+        how = (reading.target, reading.labels, reading.declared, reading.sheet, reading.trim)
+        identity = _digest((*found.stamps, repr(how)))
         return Source(
             found.name, table.schema, None, batches=table.batches, identity=identity, share=table.meter.share, csv=table
         )
-    return Source(found.name, found.schema, found.rows, found.parts, identity=_digest(found.stamps))
+    identity = _digest((*found.stamps, "" if reading.trim else "with spaces"))
+    if not reading.trim or repeated_names(found.schema.names):
+        return Source(found.name, found.schema, found.rows, found.parts, identity=identity)
+    found, spaces = without_spaces(found)
+    return Source(found.name, found.schema, found.rows, found.parts, identity=identity, spaces=spaces)
 
 
 def _digest(stamps: Sequence[str]) -> str:

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 
 from ..errors import SourceError
 from .arrow import Rows, Schema, Table, is_text
+from .spaces import Spaces
+from .written import AS_WRITTEN
 
 CELLS = 1 << 20  # read at a time: 8 MiB of numbers
 BUFFER = 1 << 16  # bytes of a column read at a time
@@ -46,13 +48,16 @@ def rows_at_a_time(columns: int) -> int:
 class FilePart:
     """A row group of a Parquet file, or a whole Arrow file (`group` None); it can be sent to another process.
 
-    `schema` is that of the table, `given` are the cells that the names of the file's folders give.
+    `schema` is that of the table, `given` are the cells that the names of the file's folders give. With `spaces`, which
+    counts them, names and texts are given without the spaces around them, and `stored` are the names as they stand.
     """
 
     path: str
     group: int | None
     schema: Schema
     given: tuple[tuple[str, str | int | None], ...] = ()
+    spaces: Spaces | None = None
+    stored: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:
@@ -61,12 +66,16 @@ class FilePart:
 
     def tables(self, columns: Sequence[str], rows: int) -> Iterator[Table]:
         """Yield these columns as pyarrow tables of at most so many rows."""
-        given = dict(self.given)
-        stored = [name for name in columns if name not in given]
+        given, spaces = dict(self.given), Spaces()
+        known = dict(zip(self.schema.names, self.stored or self.schema.names, strict=True))
+        wanted = (name.removeprefix(AS_WRITTEN) for name in columns)
+        stored = [known[name] for name in dict.fromkeys(wanted) if name not in given]
         try:
             for batch in self._parquet(stored, rows) if self.group is not None else self._arrow(stored, rows):
                 if batch.num_rows:
-                    yield self._complete(checked(batch), columns, given)
+                    yield self._complete(checked(batch), columns, known, spaces)
+            if self.spaces is not None:
+                self.spaces.read(self.where, spaces)
         except UNREADABLE as error:
             raise SourceError.unreadable(self.where, error) from error
 
@@ -82,16 +91,18 @@ class FilePart:
                 for start in range(0, batch.num_rows, rows):
                     yield chosen.slice(start, rows)
 
-    def _complete(self, batch: Rows, columns: Sequence[str], given: dict[str, str | int | None]) -> Table:
+    def _complete(self, batch: Rows, columns: Sequence[str], stored: dict[str, str], spaces: Spaces) -> Table:
         """Return a batch as a table with its columns in order, in the types of the whole table."""
-        arrays = []
-        for name in columns:
+        arrays, given = [], dict(self.given)
+        for asked in columns:
+            name = asked.removeprefix(AS_WRITTEN)
             kind = self.schema.field(name).type
             if name in given:
                 arrays.append(pa.repeat(pa.scalar(given[name], kind), batch.num_rows))
                 continue
-            own = batch.column(name)
-            arrays.append(own if own.type == kind or pa.types.is_dictionary(own.type) else own.cast(kind))
+            own = batch.column(stored[name])
+            own = own if own.type == kind or pa.types.is_dictionary(own.type) else own.cast(kind)
+            arrays.append(own if self.spaces is None or asked != name else spaces.trim(own, name))
         table: Table = pa.table(arrays, names=list(columns))
         return table
 

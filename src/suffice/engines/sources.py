@@ -8,10 +8,13 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from .._dialect import Dialect
 from ..errors import DataError, SourceError
 from .arrow import Rows, Schema, Table
-from .csv_table import CsvTable, as_written
+from .csv_table import CsvTable
 from .parts import UNREADABLE, FilePart, HeldPart, Part, checked, regular
+from .spaces import Spaces
+from .written import as_written
 
 
 class Relation(Protocol):
@@ -51,6 +54,7 @@ class Source:
     share: Callable[[], float] | None = None  # of a text whose rows nobody has counted: how much of it is read
     relation: Relation | None = None  # of DuckDB, which can add up by itself
     csv: CsvTable | None = None  # which knows how it is written
+    spaces: Spaces | None = None  # of Parquet and Arrow files: what was taken away in the parts read so far
 
     def parts(self, columns: Sequence[str], rows: int) -> Iterator[Part]:
         """Yield the parts in order; those of a stream are regular batches of these columns."""
@@ -66,8 +70,15 @@ class Source:
             raise SourceError.unreadable(self.name, error) from error
 
     def written(self, name: str) -> str:
-        """Return the name by which a column comes cell by cell as it was written, where the source is text."""
-        return name if self.csv is None else as_written(name)
+        """Return the name by which a column comes cell by cell as it stands in its file."""
+        return name if self.csv is None and self.spaces is None else as_written(name)
+
+    @property
+    def dialect(self) -> Dialect | None:
+        """What a model should know of how the table was written; None of what is no file."""
+        if self.csv is not None:
+            return self.csv.dialect
+        return Dialect(trimmed=self.spaces is not None) if self.files else None
 
     def declared(self, columns: Sequence[str]) -> Table:
         """Return a table of no rows with the types of these columns; one without a type is taken for numbers."""

@@ -16,7 +16,7 @@ from .._files import COMPRESSED, whole_file
 from ..errors import SourceError
 from ..schema import Level
 from .arrow import Schema, Table
-from .files import file_kind
+from .files import written_kind
 
 
 def write_tables(path: Path, tables: Iterable[Table]) -> int:
@@ -24,7 +24,7 @@ def write_tables(path: Path, tables: Iterable[Table]) -> int:
 
     On any error, and when interrupted, nothing is left and an old file is as it was.
     """
-    kind = file_kind(path)
+    kind = written_kind(path)
     if path.suffix.lower() in COMPRESSED:
         raise SourceError.unwritable(path, "results are not written compressed")
     rows = 0

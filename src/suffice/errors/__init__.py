@@ -19,11 +19,13 @@ from .tables import (
     SettingError as SettingError,
     SourceError as SourceError,
     SufficeError as SufficeError,
+    UnseenLevelWarning as UnseenLevelWarning,
 )
 from .wording import (
     LONGEST as LONGEST,
     LONGEST_VALUE as LONGEST_VALUE,
     UNSEEN as UNSEEN,
+    align as align,
     brief as brief,
     one_line as one_line,
     quoted as quoted,
@@ -32,6 +34,7 @@ from .wording import (
     visible as visible,
 )
 
-for _kind in (kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, SufficeError)):
+_OWN = (SufficeError, UnseenLevelWarning)
+for _kind in (kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, _OWN)):
     _kind.__module__ = __name__  # where users import it from, in tracebacks too
 del _kind

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 from typing import Self
 
+from .conversions import CONVERTED
 from .wording import brief, quoted, sentence, shown, visible
 
 
@@ -194,7 +197,19 @@ class SourceError(DataError):
 
     @classmethod
     def unknown_format(cls, path: object, formats: Sequence[str]) -> Self:
-        return cls(f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)}.")
+        ending = PurePath(str(path)).suffix.lower()
+        if ending in CONVERTED:
+            return cls(f"{str(path)!r} holds {CONVERTED[ending][0]}, which is not read. Next: {CONVERTED[ending][1]}.")
+        return cls(
+            f"{str(path)!r} has no ending that says what it holds. Next: name it after what it holds: "
+            f"{', '.join(formats)} (text also with .gz, .bz2 or .zst behind)."
+        )
+
+    @classmethod
+    def address(cls, address: object) -> Self:
+        text = re.sub(r"^(\w+):/+", r"\1://", str(address))
+        how = f"curl -LO {text!r}" if text.startswith(("http", "ftp")) else "the tool of that store"
+        return cls(f"{text!r} is an address, and tables are read from files. Next: download it first, with {how}.")
 
     @classmethod
     def no_rows(cls, what: object) -> Self:
@@ -271,3 +286,7 @@ class NotLearnedError(DataError):
     def named(self, names: Sequence[object]) -> NotLearnedError:
         """Return the same refusal, naming the columns."""
         return type(self)(self.why, self.code, self.columns, self.block, self.label, names)
+
+
+class UnseenLevelWarning(UserWarning):
+    """A table has a category that a model has never seen, and that differs from a known one by case or spaces only."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 LONGEST = 1000  # characters of a message, whatever names and values users have
 LONGEST_VALUE = 100  # characters of one name or value in it
+LEAST_CELL = 12  # characters of a name in a table, however narrow the page
 # What moves a cursor, hides or turns text, or ends a line where none ends: control characters (a line break is left),
 # the marks of Unicode that change the direction of writing, and halves of characters, which cannot be printed at all.
 UNSEEN = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -20,6 +21,53 @@ def visible(text: object) -> str:
     round what follows it. Line breaks stay, since messages have them.
     """
     return UNSEEN.sub(lambda found: repr(found[0])[1:-1], str(text))
+
+
+def align(
+    rows: Sequence[Sequence[str]],
+    left: Sequence[int] = (0,),
+    gap: int = 2,
+    width: int | None = None,
+    fold: bool = True,
+) -> list[str]:
+    """Return table rows as lines with columns below each other; those numbered in `left` are flush left.
+
+    Where lines would be longer than `width`, the longest cells flush left are cut, down to 12 characters each. Where
+    that is not enough the table is folded: what does not fit stands below, behind the first column again.
+    """
+    rows = [[visible(cell).replace("\n", "\\n") for cell in row] for row in rows]
+    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
+    if width is None:
+        return _lines(rows, widths, left, gap)
+    whole = widths.copy()
+    while sum(widths) + gap * (len(widths) - 1) > width:
+        longest = max(left, key=lambda j: widths[j], default=None)
+        if longest is None or widths[longest] <= LEAST_CELL:
+            widths = [min(own, max(LEAST_CELL, width // 2)) if j in left else own for j, own in enumerate(whole)]
+            break
+        widths[longest] -= 1
+    lines, start, stop = list[str](), 1, len(widths)
+    while fold and start < len(widths) and widths[0] + sum(gap + own for own in widths[start:stop]) > width:
+        stop = start + 1
+        while widths[0] + sum(gap + own for own in widths[start : stop + 1]) <= width:
+            stop += 1
+        lines += [*_lines(rows, widths, left, gap, [0, *range(start, stop)]), ""]
+        start, stop = stop, len(widths)
+    return [*lines, *_lines(rows, widths, left, gap, [0, *range(start, stop)])] if start < stop or not lines else lines
+
+
+def _lines(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], left: Sequence[int], gap: int, columns: Sequence[int] = ()
+) -> list[str]:
+    """Return some columns of a table, or all, as lines; cells longer than their column are cut."""
+    lines = []
+    for row in rows:
+        cells = []
+        for j in columns or range(len(widths)):
+            cell = row[j] if len(row[j]) <= widths[j] else f"{row[j][: widths[j] - 1]}…"
+            cells.append(cell.ljust(widths[j]) if j in left else cell.rjust(widths[j]))
+        lines.append((" " * gap).join(cells).rstrip())
+    return lines
 
 
 def quoted(names: Sequence[object], limit: int = 8) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 
 from .._arrays import Array, NDArray, np
 from .._arrays_api import fetch
-from ..questions import decide, explain, impute, leave_one_out, outliers, sample, sets
+from ..questions import decide, explain, frames, impute, leave_one_out, outliers, sample, sets
 from ..schema import Name
-from ._state import State
+from ._columns import Columns
 
 
-class Answers(State):
+class Answers(Columns):
     """What a fitted model can be asked."""
 
     # --- classify ----------------------------------------------------------------------------------------------------
@@ -47,9 +47,15 @@ class Answers(State):
         """
         return decide.predict(self._fitted, X, priors, costs, reject)
 
-    def predict_proba(self, X: object, *, priors: object = None) -> Array:
-        """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly."""
-        return decide.posterior(self._fitted, X, priors)
+    def predict_proba(self, X: object, *, priors: object = None, as_frame: bool | str = False) -> Any:
+        """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly.
+
+        With `as_frame` it is a data frame with a column for each class, as for `explain`.
+        """
+        frames.check_frame(as_frame)
+        fitted = self._fitted
+        found = decide.posterior(fitted, X, priors)
+        return frames.by_class(fitted, X, fetch(found), as_frame) if as_frame else found
 
     def predict_log_proba(self, X: object, *, priors: object = None) -> Array:
         """Return log p(class | x), (n, k) in nats, never rounded up to the log of a smallest float."""
@@ -189,7 +195,9 @@ class Answers(State):
 
     # --- why, and what else ------------------------------------------------------------------------------------------
 
-    def explain(self, X: object, *, orders: int | None = None, return_error: bool = False) -> Any:
+    def explain(
+        self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False
+    ) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
         Contributions add up, with the class priors, to the log posterior odds of every pair of classes:
@@ -215,6 +223,9 @@ class Answers(State):
             How many orders of the columns to average over, where there are too many for all of them. At least 2.
         return_error : bool
             Return (contributions, standard errors), both (n, d, k). The errors are 0 where values are exact.
+        as_frame : bool, "pandas", "polars" or "pyarrow"
+            Return data frames of n · d rows: `row` (its number, from 0, or its index in pandas), `column`, and a column
+            for each class. True: of the library that X came in, else pandas, or another library that is there.
 
         Notes
         -----
@@ -232,7 +243,14 @@ class Answers(State):
         >>> [round(float(c), 3) for c in odds[0, :, 0] - odds[0, :, 1]]  # log (3/4 : 1/4), and nothing
         [1.099, 0.0]
         """
-        return explain.explain(self._fitted, X, orders, return_error)
+        frames.check_frame(as_frame)
+        fitted = self._fitted
+        found = explain.explain(fitted, X, orders, return_error)
+        if not as_frame:
+            return found
+        parts = found if isinstance(found, tuple) else (found,)
+        made = tuple(frames.by_column_and_class(fitted, X, part, as_frame) for part in parts)
+        return made if return_error else made[0]
 
     def outlier_pvalues(self, X: object, y: object = None) -> Array:
         """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.

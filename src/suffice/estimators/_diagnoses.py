@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .._arrays import Array
-from ..questions import drift, importance, information_gain, suspect_labels
+from ..questions import assess, drift, frames, importance, information_gain, suspect_labels
+from ..questions.assessment import Assessment
 from ..questions.drift_answer import Drift
 from ..questions.importance import Importance
 from ..questions.learning_curve import curve_of
+from ..questions.quality import quality
 from ..schema import Name
 from ..tasks.learning_curve import DRAWS, LearningCurve
+from ..tasks.quality import Quality
 from ._answers import Answers
 from ._state import State
 
@@ -16,9 +21,52 @@ from ._state import State
 class Diagnoses(Answers):
     """Judgements of columns, of labels and of new rows."""
 
+    # --- how good it is ----------------------------------------------------------------------------------------------
+
+    def quality(self) -> Quality:
+        """Return how good the model is on rows it had not seen: the one value that every command and page shows.
+
+        The rows that the model keeps (`keep_rows`) are judged by what it says of each without that row: by exact
+        leave-one-out where there is a closed form, with the members' weights of a `GenerativeClassifier` found without
+        the row as well, and a `GenerativeForest` asked for the trees that were not grown on it. Mixtures of several
+        components, models that rows without a label have joined, and covariances that would need thousands of refits
+        are judged by cross-validation, in the folds that `outlier_pvalues` has, of five to ten models of other rows.
+
+        Returns
+        -------
+        Quality
+            `accuracy`, `log_loss` in nats, both with a standard error; `commonest_accuracy`, that of always naming the
+            commonest class, and `baseline`, the log-loss of the classes' shares; by how much the model is better than
+            these (`lead`, `gain`), with the standard errors of the paired differences; `recall` by class,
+            `calibration_error`, `confusion`, `rows`, and `judged_by`. `str` of it is one sentence, `to_dict()` plain
+            values. Where rows kept are a sample, each stands for its share of its class.
+
+        Raises
+        ------
+        DataError
+            The model keeps no rows, was released, or knows a single class; it says which.
+
+        Notes
+        -----
+        Leave-one-out errors of rows are nearly independent, so that the standard error of a mean of them is close to
+        that of independent rows; it does not count what another sample would have made of the model itself (Bengio &
+        Grandvalet 2004, No unbiased estimator of the variance of k-fold cross-validation).
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> from sklearn.datasets import load_iris
+        >>> quality = GaussianDiscriminant(shared=True).fit(*load_iris(return_X_y=True)).quality()
+        >>> quality.right, quality.rows, round(quality.log_loss, 4), quality.judged_by
+        (147, 150, 0.0545, 'leave-one-out')
+        >>> print(quality.how)
+        By leave-one-out over 150 rows: each is judged by the model of all others.
+        """
+        return quality(self._fitted)
+
     # --- what to measure next -----------------------------------------------------------------------------------------
 
-    def information_gain(self, X: object, *, costs: object = None) -> Array:
+    def information_gain(self, X: object, *, costs: object = None, as_frame: bool | str = False) -> Any:
         """Return what knowing each missing cell is expected to tell of the class, (n, d) in nats.
 
         A row's largest entry is the column to ask next. It is the entropy of the class less what is expected of it once
@@ -36,8 +84,8 @@ class Diagnoses(Answers):
 
         `GenerativeClassifier` has its posteriors from a pool of members and p(x) from a joint model beside it. There a
         value v has the weight w_v = Σ_y p(y | x_o) p(v | y, x_o), p(y | ·) the pool's and the other the joint model's:
-        twelve equally probable values of a number, moved to such as the table could hold, and up to 64 levels. What
-        each value says is the pool's p(y | x_o, v), and the gain the mutual information under
+        seven Gauss-Hermite nodes of a number, moved to such as the table could hold, and up to 64 levels. What each
+        value says is the pool's p(y | x_o, v), and the gain the mutual information under
         p(y | x_o) · w_v p(y | x_o, v) / Σ_u w_u p(y | x_o, u), which keeps the class before the cell is known at the
         pool's p(y | x_o). Where pool and joint model agree, that is the formula above.
 
@@ -46,6 +94,9 @@ class Diagnoses(Answers):
         X : table (n, d)
         costs : mapping from column names to positive numbers, or array-like (d,), optional
             What measuring each column costs; gains are divided by it. Columns that are not named cost 1.
+        as_frame : bool, "pandas", "polars" or "pyarrow"
+            Return a data frame with the columns of the model. True: of the library that X came in, else pandas, or
+            another library that is there.
 
         Returns
         -------
@@ -72,7 +123,10 @@ class Diagnoses(Answers):
         >>> model.information_gain([[None, None], ["wet", None]]).round(3).tolist()
         [[0.131, 0.0], [0.0, 0.0]]
         """
-        return information_gain.information_gain(self._fitted, X, costs)
+        frames.check_frame(as_frame)
+        fitted = self._fitted
+        found = information_gain.information_gain(fitted, X, costs)
+        return frames.by_column(fitted, X, found, as_frame) if as_frame else found
 
     # --- which columns suffice ----------------------------------------------------------------------------------------
 
@@ -286,6 +340,66 @@ class Diagnoses(Answers):
         """
         given = X._fitted if isinstance(X, State) else X
         return drift.drift(self._fitted, given, y, sample_weight)
+
+    # --- how good it is at other rows ---------------------------------------------------------------------------------
+
+    def assess(
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        *,
+        priors: object = None,
+        costs: object = None,
+    ) -> Assessment:
+        """Return how good this model is at rows of known class that it has not learned.
+
+        The answer prints as a report and has `to_dict()`, `to_frame("classes")` (or "calibration", "thresholds",
+        "confusion") and `thresholds(positive)`. With w the weights of the rows, W their sum, p_i the posteriors of row
+        i and y_i its class:
+
+        - `accuracy`: the share of rows answered rightly, `accuracy_interval` Wilson's 95 % interval of it;
+          `balanced_accuracy`: the mean of `recall`; `expected_accuracy` is what the posteriors themselves expect.
+        - `log_loss`: −Σ w_i log p_i(y_i) / W in nats, p at least 1e-15, and its standard error `log_loss_error`;
+          `brier_score`: Σ w_i Σ_c (p_i(c) − [y_i = c])² / W, half of it for two classes, as scikit-learn has it.
+        - `calibration_error`: the mean gap between the largest posterior and the share right, in 15 equal bins of the
+          posterior; `calibration` has bins with at least 20 rows each.
+        - By class `recall`, `precision`, `f1`, and, one class against all others, `roc_auc`, `pr_auc` (the average
+          precision) and `lift`: how many times as many of a class are among the tenth of rows where it is most
+          probable as among all. `mean_roc_auc` and `mean_pr_auc` are means of classes.
+        - What needs no model: `commonest_accuracy`, always naming the commonest of these classes, and
+          `shares_log_loss`, giving every row the model's class priors.
+        - With `costs`: `realised_cost` and `expected_cost` of each row, and `constant_cost` of the best single answer.
+
+        Rows without a label (`unlabelled`) and of classes that the model does not know (`unknown`) are counted, not
+        judged. `learned` is the share of rows that look as if the model had learned them: then all this is too good,
+        and `leave_one_out` is what to ask. It is None where chance explains what is recognised.
+
+        Parameters
+        ----------
+        X, y : rows (n, d) and their labels (n,)
+        sample_weight : array-like (n,), optional
+            k means k copies of a row, so that intervals are those of so many rows.
+        priors, costs
+            As for `predict`. With costs the answer judged is that of least expected cost.
+
+        Raises
+        ------
+        DataError
+            No row has a label that the model knows.
+        SchemaError, SettingError
+            As for `predict`.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> found = GaussianDiscriminant(shared=True).fit(X[::2], y[::2]).assess(X[1::2], y[1::2])
+        >>> round(found.accuracy, 3), found.recall.round(2).tolist(), found.learned
+        (0.96, [1.0, 0.96, 0.92], None)
+        """
+        return assess.assess(self._fitted, X, y, sample_weight, priors, costs)
 
     # --- would more rows help -----------------------------------------------------------------------------------------
 

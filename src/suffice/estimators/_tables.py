@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 from ..learning import parts
 from ..questions import answer_table
+from ..schema import Level, Name
 from ._edits import Edits
 
 if TYPE_CHECKING:
@@ -29,6 +30,9 @@ class Tables(Edits):
         progress: Callable[[Progress], None] | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
         missing_text: Sequence[str] = (),
+        keep_spaces: bool = False,
+        sheet: str | int | None = None,
+        ordered: Mapping[Name, Sequence[Level]] | None = None,
     ) -> Self:
         """Fit the model to a table of any size, forgetting any earlier fit; memory does not grow with the rows.
 
@@ -43,11 +47,12 @@ class Tables(Edits):
         Parameters
         ----------
         source : path, pattern or folder; pyarrow, polars, DuckDB, Dask or Spark table
-            Parquet, Arrow or CSV files (by name, by pattern such as ``"data/*.parquet"``, a folder, hive partitions
-            too, or a list of names); a pyarrow dataset, table or stream, an iterator of record batches; a polars
-            LazyFrame; a DuckDB relation, or ``(connection, "SELECT …")``; any frame in memory; a Dask or a Spark
-            DataFrame. A CSV is read once more before, to settle from all cells what its columns hold; what had to be
-            guessed is a warning (`suffice.engines.Remark`), and the model remembers it for what `predict_table` reads.
+            Parquet, Arrow, CSV, JSON lines or Excel files (by name, by pattern such as ``"data/*.parquet"``, a folder,
+            hive partitions too, or a list of names); a pyarrow dataset, table or stream, an iterator of record batches;
+            a polars LazyFrame; a DuckDB relation, or ``(connection, "SELECT …")``; any frame in memory; a Dask or a
+            Spark DataFrame. A CSV is read once more before, to settle from all cells what its columns hold; what had to
+            be guessed is a warning (`suffice.engines.Remark`), and the model remembers it for what `predict_table`
+            reads.
         target : str
             Column of class labels; in a CSV they are text as it stands, and only an empty cell is missing.
         weight : str, optional
@@ -72,6 +77,14 @@ class Tables(Edits):
         missing_text : sequence of str
             Texts of a CSV that mean a missing cell, in the target as well, beside an empty cell and, in columns to
             learn from, the usual NA, NaN, null, ? and the like.
+        keep_spaces : bool, default False
+            Of files: keep spaces around labels, levels and names of columns, no-break and other spaces of Unicode too,
+            as part of them. Otherwise they are taken away, which a warning (`suffice.engines.Remark`) says with counts,
+            and `predict_table` reads its files likewise. Tables in memory are learned as they are.
+        sheet : str or int, optional
+            Name of the sheet of a workbook, or its number from 1; the first if not given.
+        ordered : dict {column: levels}, optional
+            The order of a column's categories, from the lowest: ``{"risk": ["Low", "Medium", "High"]}``.
 
         Returns
         -------
@@ -107,6 +120,9 @@ class Tables(Edits):
                 progress=progress,
                 checkpoint=checkpoint,
                 missing_text=missing_text,
+                keep_spaces=keep_spaces,
+                sheet=None if sheet is None else str(sheet),
+                ordered=ordered,
             )
         )
 
@@ -116,10 +132,12 @@ class Tables(Edits):
         output: str | os.PathLike[str],
         *,
         priors: object = None,
+        costs: object = None,
         reject: float | None = None,
         keep: Sequence[str] = (),
         alpha: float | None = None,
         progress: Callable[[Progress], None] | None = None,
+        sheet: str | int | None = None,
     ) -> int:
         """Write the label, the posteriors and the log density of every row of a table to a file; return their number.
 
@@ -137,13 +155,18 @@ class Tables(Edits):
         priors : optional
             Class priors in place of those learned, as for `predict`; or "adapt", those of `adapt_priors` for these
             rows, which are then read twice (k numbers a row are held in memory).
+        costs : array-like (k, k), optional
+            What answers cost, as for `predict`: `label` is then that of least expected cost.
         reject : float, optional
-            Leave `label` empty where the most probable class is wrong with a probability above this.
+            Leave `label` empty where the most probable class is wrong with a probability above this, or where the
+            least expected cost is above it.
         alpha : float, optional
             Add a column `in_CLASS` per class: whether it is in the set of `predict_set(rows, alpha)`.
         keep : sequence of str
             Columns of the source to copy in front of the answers; an answer of the same name is then `predicted_…`.
         progress : callable, optional
+            As for `fit_table`.
+        sheet : str or int, optional
             As for `fit_table`.
 
         Raises
@@ -152,5 +175,14 @@ class Tables(Edits):
             A file that cannot be read or written, or a column that is not there.
         """
         return answer_table.predict_table(
-            self._fitted, source, output, priors=priors, reject=reject, keep=keep, alpha=alpha, progress=progress
+            self._fitted,
+            source,
+            output,
+            priors=priors,
+            costs=costs,
+            reject=reject,
+            keep=keep,
+            alpha=alpha,
+            progress=progress,
+            sheet=None if sheet is None else str(sheet),
         )

@@ -139,7 +139,9 @@ class GenerativeClassifier(AllColumns):
         """
         return super().leave_one_out(X, y, sample_weight)
 
-    def explain(self, X: object, *, orders: int | None = None, return_error: bool = False) -> Any:
+    def explain(
+        self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False
+    ) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
         Contributions add up, with the class priors, to the log posterior odds, as for `GaussianDiscriminant.explain`.
@@ -148,7 +150,7 @@ class GenerativeClassifier(AllColumns):
         otherwise the mean over `orders`, whose standard errors `return_error` gives. What the pool itself adds is
         shared out in proportion. A missing cell contributes exactly 0.
         """
-        return super().explain(X, orders=orders, return_error=return_error)
+        return super().explain(X, orders=orders, return_error=return_error, as_frame=as_frame)
 
     # --- the members, and the joint model beside them -----------------------------------------------------------------
 
@@ -165,9 +167,13 @@ class GenerativeClassifier(AllColumns):
 
     @property
     def members_(self) -> list[dict[str, Any]]:
-        """Each member: its name, setting, leave-one-out loss in nats, temperature, and weight in the stack."""
+        """Each member: its name, setting, leave-one-out loss in nats, temperature, weight in the stack, and share.
+
+        The share, from 0 to 1, says how much of the pooled answer a member decides: its weight over its temperature (1
+        at most), as a share of the sum of these over all members. Members that add nothing to the others have 0.
+        """
         pool = self._pooled.pool
-        pairs = zip(pool.members, pool.stack.weight, strict=False)
+        parts = zip(pool.members, pool.stack.weight, pool.shares, strict=False)
         return [
             {
                 "name": member.name,
@@ -175,8 +181,9 @@ class GenerativeClassifier(AllColumns):
                 "loss": member.loss,
                 "temperature": member.temperature,
                 "weight": float(weight),
+                "share": float(share),
             }
-            for member, weight in pairs
+            for member, weight, share in parts
         ]
 
     @property

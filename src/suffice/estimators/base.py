@@ -3,18 +3,82 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..errors import SufficeError
 from ..files.saving import save_checked
 from ..fitted import Fitted
 from ..questions import to_onnx, to_sql
-from ..report import write_page
+from ..report import Summary, summarize, summarize_at_hand, write_page
 from ._tables import Tables
 
 
 class GenerativeEstimator(Tables):
     """Base of all estimators: statistics in, joint model out, every answer read off the model."""
+
+    # --- in a notebook ------------------------------------------------------------------------------------------------
+
+    def summary(self) -> Summary:
+        """Return what the model has learned, in a few lines: classes, how good it is, columns, members and notes.
+
+        Printed it is text, and a notebook shows it as tables. Quality is that of `quality`, and what columns are worth
+        that of `importance`, where that needs no models of folds; both are computed here if they were not yet. A
+        notebook that shows the model itself has the same below scikit-learn's diagram, as far as it is known at once.
+
+        Returns
+        -------
+        Summary
+            `classes`, `quality`, `importance`, `members`, `notes`, and `details`, the number of notes that ask for
+            nothing.
+
+        Examples
+        --------
+        >>> from suffice import GaussianDiscriminant
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True, as_frame=True)
+        >>> print(GaussianDiscriminant(shared=True).fit(X, y).summary())
+        GaussianDiscriminant: learned from 150 rows, 4 columns, 3 classes
+        <BLANKLINE>
+        Judged on rows it had not seen: 98.0 % right (147 of 150, ± 1.3 %), log-loss
+        0.054 nats; always naming the commonest class, 0, would be right for 33.3 %.
+        <BLANKLINE>
+        class  share
+        0       33 %
+        1       33 %
+        2       33 %
+        <BLANKLINE>
+        column is worth       nats  ± error
+        petal length (cm)  +0.0602   0.0389
+        petal width (cm)   +0.0435   0.0206
+        sepal width (cm)   +0.0113   0.0086
+        sepal length (cm)  +0.0042   0.0133
+        """
+        return summarize(self._fitted, type(self).__name__)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """HTML for notebooks: scikit-learn's diagram, and below it what was learned; AttributeError as scikit-learn's.
+
+        A pipeline draws its own diagram, in which this is not asked.
+        """
+        diagram: Callable[[], str] = super()._repr_html_
+        return lambda: diagram() + self._learned_html()
+
+    def _repr_mimebundle_(self, **told: object) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**told)
+        if "text/html" in bundle:
+            bundle["text/html"] += self._learned_html()
+        return bundle
+
+    def _learned_html(self) -> str:
+        """Return what was learned as HTML; nothing where nothing was, or settings changed since forbid an estimate."""
+        if self._learned is None:
+            return ""
+        try:
+            return summarize_at_hand(self._fitted, type(self).__name__)._repr_html_()
+        except SufficeError:
+            return ""
 
     # --- as files ----------------------------------------------------------------------------------------------------
 
@@ -73,7 +137,7 @@ class GenerativeEstimator(Tables):
         >>> X, y = load_iris(return_X_y=True, as_frame=True)
         >>> page = Path(tempfile.mkdtemp()) / "iris.html"
         >>> GaussianDiscriminant().fit(X, y).to_html(page)
-        >>> "<h1>GaussianDiscriminant</h1>" in page.read_text(encoding="utf-8")
+        >>> "<h1>target</h1>" in page.read_text(encoding="utf-8")
         True
         """
         write_page(self._still(), path, X, y, name=name)

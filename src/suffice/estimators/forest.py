@@ -102,11 +102,13 @@ class GenerativeForest(AllColumns):
         """
         return super().leave_one_out(X, y, sample_weight)
 
-    def explain(self, X: object, *, orders: int | None = None, return_error: bool = False) -> Any:
+    def explain(
+        self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False
+    ) -> Any:
         """Return how much each column speaks for each class, (n, d, k) in nats of log-odds.
 
         Shapley values of the marginal densities, exact for few columns and otherwise the mean over `orders` of the
         columns, whose standard errors `return_error` gives; see `GaussianDiscriminant.explain`. Marginals take many
         leaves, so explain tens of rows at a time rather than thousands.
         """
-        return super().explain(X, orders=orders, return_error=return_error)
+        return super().explain(X, orders=orders, return_error=return_error, as_frame=as_frame)

@@ -38,8 +38,8 @@ class NaiveBayes(GenerativeEstimator):
         names columns (or positions) and leaves the rest to "auto". Names: "gaussian", "laplace", "student_t",
         "poisson", "bernoulli", "categorical", "multinomial"; or a family object of `suffice.estimate.families`, such
         as `StudentTFamily(df=None)`. A tuple of columns is one block: a joint Gaussian with a full covariance per
-        class, or a multinomial of its own. SciPy sparse matrices are read, and never made dense, where every column
-        is "multinomial", "bernoulli" or "poisson".
+        class, or a multinomial of its own. Columns of SciPy sparse matrices that are "multinomial", "bernoulli" or
+        "poisson" are never made dense; others are, if memory allows it.
     smoothing : float of at least 0, Dirichlet, or a dict of these by column
         Added to the count of every level: p(level | k) = (count + α) / (n_k + α L). 1 is Laplace's rule, 0 maximum
         likelihood. A category never seen gets α / (n_k + α (L + 1)). Multinomial columns share the total T_k of their
@@ -228,7 +228,6 @@ class NaiveBayes(GenerativeEstimator):
         support = None if family is None else family.support
         numbers = support in ("reals", "counts", "shares")
         tags.input_tags.categorical = tags.input_tags.string = not numbers
-        tags.input_tags.sparse = family is not None and family.takes_sparse
         tags.input_tags.positive_only = support in ("counts", "shares")
         tags.classifier_tags.poor_score = tags.input_tags.positive_only  # on tables that hold no counts
         tags.input_tags.allow_nan = family is None or family.takes_missing

@@ -45,6 +45,11 @@ class ByClass:
     heaviest: float | None = None
     unlabelled: Reservoir | None = None
 
+    def __repr__(self) -> str:
+        """Return one line: rows, classes and kinds of statistics; the numbers are in its attributes."""
+        kinds = ", ".join(type(block).__name__ for block in self.blocks)
+        return f"ByClass({self.rows:,} rows of {len(self.classes)} classes: {quoted(self.classes)}; blocks: {kinds})"
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "blocks", tuple(map(as_statistic, self.blocks)))
 

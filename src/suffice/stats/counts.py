@@ -139,6 +139,11 @@ class CategoricalStats(Statistic):
     def column_weight(self) -> Array:
         return np.stack([table.sum(axis=1) for table in self.counts], axis=1) if self.counts else self.missing
 
+    def level_weights(self) -> dict[int, dict[Level, float]]:
+        totals = (table.sum(axis=0).tolist() for table in self.counts)
+        pairs = zip(self.levels, totals, strict=True)
+        return {j: dict(zip(levels, weight, strict=True)) for j, (levels, weight) in enumerate(pairs)}
+
     def arrays(self) -> tuple[Fields, Plain]:
         fields = {f"c{j}": table for j, table in enumerate(self.counts)}
         return {**fields, "missing": self.missing}, {"levels": [list(levels) for levels in self.levels]}

@@ -9,6 +9,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, np
 from .._foreign import Foreign, given
 from ..errors import MergeError
+from ..schema import Level
 from ._checks import Stored
 
 Fields = dict[str, Stored]  # what a file holds of a statistic: named arrays
@@ -41,6 +42,10 @@ class Statistic(ABC):
     @abstractmethod
     def column_weight(self) -> Array:
         """Return the weight of the observed cells by class and column (k, d)."""
+
+    def level_weights(self) -> dict[int, dict[Level, float]]:
+        """Return the weight of every level known, by the number of its column, of columns whose levels it counts."""
+        return {}
 
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values, for the model file; some are never in one."""

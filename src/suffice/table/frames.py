@@ -27,7 +27,7 @@ class FrameTable:
         if not self._named and sum(not holds_value(name) for name in names) > 1:
             raise SchemaError("The table has several columns without a name. Next: rename.")
         columns = tuple(
-            Column(name if self._named else j, _series_kind(frame.get_column(name), name))
+            _column(name if self._named else j, frame.get_column(name), _series_kind(frame.get_column(name), name))
             for j, name in enumerate(names)
         )
         library = frame.implementation.value
@@ -67,8 +67,25 @@ class FrameTable:
 def declared_schema(frame: Frame) -> Schema:
     """Return the schema that the types of a table's columns declare, whatever cells it holds."""
     library = frame.implementation.value
-    columns = tuple(Column(name, _declared_kind(frame.get_column(name), name)) for name in frame.columns)
+    series = ((name, frame.get_column(name)) for name in frame.columns)
+    columns = tuple(_column(name, own, _declared_kind(own, name)) for name, own in series)
     return Schema(columns, True, library if library in FRAMES else "pandas")
+
+
+def _column(name: Name, series: Series, kind: Kind) -> Column:
+    """Return a column, with the order of its levels where its type declares one."""
+    return Column(name, kind, _declared_order(series)) if kind is Kind.CATEGORICAL else Column(name, kind)
+
+
+def _declared_order(series: Series) -> tuple[Level, ...]:
+    """Return the levels of an ordered category of pandas, an Enum of polars or an ordered dictionary of Arrow."""
+    if series.dtype == nw.Enum:
+        return tuple(map(_named, series.cat.get_categories().to_list()))
+    native = series.to_native()
+    if not (series.implementation.is_pyarrow() and native.type.ordered):
+        return ()
+    chunks = native.unify_dictionaries().chunks
+    return tuple(map(_named, chunks[0].dictionary.to_pylist())) if chunks else ()
 
 
 def _series_kind(series: Series, name: Name) -> Kind:

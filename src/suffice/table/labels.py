@@ -54,6 +54,14 @@ def read_labels(y: object, rows: int, who: str, *, missing: str = "error") -> tu
     return levels, codes
 
 
+def label_name(y: object) -> str | None:
+    """Return what labels are called, None where they have no name that can be written down."""
+    name = getattr(y, "name", None)
+    if not isinstance(name, str) or not name.strip():
+        return None
+    return name.encode("utf-8", "replace").decode()
+
+
 def label_array(labels: Sequence[Level], objects: bool) -> NDArray[np.generic]:
     """Return labels as an array (k,) of their kind; of objects if told, as they came."""
     if objects:

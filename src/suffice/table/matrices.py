@@ -1,12 +1,18 @@
-"""SciPy sparse matrices of counts: cells that are not stored are zeros, and nothing is ever made dense."""
+"""SciPy sparse matrices: cells that are not stored are zeros.
+
+Families of counts read them as they are. All others read every cell, and get these columns dense, if memory allows it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from .._arrays import Array, Codes, np, sparse
+from .._memory import check_bytes
 from ..errors import DataError
 from ..schema import Kind, Level, unnamed_schema
+from .categories import both_truths, factorize
 from .cells import LARGEST
 from .writing import Holes
 
@@ -34,6 +40,11 @@ class SparseTable:
         kind = Kind.BOOLEAN if rows.dtype.kind == "b" else Kind.NUMERIC
         self.schema = unnamed_schema(int(rows.shape[1]), kind)
 
+    @cached_property
+    def _columns(self) -> sparse.csr_array:
+        """The matrix (d, n) of columns as rows."""
+        return self._rows.T.tocsr()
+
     def sparse(self, positions: Sequence[int]) -> sparse.csr_array:
         """Return these columns as a sparse array (n, d) of numbers."""
         every = tuple(positions) == tuple(range(len(self.schema)))
@@ -45,22 +56,28 @@ class SparseTable:
         return counted
 
     def numeric(self, positions: Sequence[int]) -> Array:
-        """Refuse: a family that asks for every cell is not for sparse matrices."""
-        raise _refused()
+        """Return these columns as float64 (n, d); DataError where that would take too much memory."""
+        _check_dense(self.rows, len(positions))
+        return self.sparse(positions).astype(np.float64, copy=False).toarray()
 
     def categories(self, position: int) -> tuple[tuple[Level, ...], Codes]:
-        """Refuse: a family that asks for every cell is not for sparse matrices."""
-        raise _refused()
+        """Return the sorted levels of a column, 0 where a cell is not stored, and a code per row (n,)."""
+        column = self._columns[[position]].toarray()[0]
+        levels, codes = factorize(column, position)
+        return both_truths(levels, codes) if column.dtype.kind == "b" else (levels, codes)
 
     def fill(self, holes: Holes) -> object:
         """Return a copy: a sparse matrix has no holes."""
         return self._rows.copy()
 
 
-def _refused() -> ContainerError:
-    return ContainerError(
-        "Sparse input is not supported here: this model needs every cell. Next: use NaiveBayes with the family "
-        "'multinomial', 'bernoulli' or 'poisson' for all columns, or X.toarray() if it fits in memory."
+def _check_dense(n: int, d: int) -> None:
+    """Raise DataError, before anything is allocated, where n rows of d numbers are too much."""
+    check_bytes(
+        8 * n * d,
+        f"This sparse matrix as numbers of {n:,} rows and {d:,} columns, every cell of which this model reads,",
+        "use NaiveBayes with the family 'multinomial', 'bernoulli' or 'poisson' for all columns, which stays sparse; "
+        "pass fewer rows at a time (partial_fit, predict_proba); or have fewer levels (min_frequency of OneHotEncoder)",
     )
 
 

@@ -21,13 +21,14 @@ Holes = Mapping[int, tuple[Codes, Cells]]  # column position → row numbers (h,
 class NewColumn(NamedTuple):
     """A column to be made: `values` (n,) are floats, integers, truth values, or objects (categories, None if missing).
 
-    `levels` are the categories it may take, None for numbers and truth values.
+    `levels` are the categories it may take, None for numbers and truth values; `ordered` says that they stand in order.
     """
 
     name: Name
     kind: Kind
     values: Cells
     levels: tuple[Level, ...] | None = None
+    ordered: bool = False
 
 
 def fill_array(values: Cells, holes: Holes) -> Cells:
@@ -146,8 +147,9 @@ def make_array(columns: Sequence[NewColumn]) -> Cells:
 
 
 def make_sparse(rows: Array) -> sparse.csr_array:
-    """Return rows of counts (n, d) as a sparse array of integers."""
-    return sparse.csr_array(rows.astype(np.int64))
+    """Return rows of numbers or truth values (n, d) as a sparse array, of integers where all are whole."""
+    whole = rows.dtype.kind == "f" and bool((rows == np.rint(rows)).all())
+    return sparse.csr_array(rows.astype(np.int64) if whole else rows)
 
 
 def _make_series(column: NewColumn, backend: Any) -> Series:
@@ -155,14 +157,24 @@ def _make_series(column: NewColumn, backend: Any) -> Series:
     if values.dtype.kind != "O":
         return nw.new_series(name, values.tolist() if backend == "pyarrow" else values, backend=backend)
     cells = values.tolist()
-    if column.kind is not Kind.CATEGORICAL or column.levels is None:
+    if column.levels is None or not (column.ordered or column.kind is Kind.CATEGORICAL):
         return nw.new_series(name, cells, backend=backend)
     if backend == "pandas":
         native = nw.new_series(name, cells, backend=backend).to_native().astype("category")
-        return nw.from_native(native.cat.set_categories(list(column.levels)), series_only=True)
+        native = native.cat.set_categories(list(column.levels), ordered=column.ordered)
+        return nw.from_native(native, series_only=True)
     text = [None if cell is None else str(cell) for cell in cells]
     series = nw.new_series(name, text, nw.String, backend=backend)
     if backend == "pyarrow":
-        coded: Series = nw.from_native(series.to_native().dictionary_encode(), series_only=True)
+        native = _in_order(series, text, column.levels) if column.ordered else series.to_native().dictionary_encode()
+        coded: Series = nw.from_native(native, series_only=True)
         return coded.alias(name)
-    return series.cast(nw.Categorical)
+    return series.cast(nw.Enum(list(map(str, column.levels))) if column.ordered else nw.Categorical)
+
+
+def _in_order(series: Series, text: Sequence[str | None], levels: Sequence[Level]) -> object:
+    """Return texts of pyarrow as codes of levels in order."""
+    arrow: Any = nw.get_native_namespace(series)
+    place = {str(level): i for i, level in enumerate(levels)}
+    codes = arrow.array([None if cell is None else place[cell] for cell in text], arrow.int32())
+    return arrow.chunked_array([arrow.DictionaryArray.from_arrays(codes, list(place), ordered=True)])

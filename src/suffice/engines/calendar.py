@@ -1,0 +1,185 @@
+"""Dates as people write them, as days since 1970-01-01, and what the calendar says of a day beside its number.
+
+Notations: "iso" (2026-04-03, 2026/4/3, also with a time of day, or a time alone), "dmy" (3.4.2026, 03/04/26), "mdy"
+(4/3/2026) and "named" (3 Apr 2026, April 3, 2026). Years of two digits are those from 1969 to 2068, as in POSIX.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from .arrow import Column
+
+ISO, DAY_FIRST, MONTH_FIRST, NAMED = "iso", "dmy", "mdy", "named"
+NOTATIONS = (ISO, DAY_FIRST, MONTH_FIRST, NAMED)
+DAY = 86_400_000_000  # microseconds
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_NAME = r"(?P<name>(?i:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|"
+_NAME += r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?))\.?"
+_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2}(?:\.\d{1,9})?))? ?(?P<half>(?i:[ap]\.?m\.?))?"
+_TIME = rf"(?:(?:T|,? +){_CLOCK}(?:Z|[+-]\d{{2}}:?\d{{2}})?)?$"
+_YEAR, _LONG, _NUMBER = r"(?P<year>\d{4}|\d{2})", r"(?P<year>\d{4})", r"\d{1,2}"
+PATTERNS = {
+    ISO: (rf"^{_LONG}[-/.](?P<month>{_NUMBER})[-/.](?P<day>{_NUMBER}){_TIME}",),
+    DAY_FIRST: (
+        rf"^(?P<day>{_NUMBER})[/-](?P<month>{_NUMBER})[/-]{_YEAR}{_TIME}",
+        rf"^(?P<day>{_NUMBER})\.(?P<month>{_NUMBER})\.{_LONG}{_TIME}",
+        rf"^(?P<day>\d{{2}})\.(?P<month>\d{{2}})\.(?P<year>\d{{2}}){_TIME}",
+    ),
+    MONTH_FIRST: (rf"^(?P<month>{_NUMBER})[/-](?P<day>{_NUMBER})[/-]{_YEAR}{_TIME}",),
+    NAMED: (
+        rf"^(?:[A-Za-z]{{3,9}},? )?(?P<day>{_NUMBER})(?:st|nd|rd|th)?\.?[ -]{_NAME}[ -]{_YEAR}{_TIME}",
+        rf"^(?:[A-Za-z]{{3,9}},? )?{_NAME} (?P<day>{_NUMBER})(?:st|nd|rd|th)?,? {_LONG}{_TIME}",
+    ),
+}
+
+
+def moments(cells: Column, notation: str) -> Column | None:
+    """Return text cells as timestamps in microseconds, null where null; None if some cell is no date of this notation.
+
+    A time of day alone is one of 1970-01-01; time zones are left out.
+    """
+    cells = pc.utf8_trim_whitespace(cells)
+    found = pa.nulls(len(cells), pa.timestamp("us"))
+    for pattern in (*PATTERNS[notation], *((rf"^{_CLOCK}$",) if notation == ISO else ())):
+        part = pc.extract_regex(cells, pattern=pattern)
+        if part.null_count < len(part):
+            own = _assembled(part, pattern)
+            if own is None:
+                return None
+            found = pc.coalesce(found, own)
+    return found if found.null_count == cells.null_count else None
+
+
+def _assembled(part: pa.StructArray, pattern: str) -> Column | None:
+    """Return timestamps of the parts of dates; None if the calendar has no such day."""
+
+    def field(name: str, default: str) -> Column:
+        own: Column
+        if f"?P<{name}>" not in pattern:
+            own = pc.if_else(pc.is_valid(part), pa.scalar(default), pa.scalar(None, pa.string()))
+        else:
+            found = pc.struct_field(part, name)
+            own = pc.if_else(pc.equal(found, ""), pa.scalar(default), found)
+        return own
+
+    def two(cells: Column) -> Column:
+        padded: Column = pc.utf8_lpad(cells, 2, "0")
+        return padded
+
+    year = field("year", "1970")
+    century = pc.if_else(pc.less(year, "69"), pa.scalar("20"), pa.scalar("19"))
+    year = pc.if_else(pc.equal(pc.utf8_length(year), 2), pc.binary_join_element_wise(century, year, ""), year)
+    month = field("month", "1")
+    if "?P<name>" in pattern:
+        place = pc.index_in(pc.utf8_slice_codeunits(pc.utf8_lower(field("name", "")), 0, 3), value_set=pa.array(MONTHS))
+        month = pc.add(place, 1).cast(pa.string())
+    half = pc.utf8_lower(pc.utf8_slice_codeunits(field("half", "-"), 0, 1))
+    hour = field("hour", "0").cast(pa.int64())
+    wrong = pc.and_(pc.not_equal(half, "-"), pc.or_(pc.equal(hour, 0), pc.greater(hour, 12)))
+    hour = pc.if_else(pc.and_(pc.equal(half, "p"), pc.less(hour, 12)), pc.add(hour, 12), hour)
+    hour = pc.if_else(pc.and_(pc.equal(half, "a"), pc.equal(hour, 12)), pa.scalar(0, pa.int64()), hour)
+    date = pc.binary_join_element_wise(year, two(month), two(field("day", "1")), "-")
+    second = pc.utf8_slice_codeunits(pc.utf8_rpad(_with_point(field("second", "00")), 9, "0"), 0, 9)
+    time = pc.binary_join_element_wise(two(hour.cast(pa.string())), field("minute", "00"), second, ":")
+    if pc.any(wrong).as_py():
+        return None
+    try:
+        stamps: Column = pc.binary_join_element_wise(date, time, " ").cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:
+        return None
+    return stamps
+
+
+def _with_point(seconds: Column) -> Column:
+    """Return seconds with a decimal point: 05 as 05., so that digits can be added."""
+    found: Column = pc.if_else(
+        pc.match_substring(seconds, "."), seconds, pc.binary_join_element_wise(seconds, pa.scalar(""), ".")
+    )
+    return found
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of the dates of a column: first and last day, years with months, weekdays (0 Monday), hours."""
+
+    first: int
+    last: int
+    months: frozenset[tuple[int, int]]
+    weekdays: frozenset[int]
+    hours: frozenset[int]
+    timed: bool  # whether some moment is not the beginning of a day
+
+    @classmethod
+    def of(cls, stamps: Column) -> Facts:
+        """Return what is known of timestamps, none of them null."""
+        days = pc.floor(pc.divide(stamps.cast(pa.int64()).cast(pa.float64()), float(DAY)))
+        pairs = set(zip(pc.year(stamps).to_pylist(), pc.month(stamps).to_pylist(), strict=True))
+        weekdays, hours = (set(part(stamps).unique().to_pylist()) for part in (pc.day_of_week, pc.hour))
+        first, last = (int(end(days).as_py()) for end in (pc.min, pc.max))
+        timed = bool(pc.any(pc.not_equal(pc.multiply(days.cast(pa.int64()), DAY), stamps.cast(pa.int64()))).as_py())
+        return cls(first, last, frozenset(pairs), frozenset(weekdays), frozenset(hours), timed)
+
+    def merge(self, other: Facts) -> Facts:
+        """Return what is known of both."""
+        return Facts(
+            min(self.first, other.first),
+            max(self.last, other.last),
+            self.months | other.months,
+            self.weekdays | other.weekdays,
+            self.hours | other.hours,
+            self.timed or other.timed,
+        )
+
+    @property
+    def parts(self) -> list[str]:
+        """What the calendar tells beside the number of days: what comes again, and has more than one value.
+
+        A month if some month is seen in two years, a weekday if two weeks are spanned, an hour if two days are. A year
+        never comes again: it would only be the number of days once more, in larger steps.
+        """
+        months = [month for _, month in self.months]
+        told = {
+            "month": 1 < len(set(months)) < len(months),
+            "weekday": len(self.weekdays) > 1 and self.last - self.first >= 14,
+            "hour": len(self.hours) > 1 and self.last > self.first,
+        }
+        return [name for name, tells in told.items() if tells]
+
+
+PARTS = ("month", "weekday", "hour")
+
+
+def added(name: str) -> dict[str, str]:
+    """Return the parts that may stand beside a column of dates by the names of their columns."""
+    return {f"{name}_{part}": part for part in PARTS}
+
+
+def days(stamps: Column) -> Column:
+    """Return timestamps as days since 1970-01-01."""
+    found: Column = pc.divide(stamps.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), float(DAY))
+    return found
+
+
+def part(days: Column, name: str) -> Column:
+    """Return a part of days: the month from 1 to 12, the weekday from 1, Monday, to 7, or the hour with a fraction."""
+    stamps = pc.round(pc.multiply(days.cast(pa.float64()), float(DAY))).cast(pa.int64()).cast(pa.timestamp("us"))
+    if name == "hour":
+        start = pc.floor_temporal(stamps, unit="day").cast(pa.int64())
+        since = pc.subtract(stamps.cast(pa.int64()), start)
+        found: Column = pc.divide(since.cast(pa.float64()), DAY / 24)
+    else:
+        found = pc.month(stamps) if name == "month" else pc.day_of_week(stamps, count_from_zero=False)
+    return found
+
+
+def as_dates(days: Column, notation: str, like: str) -> Column:
+    """Return days as text in a notation, with the mark between its parts that another date has."""
+    mark = next((mark for mark in "./-" if mark in like), "-")
+    form = {DAY_FIRST: f"%d{mark}%m{mark}%Y", MONTH_FIRST: f"%m{mark}%d{mark}%Y"}.get(notation, "%Y-%m-%d")
+    whole = pc.floor(days.cast(pa.float64())).cast(pa.int32()).cast(pa.date32())
+    found: Column = pc.strftime(whole, format=form)
+    return found

@@ -1,0 +1,123 @@
+"""scikit-learn pipelines over a table of mixed columns: one-hot columns as OneHotEncoder gives them, sparse."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.compose import make_column_transformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.impute import SimpleImputer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes, load
+from suffice.datasets import penguins_path
+
+TEXT = ["island", "sex"]
+MODELS = {
+    "automatic": GenerativeClassifier,
+    "forest": GenerativeForest,
+    "full": GaussianDiscriminant,
+    "shared": lambda: GaussianDiscriminant(shared=True),
+    "diagonal": lambda: GaussianDiscriminant("diagonal"),
+    "naive Bayes": NaiveBayes,
+    "categorical": lambda: NaiveBayes("categorical"),
+    "mixture": lambda: MixtureDiscriminant(2, shared=True, random_state=0),
+}
+
+
+@pytest.fixture(scope="module")
+def penguins() -> tuple[pd.DataFrame, pd.Series]:
+    table = pd.read_csv(penguins_path()).dropna()
+    return table.drop(columns=["species", "year"]), table["species"]
+
+
+def encoder(sparse_output: bool):
+    one_hot = OneHotEncoder(drop="first", sparse_output=sparse_output, handle_unknown="ignore")
+    return make_column_transformer(
+        (one_hot, TEXT), remainder="passthrough", sparse_threshold=1.0 if sparse_output else 0.0
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sparse_one_hot_columns_are_those_of_a_dense_table(penguins, name):
+    table, species = penguins
+    made, dense = (make_pipeline(encoder(kind), MODELS[name]()).fit(table, species) for kind in (True, False))
+    assert sparse.issparse(made[0].transform(table))
+    assert_array_equal(made.predict_log_proba(table[::5]), dense.predict_log_proba(table[::5]))
+
+
+@pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csc_array, sparse.coo_array])
+def test_it_agrees_with_scikit_learn_on_the_dense_table(penguins, form):
+    """Both divide by n; scikit-learn refuses the sparse one."""
+    X = encoder(False).fit_transform(penguins[0])
+    peer = LinearDiscriminantAnalysis(solver="lsqr").fit(X, penguins[1])
+    model = GaussianDiscriminant(shared=True).fit(form(X), penguins[1])
+    assert_allclose(model.predict_proba(form(X)), peer.predict_proba(X), atol=1e-9)
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        LinearDiscriminantAnalysis().fit(form(X), penguins[1])
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "mixture"])
+def test_every_verb_takes_the_sparse_table(penguins, name, tmp_path):
+    rows = sparse.csr_array(encoder(True).fit_transform(penguins[0]))
+    y = penguins[1].to_numpy()
+    model = MODELS[name]().fit(rows, y)
+    before = model.predict_proba(rows)
+    for ask in (model.explain, model.outlier_pvalues, model.score_samples, model.information_gain, model.predict_set):
+        some = rows[:4]
+        assert_array_equal(ask(some), ask(some.toarray()), err_msg=ask.__name__)
+    assert_array_equal(model.leave_one_out(rows, y), model.leave_one_out(rows.toarray(), y))
+    model.partial_fit(rows[:5], y[:5]).forget(rows[:5], y[:5])
+    assert_allclose(model.predict_proba(rows), before, atol=1e-9)
+    model.save(tmp_path / "m.suffice")
+    again = load(tmp_path / "m.suffice")
+    drawn, labels = again.sample(20, random_state=0)
+    assert sparse.issparse(drawn)
+    assert drawn.shape == (20, rows.shape[1])
+    assert set(labels) <= set(y)
+    assert (again.impute(drawn) != drawn).nnz == 0  # a sparse matrix has no holes
+    assert np.isin(drawn[:, :3].toarray(), (0, 1)).all()  # indicators are drawn as indicators
+
+
+def test_drawn_numbers_keep_their_fractions(rng):
+    rows = sparse.csr_array(rng.normal(size=(50, 2)))
+    drawn = GaussianDiscriminant(keep_rows=0).fit(rows, np.arange(50) % 2).sample(30, random_state=0)[0]
+    assert drawn.dtype == np.float64
+    assert (drawn.toarray() != np.rint(drawn.toarray())).all()
+
+
+def test_truth_values_stay_truth_values(rng):
+    rows = sparse.csr_array(rng.random((80, 4)) < 0.3)
+    for make in (GenerativeClassifier, NaiveBayes):
+        model = make().fit(rows, np.arange(80) % 2)
+        drawn = model.sample(10, random_state=0)[0]
+        assert_array_equal(model.predict_proba(drawn), model.predict_proba(drawn.toarray()))
+
+
+def test_cross_validation_and_search_over_the_whole_pipeline(penguins):
+    table, species = penguins
+    pipeline = make_pipeline(encoder(True), GaussianDiscriminant(shared=True))
+    assert cross_val_score(pipeline, table, species, cv=3).mean() > 0.97
+    found = GridSearchCV(pipeline, {"gaussiandiscriminant__shared": [True, False]}, cv=3).fit(table, species)
+    assert found.best_score_ > 0.97
+
+
+def test_without_any_preparation_it_is_no_worse(penguins):
+    """What the pipeline does by hand is read off the table: text as categories, holes as holes."""
+    table, species = pd.read_csv(penguins_path()).pipe(lambda t: (t.drop(columns=["species", "year"]), t["species"]))
+    numbers = [name for name in table if name not in TEXT]
+    by_hand = make_pipeline(
+        make_column_transformer(
+            (make_pipeline(SimpleImputer(strategy="most_frequent"), OneHotEncoder()), TEXT),
+            (make_pipeline(SimpleImputer(), StandardScaler()), numbers),
+        ),
+        GaussianDiscriminant(shared=True),
+    )
+    direct = -cross_val_score(GenerativeClassifier(), table, species, cv=5, scoring="neg_log_loss").mean()
+    prepared = -cross_val_score(by_hand, table, species, cv=5, scoring="neg_log_loss").mean()
+    assert direct < prepared + 0.01
