@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 from accuracy_curves import CURVES, TRACED, draw_curves
-from accuracy_report import readme, report
+from accuracy_report import page, report, short
 from measures import CLIP, scores
 from peers import MODELS
-from runs import README, RESULTS, RUNS, Kept, Line, place, within
+from runs import PAGE, README, RESULTS, RUNS, Kept, Line, place, within
 from sklearn.base import clone
 from splits import MOST, fewer, folds, whole
 from tables import LARGE, TABLES, Table
@@ -76,7 +76,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", choices=MODELS, metavar="MODEL", help="only these")
     parser.add_argument("--again", nargs="+", choices=MODELS, default=(), metavar="MODEL", help="measure these anew")
     parser.add_argument("--remark", default="", help="what else to know of this run, for the summary")
-    parser.add_argument("--readme", action="store_true", help="write README's summary too, not only print it")
+    parser.add_argument("--readme", action="store_true", help="write docs/results.md and README too")
     return parser.parse_args()
 
 
@@ -90,9 +90,10 @@ def main() -> None:
     lines = [line for line in kept.lines if (line["clip"], line["rows"], line["folds"]) in asked]
     picture = draw_curves(lines)
     place(RESULTS, "accuracy", report(lines, picture, options.remark))
-    print(readme(lines, picture))
+    print(page(lines, picture), short(lines), sep="\n\n")
     if options.readme:
-        place(README, "accuracy", readme(lines, picture))
+        place(PAGE, "accuracy", page(lines, picture))
+        place(README, "accuracy", short(lines))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The accuracy benchmark in words: its section of RESULTS.md and its paragraph of README."""
+"""The accuracy benchmark in words: its section of RESULTS.md, its part of docs/results.md and its lines in README."""
 
 from __future__ import annotations
 
@@ -182,35 +182,66 @@ def curve_section(lines: list[Line], picture: Path) -> str:
     )
 
 
-# --- README ----------------------------------------------------------------------------------------------------------
+# --- docs/results.md and README --------------------------------------------------------------------------------------
 
 
-def readme(lines: list[Line], picture: Path | None) -> str:
-    """Return the paragraph for README: the size classes beside each other."""
+def page(lines: list[Line], picture: Path | None) -> str:
+    """Return the part of docs/results.md: the size classes beside each other."""
     found = classes(lines)
     if not found:
-        return "**Accuracy.** Nothing measured yet."
+        return "Nothing measured yet."
     names = list(dict.fromkeys(name for _, each in found for name in each.loss.columns))
-    tables = sum(len(each.loss) for _, each in found)
     text = (
-        f"**Accuracy.** `make accuracy` measures `GenerativeClassifier()` and {len(names) - 1} others, "
-        f"{tables} times on public tables:\nby cross-validation of at most 1,000 rows, and by one split of large "
-        "tables as they are. LightGBM, XGBoost, CatBoost and EBM\nhave their defaults; posteriors are clipped at "
-        f"{CLIP:g}. Mean log-loss, in brackets its geometric mean ratio to that of suffice,\nand on how many tables "
-        "suffice is better / as good / worse; [benchmarks/RESULTS.md](benchmarks/RESULTS.md) shows every table\n"
-        "and names those that are lost:"
+        f"`make accuracy` measures `GenerativeClassifier()` and {len(names) - 1} others, {count(found)} times on\n"
+        "public tables: by cross-validation of at most 1,000 rows, and by one split of large tables as they are.\n"
+        "LightGBM, XGBoost, CatBoost and EBM have their defaults; posteriors are clipped at "
+        f"{CLIP:g}. Mean log-loss, in brackets\n"
+        "its geometric mean ratio to that of suffice, and on how many tables suffice is better / as good / worse;\n"
+        "`benchmarks/RESULTS.md` shows every table and names those that are lost:"
     )
-    head = [f"{title.split(' (')[0].lower()}, {len(each.loss)} tables" for title, each in found]
-    rows = [f"| classifier | {' | '.join(head)} |", "|---" * (1 + len(found)) + "|"]
-    rows += [f"| {name} | {' | '.join(readme_cell(each, name) for _, each in found)} |" for name in names]
-    shown = f"\n\n![Log-loss by rows learned](benchmarks/{picture.name})" if picture is not None else ""
+    rows = [f"| classifier | {' | '.join(heads(found))} |", "|---" * (1 + len(found)) + "|"]
+    rows += [f"| {name} | {' | '.join(page_cell(each, name) for _, each in found)} |" for name in names]
+    shown = f"\n\n![Log-loss by rows learned](../benchmarks/{picture.name})" if picture is not None else ""
     return f"{text}\n\n" + "\n".join(rows) + shown
 
 
-def readme_cell(found: Judged, name: str) -> str:
+def heads(found: list[tuple[str, Judged]]) -> list[str]:
+    return [f"{title.split(' (')[0].lower()}, {len(each.loss)} tables" for title, each in found]
+
+
+def page_cell(found: Judged, name: str) -> str:
     if name not in found.loss:
         return "not measured"
     mean, times = mean_loss(found.loss, name), ratio(found.loss, name)
     if name == OURS:
         return mean
     return f"{mean}{'' if np.isnan(times) else f' ({times:.2f}×)'}, {' / '.join(map(str, duel(found.loss, name)))}"
+
+
+def short(lines: list[Line]) -> str:
+    """Return the lines of README: mean log-losses, suffice first, then by the first size class."""
+    found = classes(lines)
+    if not found:
+        return "**Accuracy.** Nothing measured yet."
+    first = found[0][1].loss.mean()
+    names = [OURS, *first.drop(OURS).sort_values().index]
+    text = (
+        f"**Accuracy.** Mean log-loss of `GenerativeClassifier()` and others, {count(found)} times on public tables\n"
+        "(`make accuracy`; [how, and where it loses](docs/results.md#accuracy)):"
+    )
+    rows = [f"| classifier | {' | '.join(heads(found))} | suffice is better on |", "|---" * (2 + len(found)) + "|"]
+    for name in names:
+        cells = [mean_loss(each.loss, name) if name in each.loss else "not measured" for _, each in found]
+        rows.append(f"| {name} | {' | '.join(cells)} | {'' if name == OURS else better(found, name)} |")
+    return f"{text}\n\n" + "\n".join(rows)
+
+
+def count(found: list[tuple[str, Judged]]) -> int:
+    """Return how many tables there are in all size classes."""
+    return sum(len(each.loss) for _, each in found)
+
+
+def better(found: list[tuple[str, Judged]], name: str) -> str:
+    """Return on how many of the tables that a classifier was measured on suffice has the lower loss."""
+    pairs = [(duel(each.loss, name)[0], len(each.loss)) for _, each in found if name in each.loss]
+    return f"{sum(won for won, _ in pairs)} of {sum(all_ for _, all_ in pairs)}"

@@ -13,9 +13,9 @@ import time
 import numpy as np
 import pandas as pd
 from drawn_rows import compared
-from generation_report import readme, report
+from generation_report import page, report, short
 from generators import ABSENT, GENERATORS, LABEL
-from runs import README, RESULTS, RUNS, Kept, Line, place, within
+from runs import PAGE, README, RESULTS, RUNS, Kept, Line, place, within
 from sklearn.model_selection import train_test_split
 from tables import LARGE, TABLES, Table
 
@@ -66,7 +66,7 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=GENERATORS, default=tuple(GENERATORS), metavar="MODEL")
     parser.add_argument("--again", nargs="+", choices=GENERATORS, default=(), metavar="MODEL", help="these anew")
     parser.add_argument("--remark", default="", help="what else to know of this run, for the summary")
-    parser.add_argument("--readme", action="store_true", help="write README's summary too, not only print it")
+    parser.add_argument("--readme", action="store_true", help="write docs/results.md and README too")
     options = parser.parse_args()
     kept = Kept(RUNS / "generation.jsonl", ("table", "rows", "model"))
     if options.again:
@@ -76,9 +76,10 @@ def main() -> None:
     run(options, kept)
     lines = [line for line in kept.lines if line["rows"] == options.rows]
     place(RESULTS, "generation", report(lines, options.remark))
-    print(readme(lines))
+    print(page(lines), short(lines), sep="\n\n")
     if options.readme:
-        place(README, "generation", readme(lines))
+        place(PAGE, "generation", page(lines))
+        place(README, "generation", short(lines))
 
 
 if __name__ == "__main__":

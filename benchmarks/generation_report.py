@@ -1,4 +1,4 @@
-"""The generation benchmark in words: its section of RESULTS.md and its paragraph of README."""
+"""The generation benchmark in words: its section of RESULTS.md, its part of docs/results.md and its line in README."""
 
 from __future__ import annotations
 
@@ -155,11 +155,22 @@ def failures(found: list[Line]) -> list[str]:
     return [f"- {line['model']} on {line['table']}: {line['failed']}" for line in found if "failed" in line]
 
 
-def readme(found: list[Line]) -> str:
-    """Return the paragraph for README."""
+def page(found: list[Line]) -> str:
+    """Return the part of docs/results.md."""
     frame = framed(found)
     return (
-        "**Drawn rows.** `make generation` draws rows from models, and a random forest tells them from real ones "
-        "that no model saw\n(AUC .5: it cannot; classes are a column). [benchmarks/RESULTS.md](benchmarks/RESULTS.md) "
-        "has distances, ranges and times too.\n\n" + "\n".join(by_table(found, frame))
+        "`make generation` draws rows from models, and a random forest tells them from real ones that no model saw "
+        "(AUC .5:\nit cannot; classes are a column). `benchmarks/RESULTS.md` has distances, ranges and times too.\n\n"
+        + "\n".join(by_table(found, frame))
+    )
+
+
+def short(found: list[Line]) -> str:
+    """Return the line of README: whose rows are hardest to tell from real ones, and on how many tables."""
+    auc = framed(found).pivot(index="table", columns="model", values="auc").drop(columns=REAL, errors="ignore")
+    hardest = auc.clip(lower=CHANCE).idxmin(axis=1).value_counts()
+    told = ", ".join(f"{name} on {number}" for name, number in hardest.items())
+    return (
+        f"**Drawn rows.** Of {len(auc)} tables a random forest tells real rows least easily from those of {told}\n"
+        "(`make generation`; [by table](docs/results.md#drawn-rows))."
     )

@@ -16,6 +16,7 @@ from typing import Any
 RUNS = Path(__file__).parent / "runs"  # git ignores this folder
 RESULTS = Path(__file__).parent / "RESULTS.md"
 README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "results.md"
 
 Line = dict[str, Any]
 

@@ -76,13 +76,15 @@ class _Run:
         return log_softmax(scores), density
 
     def pooled(self, stack: Stack, parts: list[Array]) -> Array:
-        eta = np.tile(stack.offset, (self.table.rows, 1))
-        for number, weight in zip(stack.terms, stack.weight, strict=True):
-            eta += weight * (parts[number] - parts[number].mean(axis=1, keepdims=True))
-        posterior = (1.0 - stack.floor) * np.exp(log_softmax(eta)) + stack.floor * stack.prior
         known = [~np.isnan(self.reading(i)) for i in stack.known_readings]
         known += [(self.code(i) >= 0) & (self.code(i) < self.levels(i)) for i in stack.known_codes]
-        posterior[~np.any(known, axis=0)] = stack.shares
+        count = np.sum(known, axis=0)
+        share = stack.by_known[np.minimum(count, len(stack.by_known) - 1)]
+        eta = stack.offset + share @ stack.bias
+        for number, weight in zip(stack.terms, stack.weight.T, strict=True):
+            eta += (share @ weight)[:, None] * (parts[number] - parts[number].mean(axis=1, keepdims=True))
+        posterior = (1.0 - stack.floor) * np.exp(log_softmax(eta)) + stack.floor * stack.prior
+        posterior[count == 0] = stack.shares
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(posterior))
 

@@ -49,7 +49,8 @@ def with_trees(model: Any, found: list[tuple[TreeScores, ForestColumns]]) -> Pro
     stack = fitted.pool.lower(job, positions)
     inputs = Inputs(job, fitted.pool.frozen, positions)
     own = tuple(job.add(inputs.trees(*each)) for each in found)
-    weight = np.concatenate([stack.weight, 0.7 / (1.0 + np.arange(len(own)))])
+    added = 0.7 / (1.0 + np.arange(len(own)))
+    weight = np.hstack([stack.weight, np.outer(np.linspace(1.0, 2.0, len(stack.weight)), added)])
     return Program(
         estimator=fitted.who,
         classes=tuple(fitted.joint.classes),

@@ -443,3 +443,32 @@ def test_sigterm_removes_what_is_unfinished(tmp_path):
     assert child.returncode == 128 + signal.SIGTERM, said
     assert "ended; nothing was written" in said
     assert files(tmp_path) == ["d.csv"]
+
+
+def test_on_windows_a_file_that_others_read_for_a_moment_is_waited_for(path, monkeypatch):
+    """There it cannot be replaced meanwhile; after some refusals it is, and what refuses for good is told."""
+    model, before = load(path).partial_fit(X[:6], Y[:6]), path.read_bytes()
+    refusals, replace = [], Path.replace
+
+    def refused(own, target):
+        if len(refusals) < most:
+            refusals.append(target)
+            raise PermissionError(13, "used by another process", str(target))
+        return replace(own, target)
+
+    monkeypatch.setattr(Path, "replace", refused)
+    monkeypatch.setattr("suffice._files.time.sleep", lambda seconds: None)
+    most = 2
+    with pytest.raises(PermissionError):  # elsewhere it is for good
+        model.save(path)
+    assert (path.read_bytes(), len(refusals)) == (before, 1)
+    monkeypatch.setattr("suffice._files.WINDOWS", True)
+    refusals.clear()
+    model.save(path)
+    assert len(refusals) == 2
+    assert path.read_bytes() != before
+    most, after = 99, path.read_bytes()
+    with pytest.raises(PermissionError):
+        model.partial_fit(X[:6], Y[:6]).save(path)
+    assert path.read_bytes() == after
+    assert files(path.parent) == [path.name]

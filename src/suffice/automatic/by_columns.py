@@ -8,8 +8,10 @@ from typing import ClassVar
 
 from .._arrays import Array, Codes, log_softmax, np, single_blas_thread
 from .choose import COLUMN_PENALTIES, pool_members
+from .judged import JudgedMember
 from .member import Member
-from .pool import Automatic, JudgedMember, exchange_priors, raise_floor
+from .mixed_rows import Hidden
+from .pool import Automatic, exchange_priors, raise_floor
 from .sample import Sample, SomeRows
 from .screening import power_of_rows
 from .stack import Judge, centred
@@ -74,8 +76,8 @@ class PoolByColumns:
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
         if not len(hidden):
             return own.left_out_scores[self.rows.index]
-        if not own.member.width:
-            return own.left_out_without(self.rows, hidden)
+        if not own.member.adds_up:
+            return own.left_out_without(self.rows, Hidden(hidden))
         if own.name not in self._sums:
             self._sums[own.name] = _Sums.of(own.member, self.rows.sample)
         return self._sums[own.name].without(hidden)
@@ -91,7 +93,10 @@ class _Sums:
     @classmethod
     def of(cls, member: Member, sample: Sample) -> _Sums:
         """Return those of rows, each left out."""
-        parts = {member.place_of(j, sample.rows): part for j, part in enumerate(member.left_out_columns(sample))}
+        parts: dict[int, Array] = {}
+        for j, part in enumerate(member.left_out_columns(sample)):
+            place = member.place_of(j, sample.rows)
+            parts[place] = parts[place] + part if place in parts else part
         return cls(parts, np.sum(list(parts.values()), axis=0))
 
     def without(self, hidden: Codes) -> Array:

@@ -14,9 +14,11 @@ from itertools import chain, groupby
 
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..notes import Kind, Note
+from ..progress import tell
+from .judged import JudgedMember
 from .member import Again, Candidate, Known, Member
 from .members import MEMBERS, UNLABELLED_MEMBERS
-from .pool import PSEUDO, Automatic, JudgedMember, raise_floor
+from .pool import LEAST_TEMPERATURE, PSEUDO, Automatic, raise_floor
 from .sample import Sample, Unlabelled
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
 from .stack import Judge, Stack, centred, prior_shares, without_each
@@ -26,7 +28,6 @@ MEMBER_PENALTY = 100.0
 TEMPERED_PENALTY = 30.0  # the least where a weight of 1 is that of the member after its temperature
 COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
 BIAS_PENALTY = 1.0
-LEAST_TEMPERATURE = 1e-6
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
@@ -85,9 +86,7 @@ def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: f
     """
     own = np.arange(len(judge.codes)), judge.codes
     apart = every.left_out_posterior[own] - labelled.left_out_posterior[own]
-    share = judge.weight / judge.weight.sum()
-    gain = float(share @ apart)
-    error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (apart - gain) ** 2))
+    gain, error = judge.mean(apart)
     chance = ", which may be chance" if abs(gain) <= error else ""
     why = f"labelled rows left out lose {abs(gain):.4f} ± {error:.4f} nats {'more' if gain < 0 else 'less'} with them"
     what = f"{rows:,.0f} row{'' if rows == 1 else 's'} without a label"
@@ -100,6 +99,7 @@ def _pooled(
     members: Sequence[JudgedMember], known: Known, sample: Sample, judge: Judge, kinds: Sequence[type[Member]]
 ) -> Automatic:
     """Return the pool of these members, with the single columns that have a weight of their own in it."""
+    tell("weighing the members")
     weight = known.weight
     additive = [own.member for own in members if own.member.width]
     columns = most_telling(list(chain.from_iterable(telling(own, sample, judge) for own in additive)), judge)
@@ -142,6 +142,8 @@ def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> I
     for _, group in groupby(kind.candidates(known, sample, judge), key=lambda own: own.members[0].name):
         best: dict[str, tuple[float, float, Member, Candidate]] = {}
         for candidate in group:
+            if not best:
+                tell(f"judging {candidate.members[0].name}")
             few, some = candidate.judge.thinned()
             loss, temperature = few.temperature(candidate.scores[some])
             for member in candidate.members:
@@ -174,11 +176,9 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
     error is that of the rows and one more that is lost as far as the `floor` lets it: of n rows that are all right, the
     next may be wrong for one in n.
     """
-    share = judge.weight / judge.weight.sum()
-    mean = float(share @ lost)
-    error = float(np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (lost - mean) ** 2))
+    mean, error = judge.mean(lost)
     own = judge.offset[np.arange(len(lost)), judge.codes]
-    worst = -float(np.log(floor)) - float(share @ own)
+    worst = -float(np.log(floor)) - judge.mean(own)[0]
     error = float(np.hypot(error, worst / (float(judge.weight.sum()) + 1.0)))
     notes = []
     if abs(mean - naive) > DOUBTFUL * max(naive, 1e-12):
@@ -186,7 +186,7 @@ def _uncertain(naive: float, lost: Array, judge: Judge, floor: float) -> tuple[N
     if error > DOUBTFUL * mean:
         notes.append(f"standard error {error:.4f} nats, with one more wrong answer")
     what = f"the leave-one-out loss of {mean:.4f} nats is uncertain by more than a tenth"
-    return (Note(what, ", ".join(notes), kind=Kind.UNCERTAIN),) if notes else ()
+    return (Note(what, ", ".join(notes), kind=Kind.IMPRECISE),) if notes else ()
 
 
 def pool_members(

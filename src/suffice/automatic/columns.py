@@ -20,6 +20,7 @@ from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
 from .knots import Splines
+from .mixed_rows import MISSING, Hidden, Index, MixedRows
 
 SCORE_KNOTS = 200
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
@@ -29,30 +30,10 @@ MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
 INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
 LEAST_ROWS = 3.0  # of a level with an indicator of its own
-MISSING = -1  # the level number of a missing cell
 LARGE = 1e150  # of a scale: squares of numbers beyond overflow
 FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
 RAW, SCORES = "raw", "scores"
 END_KNOTS = 5  # between which the slope of normal scores beyond the last knot is measured
-
-Index = slice | Codes | NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class MixedRows:
-    """Rows as the members read them: numbers (n, d), NaN where missing, and level numbers of each category (n,).
-
-    A level number is −1 where the cell is missing, and the number of known levels where the level is not known.
-    """
-
-    numbers: Array
-    levels: tuple[Codes, ...]
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: Index) -> MixedRows:
-        return MixedRows(self.numbers[index], tuple(column[index] for column in self.levels))
 
 
 @dataclass(frozen=True)
@@ -78,13 +59,24 @@ class Reading(MixedRows):
             self._bins[bins] = self.columns.binned(bins, self)
         return self._bins[bins]
 
-    def gaussian_without(self, version: str, hidden: Codes) -> Array:
-        """Return a copy of those cells in which nothing is known of some columns, by their numbers, numbers first.
+    def hiding(self, columns: Codes) -> Reading:
+        """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""
+        numbers, levels = self.numbers.copy(), list(self.levels)
+        width = numbers.shape[1]
+        numbers[:, columns[columns < width]] = np.nan
+        for j in (columns[columns >= width] - width).tolist():
+            levels[j] = np.full_like(levels[j], MISSING)
+        return Reading(numbers, tuple(levels), self.columns)
 
-        Of very many columns, which are seen in directions, these are at their means.
+    def gaussian_without(self, version: str, hidden: Hidden) -> Array:
+        """Return a copy of those cells in which some columns are hidden.
+
+        Of very many columns, which are seen in directions, those of which nothing is known are at their means.
         """
         columns = self.columns
-        gone = np.isin(columns.owners[columns.used[version]], hidden)
+        if hidden.as_missing:
+            return self.hiding(hidden.columns).gaussian(version)
+        gone = np.isin(columns.owners[columns.used[version]], hidden.columns)
         if version not in columns.basis:
             return np.where(gone, np.nan, self.gaussian(version))
         seen = f"{version} before directions"
@@ -92,10 +84,10 @@ class Reading(MixedRows):
             self._blocks[seen] = np.nan_to_num(columns.cells(version, self))
         return np.where(gone, 0.0, self._blocks[seen]) @ columns.basis[version]
 
-    def forest_without(self, hidden: Codes) -> Cells:
+    def forest_without(self, hidden: Hidden) -> Cells:
         """Return the cells (n, d) as trees read them, those of some columns missing."""
         cells = self.forest.cells.copy()
-        cells[:, hidden] = MISSING
+        cells[:, hidden.columns] = MISSING
         return cells
 
     @cached_property

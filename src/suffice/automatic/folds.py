@@ -17,8 +17,8 @@ from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
-from .columns import MixedRows
 from .completion import complete_each, fill_blindly
+from .mixed_rows import Hidden, MixedRows
 from .sample import Sample, SomeRows
 
 FOLDS = 5
@@ -28,18 +28,23 @@ SPANNED = 1e-8  # singular value, relative to the largest, of a direction in whi
 
 def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
     """Return the fold (n,) of each row: rows of a class in turn, in an order that their ranks decide."""
-    order = np.lexsort((_content(rows), codes))
+    order = np.lexsort((content(rows), codes))
     place = np.empty(len(codes), dtype=np.int64)
     place[order] = np.arange(len(codes)) % folds
     return place
 
 
-def _content(rows: MixedRows) -> Keys:
+def content(rows: MixedRows) -> Keys:
     """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
     total = np.zeros(len(rows), dtype=np.uint64)
     for column in (*rows.numbers.T, *rows.levels):
-        total += mixed(np.unique(column, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
+        total += mixed(ranks_of(column))
     return total
+
+
+def ranks_of(column: Array) -> Keys:
+    """Return the rank (n,) of each cell among the different values of its column, from 1."""
+    return np.asarray(np.unique(column, return_inverse=True)[1].astype(np.uint64) + np.uint64(1))
 
 
 @dataclass(frozen=True)
@@ -100,12 +105,12 @@ class FoldedAgain:
         self._made: FoldedGaussians | None = None
         self._densities: dict[tuple[float, float], list[MultivariateT]] = {}
 
-    def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Codes], Array]:
+    def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Hidden], Array]:
         """Return what scores rows at one setting of the prior."""
         return partial(self._scores, strength, sphere)
 
-    def _scores(self, strength: float, sphere: float, rows: SomeRows, hidden: Codes) -> Array:
-        """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out.
+    def _scores(self, strength: float, sphere: float, rows: SomeRows, hidden: Hidden) -> Array:
+        """Return log densities (n, k) of some rows, some columns hidden.
 
         Where folds have directions of their own, these are at their means.
         """

@@ -15,6 +15,7 @@ from ..fitted import Fitted
 from ..forest import Forest, ForestDensity, FrozenForest
 from ..leave_one_out.model import log_priors
 from ..notes import Note
+from ..schema import Level
 from ..stats import Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.counts import CodedColumns
@@ -31,6 +32,14 @@ class ForestStats(MemberStats):
     """The sums of the leaves of frozen trees."""
 
     columns_type: ClassVar[type[Columns]] = FrozenForest
+
+    def level_weights(self) -> dict[int, dict[Level, float]]:
+        found: dict[int, dict[Level, float]] = {}
+        forest = forest_of(self)
+        for j, (levels, order) in enumerate(zip(forest.columns.vocabulary, forest.columns.order, strict=True)):
+            held = forest.sums.levels[j].sum(axis=(0, 1))[order] / len(forest.trees)
+            found[len(forest.columns.numbers) + j] = dict(zip(levels, held.tolist(), strict=True))
+        return found
 
     @classmethod
     def part_types(cls) -> tuple[type[LeafSums], ...]:
@@ -147,6 +156,8 @@ def joint_forest(value: HeldFitted, stats: MemberStats) -> ForestJoint:
 class ForestFitted(HeldFitted):
     """What a forest has learned."""
 
+    explains_soon: ClassVar[bool] = False
+
     @shared
     def _joint_alone(self) -> ForestJoint:
         return joint_forest(self, self.frozen_statistics)
@@ -188,6 +199,8 @@ class ForestFitted(HeldFitted):
         """Return how much each column speaks for each class (n, d, k) in nats, and standard errors if asked for."""
         asked = self.joint_value
         return asked.contributions(asked.recoded(rows), orders, errors)
+
+    most_judged = 1000  # milliseconds each where cells are missing or classes are many
 
     def check_leaving(self) -> None:
         if self.past.released is not None:

@@ -16,11 +16,13 @@ from ..stats import PatternStats
 from ..stats.statistic import Plain
 from .choose import FLOOR
 from .columns import RAW
+from .few_known import FewKnown
 from .joint import ShrunkGaussianFamily, joint_statistics
+from .judged import JudgedMember
 from .member import Known, Member
 from .members import member_called
 from .members.gaussian import GaussianPart
-from .pool import Automatic, JudgedMember
+from .pool import Automatic
 from .stack import Stack
 from .statistics import MemberStats
 
@@ -65,8 +67,8 @@ class Choice:
     """What was chosen: `members`, single `columns`, and the stack.
 
     `weight` (members + columns,) are the stack's, `bias` by class label; `joint` (strength, sphere) those of the joint
-    model of the numbers, None without one. `loss` is the mean leave-one-out log-loss where it was chosen, and `unit`
-    how many rows a weight of 1 counts as.
+    model of the numbers, None without one. `loss` is the mean leave-one-out log-loss where it was chosen, `unit`
+    how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less is known than usual.
     """
 
     members: tuple[ChosenMember, ...]
@@ -76,6 +78,7 @@ class Choice:
     joint: tuple[float, float] | None
     loss: float
     unit: float = 1.0
+    few_known: FewKnown | None = None
 
     @classmethod
     def of(
@@ -89,7 +92,8 @@ class Choice:
         bias = {label: float(b) for label, b in zip(classes, automatic.stack.bias, strict=True)}
         amounts = None if joint is None else (float(joint.strength), float(joint.sphere))
         weight = tuple(float(w) for w in automatic.stack.weight)
-        return cls(members, automatic.columns, weight, bias, amounts, float(automatic.loss), unit)
+        few = automatic.few_known
+        return cls(members, automatic.columns, weight, bias, amounts, float(automatic.loss), unit, few)
 
     def automatic(
         self, stats: MemberStats, categories: Sequence[Array], weight: Array, classes: Sequence[Level]
@@ -105,7 +109,18 @@ class Choice:
         stack = Stack(np.array(self.weight), bias, 0.0, none)
         floor = FLOOR / (float(weight.sum()) + FLOOR)
         return Automatic(
-            stats.columns, weight, members, self.columns, stack, floor, none, none, self.loss, None, stats.notes
+            frozen=stats.columns,
+            class_weight=weight,
+            members=members,
+            columns=self.columns,
+            stack=stack,
+            floor=floor,
+            left_out_posterior=none,
+            offset=none,
+            loss=self.loss,
+            sample=None,
+            notes=stats.notes,
+            few_chosen=self.few_known,
         )
 
     def _check_columns(self, members: Sequence[Member]) -> None:
@@ -126,6 +141,8 @@ class Choice:
 
     def plain(self) -> Plain:
         """Return it as plain values."""
+        few = self.few_known
+        later = {} if few is None else {"few_known": {"usual": few.usual, "weight": few.weight.tolist()}}
         return {
             "members": tuple(own._asdict() for own in self.members),
             "columns": self.columns,
@@ -134,6 +151,7 @@ class Choice:
             "joint": self.joint,
             "loss": self.loss,
             "unit": self.unit,
+            **later,
         }
 
     @classmethod
@@ -153,4 +171,13 @@ class Choice:
         unit = float(plain["unit"])
         if not 0.0 < unit < np.inf:
             raise ValueError("the unit of weights")
-        return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit)
+        few = _few_known(plain["few_known"], len(members)) if "few_known" in plain else None
+        return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit, few)
+
+
+def _few_known(plain: Plain, members: int) -> FewKnown:
+    """Return what was read from a file; ValueError unless these can be weights of so many members."""
+    usual, weight = int(plain["usual"]), np.array(plain["weight"], dtype=np.float64)
+    if usual < 2 or weight.shape != (2, members) or not ((weight >= 0.0) & (weight < MOST)).all():
+        raise ValueError("weights of rows of which little is known")
+    return FewKnown(usual, weight)

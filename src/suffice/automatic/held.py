@@ -55,6 +55,8 @@ class HeldFitted(Fitted):
         block = self.statistics.blocks[-1]
         return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
 
+    leaves_soon = True  # every member has left-out scores, and trees have rows that they were not grown on
+
     @property
     def holds_no_rows(self) -> bool:
         """Whether no rows are kept, to choose or to judge by."""

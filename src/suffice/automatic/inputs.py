@@ -9,7 +9,8 @@ from ..densities import MultivariateT
 from ..export.program import Bin, Indicator, Interpolated, Normal, Projected, Scaled, TreeSums
 from ..export.terms import Lowering, normal
 from ..forest import ForestColumns, TreeScores
-from .columns import MISSING, RAW, FrozenColumns, end_slopes
+from .columns import RAW, FrozenColumns, end_slopes
+from .mixed_rows import MISSING
 
 
 class Inputs:

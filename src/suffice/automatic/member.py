@@ -19,6 +19,7 @@ from ..tasks.explain import Explanation
 from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
+from .mixed_rows import Hidden
 from .part import Part
 from .sample import Sample, SomeRows, Unlabelled
 from .stack import Judge, centred
@@ -26,8 +27,8 @@ from .stack import Judge, centred
 Setting = Mapping[str, float]
 P = TypeVar("P", bound=Part)
 
-# Scores (n, k) of some rows of a sample, by the numbers of the columns that are unknown, numbers first.
-Again = Callable[[SomeRows, Codes], Array]
+# Scores (n, k) of some rows of a sample of which some columns are hidden.
+Again = Callable[[SomeRows, Hidden], Array]
 
 
 @dataclass(frozen=True)
@@ -129,13 +130,16 @@ class Member(ABC):
     def left_out(self, sample: Sample) -> Array:
         """Return the same of learned rows, each without the weight `sample.removed` of it."""
 
-    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
-        """Return the same where nothing is known of the columns `hidden`, by their numbers among all, numbers first."""
-        return self.left_out(sample.hiding(hidden))
+    def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
+        """Return the same where some columns are hidden."""
+        return self.left_out(sample.hiding(hidden.columns))
 
     @abstractmethod
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        """Yield its terms with their weights: its `weight` in the pool, and those of its single columns beside it."""
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        """Yield its terms with their weights: its `weight` in the pool, and those of its single columns beside it.
+
+        Weights are several (w,), by how much is known of a row; see `program.Stack`.
+        """
 
     @abstractmethod
     def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
@@ -147,6 +151,11 @@ class Member(ABC):
     def width(self) -> int:
         """How many columns may have a weight of their own beside that of the member."""
         return 0
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether `left_out` is the sum of `left_out_columns`, so that some columns can be taken out of it."""
+        return self.width > 0
 
     def columns(self, reading: Reading, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield the scores (n, k) of each column, or of those `wanted`."""
@@ -187,11 +196,11 @@ class Additive(Member):
         """Return log densities (n, k) of learned rows, each left out; one column at a time is there."""
         return total(self.left_out_columns(sample))
 
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
         """Yield the columns' terms: centring is linear, so those with a weight of their own get the sum of both."""
         for j in range(self.width):
             both = weight + by_column.get(j, 0.0)
-            if both:
+            if both.any():
                 yield self.lower_column(inputs, j), both
 
     def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:

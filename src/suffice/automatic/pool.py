@@ -2,54 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
+from .._derived import derived
 from ..export import program
 from ..export.terms import Lowering
 from ..notes import Note
 from .columns import FrozenColumns, Reading
+from .few_known import FewKnown, usually_known, weigh_few_known
 from .inputs import Inputs
-from .member import Again, Member
-from .sample import Sample, SomeRows
-from .stack import Stack, centred, without_each
+from .judged import JudgedMember
+from .member import Member
+from .sample import Sample
+from .stack import Stack, centred, summed, without_each
 
+LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
 PSEUDO = 0.5  # pseudo-count of each class
 ROUNDING = 1e-12  # nats: contributions that add up to no more are none
 MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows
 TOGETHER = 1 << 25  # bytes of a table answered at a time, as all that members read of its rows is held
-
-
-@dataclass(frozen=True)
-class JudgedMember:
-    """A member with what it loses: the mean log-loss of its posteriors, after scaling by its `temperature`.
-
-    Both are exact leave-one-out, by `left_out_scores` (n, k), its log densities of the sample, each row left out.
-    """
-
-    member: Member
-    loss: float
-    temperature: float
-    left_out_scores: Array
-    again: Again | None = field(default=None, repr=False)
-
-    def left_out_without(self, rows: SomeRows, hidden: Codes) -> Array:
-        """Return left-out scores (n, k) of rows of which nothing is known in the columns `hidden`."""
-        if self.again is not None:
-            return self.again(rows, hidden)
-        return self.member.left_out_without(rows.sample, hidden)
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-        return self.member.name
-
-    @property
-    def setting(self) -> dict[str, float]:
-        """What was chosen."""
-        return self.member.setting
 
 
 @dataclass(frozen=True)
@@ -72,12 +46,43 @@ class Automatic:
     loss: float
     sample: Sample | None = field(repr=False)
     notes: tuple[Note, ...] = ()
+    few_chosen: FewKnown | None = None  # where there are no rows to find `few_known` by
 
     @property
     def log_prior(self) -> Array:
         """The class shares with half a row added to each, log (k,)."""
         weight = self.class_weight
         return np.asarray(np.log((weight + PSEUDO) / (weight.sum() + PSEUDO * len(weight))))
+
+    @derived
+    def few_known(self) -> FewKnown | None:
+        """The weights of members for rows of which less is known than usual; None where the stack's own serve all."""
+        if self.sample is None:
+            return self.few_chosen
+
+        def columns(sample: Sample) -> Array:
+            return summed(np.zeros((len(sample), len(self.class_weight))), alone, self.left_out_columns(sample))
+
+        own, alone = np.split(self.stack.weight, [len(self.members)])
+        return weigh_few_known(self.members, own, self.stack.bias, columns, self.sample, self.offset)
+
+    @derived
+    def usual(self) -> int:
+        """The least number of known cells at which members have the stack's own weights."""
+        if self.sample is None:
+            return 0 if self.few_chosen is None else self.few_chosen.usual
+        return usually_known(self.sample)
+
+    @property
+    def shares(self) -> Array:
+        """How much of the pooled answer each member decides (m,), from 0 to 1; all 0 where no member has a weight.
+
+        Its weight over its temperature, as a share of the sum of these: by temperature, which is 1 at most here, a
+        member's probabilities are made as sure as they may be, so that members far too sure do not look light.
+        """
+        heat = np.clip([member.temperature for member in self.members], LEAST_TEMPERATURE, 1.0)
+        counts = self.stack.weight[: len(self.members)] / heat
+        return np.asarray(counts / counts.sum() if counts.sum() > 0 else counts)
 
     def log_posterior(self, rows: Reading, log_prior: Array | None = None) -> Array:
         """Return log p(class | row), (n, k) in nats; `log_prior` (k,) replaces the classes' shares.
@@ -91,18 +96,36 @@ class Automatic:
 
     def _log_posterior(self, rows: Reading, log_prior: Array | None) -> Array:
         prior = self.log_prior if log_prior is None else log_prior
-        offset = np.broadcast_to(prior, (len(rows), len(prior)))
-        found = raise_floor(log_softmax(self.stack.scores(self._parts(rows), offset)), prior, self.floor)
+        known = rows.known.sum(axis=1)
+        few = known < self.usual
+        scores = np.empty((len(rows), len(prior)))
+        for own in (few, ~few):
+            if own.any():
+                whole = bool(own.all())
+                scores[own] = self._scores(rows if whole else rows[own], known[own], prior)
+        found = raise_floor(log_softmax(scores), prior, self.floor)
         with np.errstate(divide="ignore"):
             shares = np.log(self.class_weight / self.class_weight.sum()) if log_prior is None else log_prior
-        found[~rows.known.any(axis=1)] = shares
+        found[known == 0] = shares
         return found
 
-    def _parts(self, rows: Reading) -> Iterator[Array | None]:
-        """Yield scores (n, k) of each member and column with a weight of its own, None for those of weight 0."""
-        for own, weight in zip(self.members, self.stack.weight, strict=False):
-            yield own.member.scores(rows) if weight else None
-        yield from self.single_columns(rows)
+    def _scores(self, rows: Reading, known: Codes, prior: Array) -> Array:
+        """Return prior + bias + Σ_m weight_m F_m, (n, k), of rows that all know less than usual, or none of them."""
+        weights, biased = self.weights_of(known)
+        members = zip(self.members, weights, strict=False)
+        parts = (own.member.scores(rows) if np.any(weight) else None for own, weight in members)
+        return summed(prior + biased * self.stack.bias, weights, chain(parts, self.single_columns(rows)))
+
+    def weights_of(self, known: Codes) -> tuple[Sequence[Array], Array]:
+        """Return the weight of each member and single column, each for all rows or by row (n, 1), and of the biases.
+
+        `known` (n,) is how many cells of the rows are known.
+        """
+        few = self.few_known if (known < self.usual).any() else None
+        if few is None:
+            return list(self.stack.weight), np.ones((len(known), 1))
+        own, alone = np.split(self.stack.weight, [len(self.members)])
+        return [*few.weights(own, known).T[:, :, None], *alone], few.shares(known)[:, :1]
 
     def leave_out(self, sample: Sample, log_prior: Array | None = None) -> Array:
         """Return log posteriors (n, k) of learned rows, each by what is known without it.
@@ -124,10 +147,12 @@ class Automatic:
     def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
         offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
         offset = offset if log_prior is None else log_prior
-        each = zip(self.members, self.stack.weight, strict=False)
-        parts = [own.member.left_out(sample) if weight else None for own, weight in each]
+        weights, biased = self.weights_of(sample.rows.known.sum(axis=1))
+        each = zip(self.members, weights, strict=False)
+        parts = [own.member.left_out(sample) if np.any(weight) else None for own, weight in each]
         parts += self.left_out_columns(sample)
-        return raise_floor(log_softmax(self.stack.scores(parts, offset)), offset, self.floor)
+        scores = summed(offset + biased * self.stack.bias, weights, parts)
+        return raise_floor(log_softmax(scores), offset, self.floor)
 
     def left_out_columns(self, sample: Sample) -> list[Array]:
         """Return the left-out scores (n, k) of each column with a weight of its own."""
@@ -159,16 +184,24 @@ class Automatic:
         by_column: dict[str, dict[int, float]] = {}
         for (kind, j), weight in zip(self.columns, alone, strict=True):
             by_column.setdefault(kind, {})[j] = float(weight)
-        terms: list[tuple[int, float]] = []
-        for own, weight in zip(self.members, self.stack.weight, strict=False):
+        few = self.few_known
+        by_known = np.ones((1, 1)) if few is None else few.shares(np.arange(few.usual + 1))
+        bias = np.zeros((by_known.shape[1], len(self.class_weight)))
+        bias[0] = self.stack.bias
+        terms: list[tuple[int, Array]] = []
+        for i, own in enumerate(self.members):
             columns = by_column.get(own.member.column_kind, {})
-            terms += [(job.add(term), w) for term, w in own.member.lower(inputs, float(weight), columns)]
+            weights = np.append(self.stack.weight[i], () if few is None else few.weight[:, i])
+            if weights.any() or columns:
+                terms += [(job.add(term), w) for term, w in own.member.lower(inputs, weights, columns)]
         prior = self.log_prior if log_prior is None else log_prior
         shares = self.class_weight / self.class_weight.sum() if log_prior is None else np.exp(log_prior)
         return program.Stack(
             terms=tuple(number for number, _ in terms),
-            weight=np.array([weight for _, weight in terms]),
-            offset=prior + self.stack.bias,
+            weight=np.array([weight for _, weight in terms]).reshape(len(terms), len(bias)).T,
+            bias=bias,
+            by_known=by_known,
+            offset=prior,
             floor=float(self.floor),
             prior=np.exp(prior),
             shares=np.asarray(shares),
@@ -214,12 +247,12 @@ def contributions(
     n, k = len(rows), len(log_prior)
     orders = orders or max(8, min(64, MOST_STEPS // max(d, 1)))
     total, variance = np.zeros((n, d, k)), np.zeros((n, d, k))
-    weights = automatic.stack.weight
+    weights, _ = automatic.weights_of(rows.known.sum(axis=1))
     for member, weight in zip(automatic.members, weights, strict=False):
-        if weight:
+        if np.any(weight):
             score, spread = member.member.explain(rows, orders, errors)
-            total += weight * score
-            variance += weight**2 * spread
+            total += weight[..., None] * score
+            variance += weight[..., None] ** 2 * spread
     single = zip(automatic.single_places(rows), automatic.single_columns(rows), strict=True)
     for (place, part), weight in zip(single, weights[len(automatic.members) :], strict=True):
         total[:, place] += weight * centred(part)

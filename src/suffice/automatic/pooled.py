@@ -149,15 +149,25 @@ class PooledFitted(HeldFitted):
         held = block.distinct(self.settings.keep_rows)
         return held if isinstance(held, MemberStats) else held.gaussians()
 
+    @property
+    def joint_gaussians(self) -> tuple[Fitted, tuple[Note, ...]]:
+        """Gaussians and categories over all columns, and what was chosen for them; they may not be the joint model."""
+        blocks, kinds, notes = self._joint_parts
+        statistics = replace(self.statistics, blocks=kinds)
+        return Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past), notes
+
+    @property
+    def gaussians_beside(self) -> Fitted:
+        """Gaussians and categories over all columns, under the priors as they are: what is near a forest and short."""
+        return self.joint_gaussians[0].under(self.priors)
+
     @shared
     def _joint_chosen(self) -> tuple[Fitted, tuple[Note, ...]]:
         """The value of the joint model's blocks, and what is to be said of the choice."""
         forest = None if self.by_forest is False else forest_beside(self)
         if forest is not None and self.by_forest:
             return forest, ()
-        blocks, kinds, notes = self._joint_parts
-        statistics = replace(self.statistics, blocks=kinds)
-        gaussian = Fitted(self.who, self.schema, blocks, statistics, self.settings, self.priors, None, self.past)
+        gaussian, notes = self.joint_gaussians
         if forest is None:
             return gaussian, notes
         chosen, note = choose_joint_model(self, gaussian, forest)

@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, np
-from .columns import MISSING, Index, Reading
+from .columns import Reading
+from .mixed_rows import Index
 
 
 class Unlabelled(NamedTuple):
@@ -42,12 +43,7 @@ class Sample:
 
     def hiding(self, columns: Codes) -> Sample:
         """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""
-        numbers, levels = self.rows.numbers.copy(), list(self.rows.levels)
-        width = numbers.shape[1]
-        numbers[:, columns[columns < width]] = np.nan
-        for j in (columns[columns >= width] - width).tolist():
-            levels[j] = np.full_like(levels[j], MISSING)
-        return replace(self, rows=Reading(numbers, tuple(levels), self.rows.columns))
+        return replace(self, rows=self.rows.hiding(columns))
 
     def contents(self) -> list[tuple[bytes, ...]]:
         """Return the contents of the rows with their classes, by which learned ones are found again."""

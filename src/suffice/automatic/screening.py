@@ -15,8 +15,8 @@ from heapq import heappush, heapreplace
 from .._arrays import Array, Codes, np
 from .budget import most_weighted
 from .folds import deal
+from .judged import JudgedMember
 from .member import Member
-from .pool import JudgedMember
 from .sample import Sample
 from .stack import Judge, Stack
 

@@ -14,7 +14,7 @@ from typing import NamedTuple, Self
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, log_softmax, np, row_chunks, rows_within
 from .budget import ENOUGH_ROWS
-from .columns import Index
+from .mixed_rows import Index
 
 NEWTON_STEPS = 60
 TEMPERATURE_STEPS = 12
@@ -51,6 +51,13 @@ class Judge:
         """Return the judge of every so many rows, which tell settings apart, and which rows they are."""
         some = slice(None, None, max(1, len(self.codes) // ENOUGH_ROWS))
         return self[some], some
+
+    def mean(self, values: Array) -> tuple[float, float]:
+        """Return the mean of values (n,) by the weights of the rows, and its standard error: equal rows are as many."""
+        share = self.weight / self.weight.sum()
+        mean = float(share @ values)
+        spread = (share**2 * self.single / np.maximum(self.weight, 1e-300)) @ (values - mean) ** 2
+        return mean, float(np.sqrt(spread))
 
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""
@@ -113,6 +120,14 @@ def centred(scores: Array) -> Array:
     return np.asarray(scores - scores.mean(axis=-1, keepdims=True))
 
 
+def summed(start: Array, weights: Sequence[float | Array] | Array, members: Iterable[Array | None]) -> Array:
+    """Return start + Σ_m weight_m F_m, (n, k), the scores centred; weights are numbers, or for each row (n, 1)."""
+    for weight, part in zip(weights, members, strict=True):
+        if part is not None and np.any(weight):
+            start += weight * centred(part)
+    return start
+
+
 def prior_shares(losses: Array, judge: Judge) -> Array:
     """Return how far each member is trusted before weights are fitted, ∝ exp(−z² / 4), in all 1.
 
@@ -127,6 +142,16 @@ def prior_shares(losses: Array, judge: Judge) -> Array:
     z2 = mean**2 / np.maximum(variance, 1e-300)
     trust = np.exp(-0.25 * np.where(mean > 0, z2, 0.0))
     return np.asarray(trust / trust.sum())
+
+
+def refitted(scores: Array, judge: Judge, penalty: float, start: Array) -> Array:
+    """Return weights (m,), none negative, that minimise Σ log-loss + ½ penalty |weight − start|²; without biases.
+
+    `scores` (m, n, k) are centred log densities; what the judge's `offset` holds counts as it is.
+    """
+    m = len(scores)
+    found = _Problem(scores, judge, np.full(m, penalty), start, np.ones(m, dtype=bool)).solve().theta
+    return np.where(found <= AT_ZERO, 0.0, found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +199,7 @@ class Stack:
 
     def scores(self, members: Iterable[Array | None], offset: Array) -> Array:
         """Return offset + bias + Σ_m weight_m F_m, (n, k), whose softmax is the posterior; None at weight 0."""
-        total = offset + self.bias
-        for weight, part in zip(self.weight, members, strict=True):
-            if weight and part is not None:
-                total += weight * centred(part)
-        return np.asarray(total)
+        return summed(offset + self.bias, self.weight, members)
 
 
 class _Optimum(NamedTuple):
@@ -196,11 +217,11 @@ class _Problem:
     """The penalised log-loss of a stack with its derivatives."""
 
     def __init__(
-        self, scores: Array, judge: Judge, penalty: Array, start: Array, positive: Array, bias_penalty: float
+        self, scores: Array, judge: Judge, penalty: Array, start: Array, positive: Array, bias_penalty: float = np.inf
     ) -> None:
         m, n, k = scores.shape
         self.scores, self.judge, self.rows = scores, judge, np.arange(n)
-        self.biases = k if k <= MOST_BIASES else 0
+        self.biases = k if k <= MOST_BIASES and bias_penalty < np.inf else 0
         self.origin = np.concatenate([start, np.zeros(self.biases)])
         self.penalty = np.concatenate([penalty, np.full(self.biases, bias_penalty)])
         self.positive = np.concatenate([positive, np.zeros(self.biases, dtype=bool)])

@@ -17,6 +17,7 @@ from .._arrays import Array, Codes, bounded_map, np, row_chunks
 from ..errors import MergeError, NotLearnedError
 from ..forest import FrozenForest
 from ..notes import Kind, Note
+from ..schema import Level
 from ..stats import PatternStats, Statistic
 from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
@@ -25,11 +26,12 @@ from ..stats.reservoir import rows_per_weight
 from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
-from .columns import FrozenColumns, Index
+from .columns import FrozenColumns
 from .costs import check_columns
 from .member import Known
 from .members import PARTS
 from .members.gaussian import GaussianPart
+from .mixed_rows import Index
 from .part import DUST, Part, less
 
 P = TypeVar("P", bound=Part)
@@ -199,6 +201,13 @@ class MemberRows(Statistic):
     def regroup(self, index: Codes, k: int) -> Self:
         moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
         return moved._take(np.flatnonzero(moved.codes >= 0))._united()
+
+    def level_weights(self) -> dict[int, dict[Level, float]]:
+        found, numbers = {}, self.rows.numbers.shape[1]
+        for j, (levels, codes) in enumerate(zip(self.rows.coded.levels, self.rows.coded.codes, strict=True)):
+            held = np.bincount(codes[codes >= 0], weights=self.weight[codes >= 0], minlength=len(levels))
+            found[numbers + j] = dict(zip(levels, held.tolist(), strict=True))
+        return found
 
     def column_weight(self) -> Array:
         seen = [~np.isnan(column) for column in self.rows.numbers.T] + [codes >= 0 for codes in self.rows.coded.codes]

@@ -41,8 +41,9 @@ class has order 0): see `Program`.
 Combination
     score_k = log_prior_k + Σ over `joint` of terms; log p(x) = log Σ_k exp(score_k) over classes of order 0;
     without a stack the posterior is softmax(score) over the classes of least order.
-    `Stack`: η_k = offset_k + Σ weight_t (F_t,k − mean over classes of F_t), posterior = (1 − floor) softmax(η)_k
-    + floor · π_k; a row in which no known cell says anything has the posterior `shares`. Its terms have no zeros.
+    `Stack`: η_k = offset_k + Σ_w by_known_w (bias_w,k + Σ_t weight_w,t (F_t,k − mean over classes of F_t)), the row of
+    `by_known` being that of the number of cells known; posterior = (1 − floor) softmax(η)_k + floor · π_k; a row in
+    which no known cell says anything has the posterior `shares`. Its terms have no zeros.
     Beside a stack the joint density may have no terms at all (a forest's has none): there is no log p(x) then.
 The label is the first class of largest posterior.
 """
@@ -302,14 +303,18 @@ Term = Normal | Mixture | LocationScale | Table | Counts | Hats | Pairs | TreeSu
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """A log-linear pool of `terms` (numbers in the program) with `weight` (as many); `offset` (k,) in nats.
+    """A log-linear pool of `terms` (numbers in the program), with `weight` (w, terms) and `bias` (w, k) in nats.
 
-    `floor` is the share of `prior` (k,) mixed into posteriors. `shares` (k,) are the posterior of a row where every one
-    of `known_readings` is missing and every one of `known_codes` is missing or not a known level.
+    `offset` (k,) are the log class priors. Which of the w weights and biases count, `by_known` (counts, w) says by the
+    number of cells that are known: those of `known_readings` that are not missing, and of `known_codes` that are a
+    known level. Its last row stands for all larger numbers; w is 1 where that makes no difference. `floor` is the share
+    of `prior` (k,) mixed into posteriors. `shares` (k,) are the posterior of a row of which none of these is known.
     """
 
     terms: tuple[int, ...]
     weight: Array
+    bias: Array
+    by_known: Array
     offset: Array
     floor: float
     prior: Array

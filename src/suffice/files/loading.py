@@ -103,7 +103,16 @@ def _past(document: Plain, origin: tuple[str, str] | None) -> Past:
         dialect=None if dialect is None else Dialect.of(dialect),
         released=None if released is None else Release.of_plain(released),
         origin=origin,
+        target=_name(document, "target"),
+        source=_name(document, "source"),
     )
+
+
+def _name(document: Plain, key: str) -> str | None:
+    name = document.get(key)
+    if not isinstance(name, str | None):
+        raise ValueError(f"{key!r} is no name")
+    return name
 
 
 def _check_blocks(blocks: tuple[Block, ...], statistics: tuple[Statistic, ...], columns: int) -> None:

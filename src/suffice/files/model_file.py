@@ -41,7 +41,7 @@ from ..stats import (
     SumStats,
     ValueStats,
 )
-from ..stats._checks import amounts, at_most, grouped
+from ..stats._checks import amounts, at_most, grouped, levels as levels_of
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Plain
 from ..table import CONTAINERS
@@ -121,7 +121,7 @@ def describe(
         "schema": {
             "named": schema.named,
             "container": schema.container,
-            "columns": [{"name": column.name, "kind": column.kind.value} for column in schema.columns],
+            "columns": [_plain_column(column) for column in schema.columns],
         },
         "classes": list(statistics.classes),
         "rows": statistics.rows,
@@ -290,8 +290,21 @@ def _array(path: FilePath, name: str, data: bytes) -> Array:
     return np.asarray(values)
 
 
+def _plain_column(column: Column) -> dict[str, object]:
+    """Return a column as JSON values; the order of levels stands there if there is one."""
+    told = {"order": list(column.order)} if column.order else {}
+    return {"name": column.name, "kind": column.kind.value, **told}
+
+
+def _column(saved: Plain) -> Column:
+    kind, order = Kind(saved["kind"]), levels_of(saved.get("order", []))
+    if order and kind.is_number and kind is not Kind.EMPTY:
+        raise ValueError("the order of numbers")
+    return Column(saved["name"], kind, order)
+
+
 def _schema(saved: Plain) -> Schema:
-    columns = tuple(Column(column["name"], Kind(column["kind"])) for column in saved["columns"])
+    columns = tuple(map(_column, saved["columns"]))
     named = bool(saved["named"])
     names = [column.name for column in columns]
     if not columns or len(set(names)) != len(names) or not all(type(name) is (str if named else int) for name in names):

@@ -40,6 +40,7 @@ def state_of(fitted: Fitted, params: Mapping[str, object]) -> dict[str, object]:
         "released": None if past.released is None else past.released.plain(),
         "chosen": {name: plain(value) for name, value in fitted.saved_choices().items()},
         "dialect": None if past.dialect is None else past.dialect.plain(),
+        **{name: own for name, own in (("target", past.target), ("source", past.source)) if own is not None},
     }
 
 

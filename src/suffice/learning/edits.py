@@ -17,7 +17,7 @@ from ..schema import Kind, Level, Schema, check_text, sort_levels
 from ..stats import ByClass
 from ..stats._downdate import FAINT
 from ..table import Table, read_table
-from ..table.labels import check_filled, check_label_kinds, read_labels
+from ..table.labels import check_filled, check_label_kinds, label_name, read_labels
 from ..table.residence import take_in
 
 F = TypeVar("F", bound=Fitted)
@@ -45,6 +45,7 @@ def add(
     past = replace(
         fitted.past,
         object_labels=isinstance(y, np.ndarray) and y.dtype == object,
+        target=fitted.past.target or label_name(y),
         released=None if released is None else released.with_rows(),
     )
     return fitted.with_statistics(batch, schema=fitted.schema.settle(table.schema, order), past=past)
@@ -65,6 +66,7 @@ def merge(fitted: F, other: F) -> F:
         released=Release.of_both(fitted.past.released, other.past.released),
         joined=fitted.past.joined or other.past.joined,
         dialect=fitted.past.dialect or other.past.dialect,
+        target=fitted.past.target or other.past.target,
     )
     return _changed(fitted, fitted.statistics.merge(other.statistics), past=past)
 

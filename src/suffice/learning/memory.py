@@ -13,6 +13,7 @@ from ..fitted import Fitted
 from ..schema import Name, Schema
 from ..stats import ByClass
 from ..table import Table
+from ..table.labels import label_name
 from .unlabelled import join_unlabelled, joined_notes
 
 F = TypeVar("F", bound=Fitted)
@@ -25,7 +26,8 @@ def fit(begun: F, table: Table, y: object, sample_weight: object) -> F:
     labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
     statistics = begun.summarize(labelled)
     check_observed(statistics, begun.blocks, begun.schema)
-    past = replace(begun.past, object_labels=isinstance(y, np.ndarray) and y.dtype == object)
+    objects = isinstance(y, np.ndarray) and y.dtype == object
+    past = replace(begun.past, object_labels=objects, target=label_name(y))
     fitted = begun.with_statistics(statistics, past=past)
     if absent and begun.keeps_unlabelled:
         fitted = fitted.with_past(unlabelled=absent)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._dialect import Dialect
@@ -25,6 +26,15 @@ def open_table(source: object, schema: Schema | None = None, dialect: Dialect | 
 
         reading = Reading(**known) if schema is None else Reading.of(schema, dialect, **known)
         return open_source(source, reading)
+
+
+def remark_spaces(source: Source, may_keep: bool) -> None:
+    """Say where spaces around texts were taken away in the Parquet or Arrow files read; of a CSV its first pass did."""
+    from ..engines.csv_remarks import of_spaces
+
+    if source.spaces is not None:
+        paths = list(dict.fromkeys(Path(part.path) for part in source.files))
+        of_spaces(paths, source.spaces, may_keep)
 
 
 @contextlib.contextmanager

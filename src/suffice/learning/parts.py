@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import DataError, SettingError, SourceError, quoted
 from ..fitted import Fitted
 from ..notes import Kind, Note
-from ..schema import Schema
+from ..schema import Level, Name, Schema, check_listed
 from ..stats.patterns import TooManyPatternsError
 from ..table import read_schema
 from .checkpoint import Checkpoint
 from .kernels import Learned, Summary
 from .memory import check_observed
-from .opening import check_choice, engine_for, explained, open_table
+from .opening import check_choice, engine_for, explained, open_table, remark_spaces
 from .passes import Passes
 from .pushdown import push_down
 from .two_passes import freeze_columns
@@ -41,13 +41,17 @@ def fit_table(
     progress: Callable[[Progress], None] | None,
     checkpoint: str | os.PathLike[str] | None,
     missing_text: Sequence[str],
+    keep_spaces: bool,
+    sheet: str | None,
+    ordered: Mapping[Name, Sequence[Level]] | None,
 ) -> F:
     """Return what is learned from a table; `begin` gives the value of a schema that has learned nothing yet."""
     check_choice("unlabelled", unlabelled, ("em", "skip", "error"))
-    opened = open_table(source, target=target, blank=tuple(missing_text), as_is=_unread(columns, target, weight))
+    how: dict[str, Any] = {"blank": tuple(missing_text), "sheet": sheet, "trim": not keep_spaces}
+    opened = open_table(source, target=target, as_is=_unread(columns, target, weight), **how)
     _check_classes(opened, target)
     names, schema = _columns(opened, target, weight, columns)
-    begun = begin(schema)
+    begun = begin(schema.with_orders(ordered or {}))
     read = [*names, target, *([] if weight is None else [weight])]
     with explained():
         run = engine_for(engine, source)
@@ -57,8 +61,13 @@ def fit_table(
     assert learned.statistics is not None
     check_observed(learned.statistics, begun.blocks, schema)
     fitted = _climb(begun.with_statistics(passes.complete(learned.statistics)), learned, passes, target)
+    for position, column in enumerate(fitted.schema.columns):
+        if ordered and column.order:
+            known = fitted.known_levels.get(position, {})
+            check_listed(column.name, [level for level in known if level not in column.order], column.order)
     _ = fitted.joint  # what cannot be estimated is said here
-    return fitted.with_past(unlabelled=learned.unlabelled, dialect=None if opened.csv is None else opened.csv.dialect)
+    remark_spaces(opened, may_keep=True)
+    return fitted.with_past(unlabelled=learned.unlabelled, dialect=opened.dialect, target=target)
 
 
 def _climb(fitted: F, learned: Learned, passes: Passes, target: str) -> F:

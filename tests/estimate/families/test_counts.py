@@ -188,10 +188,28 @@ def test_numbers_that_overflow_are_refused(make):
         NaiveBayes("multinomial").fit(make([[1.0, 1e200], [0.0, 1.0]]), [0, 1])
 
 
-@pytest.mark.parametrize("families", ["auto", "gaussian", "laplace", "categorical", {0: "gaussian", 1: "poisson"}])
-def test_sparse_tables_need_families_of_counts(families):
-    with pytest.raises(DataError, match=r"Sparse input is not supported here.*'multinomial'"):
-        NaiveBayes(families).fit(sparse.csr_array(np.eye(3)), [0, 1, 1])
+@pytest.mark.parametrize(
+    "families", ["auto", "gaussian", "laplace", "student_t", "categorical", {0: "gaussian", 1: "poisson"}]
+)
+@pytest.mark.parametrize("form", FORMATS)
+def test_sparse_tables_of_other_families_are_those_of_dense_ones(rng, families, form):
+    X, y = rng.poisson(0.4, size=(60, 3)), np.arange(60) % 2
+    made, dense = (NaiveBayes(families).fit(make(X), y) for make in (form, np.asarray))
+    assert_array_equal(made.predict_log_proba(form(X)), dense.predict_log_proba(X))
+    assert_array_equal(made.predict_log_proba(X), dense.predict_log_proba(form(X)))
+
+
+def test_sparse_tables_that_memory_could_not_hold_are_refused_before_any_cell_is_read(monkeypatch):
+    monkeypatch.setattr("suffice._memory.memory", lambda: 2**27)  # a quarter of which are 32 MiB
+    X = sparse.random_array((5_000, 1_000), density=0.001, rng=np.random.default_rng(0), format="csr")  # 38 MiB
+    y = np.arange(5_000) % 2
+    with pytest.raises(DataError, match=r"5,000 rows and 1,000 columns.*0\.04 GiB.*'multinomial'.*fewer rows"):
+        NaiveBayes("gaussian").fit(X, y)
+    model = NaiveBayes("gaussian", keep_rows=0)
+    for part in (slice(0, 2_500), slice(2_500, 5_000)):  # as the message advises
+        model.partial_fit(X[part], y[part])
+    assert_allclose(model.means_[0], X[::2].mean(axis=0), rtol=1e-9)
+    NaiveBayes("poisson").fit(X.sign(), y)
 
 
 def test_sparse_tables_of_two_families():

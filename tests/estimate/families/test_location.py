@@ -150,7 +150,7 @@ def test_columns_without_spread(family):
     assert density.used == (0, 1, 2)
     assert (density.scale[:, :3] > 0).all()
     text = "\n".join(notes)
-    assert "left out for 3: the column never varies" in text
+    assert "left out 3: the column never varies" in text
     assert "took the median of all classes for 2 in class 'b'" in text
     assert "took the spread of all classes for 0, 1, 2 in class 'c'" in text
     assert "raised the scale for 1 in class 'a'" in text

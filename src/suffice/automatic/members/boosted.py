@@ -16,9 +16,9 @@ from typing import Any, ClassVar, NamedTuple
 from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, single_openmp_thread
 from ...forest import FrozenForest, Trees, TreeScores
 from ...notes import Kind, Note
-from ..columns import MISSING
 from ..folds import deal
 from ..member import Candidate, Known
+from ..mixed_rows import MISSING, Hidden
 from ..sample import Sample, SomeRows
 from ..stack import Judge
 from .forest import TreeMember
@@ -80,7 +80,7 @@ class BoostedMember(TreeMember):
             return ()
         what = "boosted trees are left out"
         why = f"{known.columns.d:,} columns and {known.k:,} classes would take too long"
-        return (Note(what, why, kind=Kind.CHOSEN),)
+        return (Note(what, why, kind=Kind.SPARED),)
 
     @property
     def setting(self) -> dict[str, float]:
@@ -216,8 +216,8 @@ class _Again:
         self.of_rare = scores[:1, self.rare]  # alike for all rows
         self._trees: list[TreeScores] = []
 
-    def scores(self, rows: SomeRows, hidden: Codes) -> Array:
-        """Return scores (n, k) of some rows, cells of the columns `hidden` missing."""
+    def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
+        """Return scores (n, k) of some rows, some columns hidden."""
         folds, present, rounds = self.folds
         none = np.zeros(len(present))
         if not self._trees:

@@ -18,7 +18,7 @@ from typing import ClassVar
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ...densities import Density
 from ...export.program import Pairs, Term
-from ...notes import Note
+from ...notes import Kind, Note
 from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
 from ..columns import BINS, FrozenColumns, Reading
@@ -273,7 +273,7 @@ class DependenceMember(Member):
         size = known.columns.bin_starts(left_out[0])[-1]
         what = f"one-dependence in {', '.join(map(str, left_out))} bins is left out"
         why = f"counts of pairs of {size:,} levels in {known.k:,} classes would take more than {PAIR_BYTES >> 20} MiB"
-        return (Note(what, why),)
+        return (Note(what, why, kind=Kind.SPARED),)
 
     @property
     def setting(self) -> dict[str, float]:
@@ -286,11 +286,10 @@ class DependenceMember(Member):
     def left_out(self, sample: Sample) -> Array:
         return self.model.left_out(sample.rows.binned(self.bins), sample.codes, sample.removed, self.model.strength)
 
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            alone, given = zip(*self.model.tables, strict=True)
-            tables, model = (np.stack(alone), np.stack(given)), self.model
-            yield Pairs(*inputs.bins(self.bins), model.starts[:-1], *tables, model.pairs, model.strength), weight
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        alone, given = zip(*self.model.tables, strict=True)
+        tables, model = (np.stack(alone), np.stack(given)), self.model
+        yield Pairs(*inputs.bins(self.bins), model.starts[:-1], *tables, model.pairs, model.strength), weight
 
     def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values: a missing column is no parent and no child."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
-from ..._arrays import Array, Codes, NDArray, np
+from ..._arrays import Array, NDArray, np
 from ...export.program import Term
 from ...forest import FrozenForest, TreeScores
 from ...forest.columns import Cells
@@ -20,6 +20,7 @@ from ..columns import Reading
 from ..inputs import Inputs
 from ..leaves import LeafWeights
 from ..member import Candidate, Known, Member
+from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
 from ..stack import Judge, centred
@@ -43,9 +44,8 @@ class TreeMember(Member):
     def scores(self, reading: Reading) -> Array:
         return self.trees.scores(reading.forest.cells)
 
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            yield inputs.trees(self.trees, self.frozen.cells), weight
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        yield inputs.trees(self.trees, self.frozen.cells), weight
 
     def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values of the sums over leaves, as a log scales them if there is one."""
@@ -99,7 +99,7 @@ class ForestMember(TreeMember):
     def left_out(self, sample: Sample) -> Array:
         return np.asarray(self.left_out_at(sample, (self.strength,))[0])
 
-    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+    def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
         cells = sample.rows.forest_without(hidden)
         return np.asarray(self.left_out_at(sample, (self.strength,), cells)[0])
 

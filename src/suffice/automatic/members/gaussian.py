@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -20,6 +21,7 @@ from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, FoldedGaussians
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, Setting, gathered
+from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
 from ..stack import Judge
@@ -105,8 +107,34 @@ def _summarize(version: str, reading: Reading, codes: Codes, k: int, weight: Arr
     return total
 
 
+class BlockMember(Member):
+    """A member with densities of one `version` of the Gaussian block, whose cells are those of `columns_read`."""
+
+    version: str
+    columns_read: FrozenColumns
+
+    @property
+    @abstractmethod
+    def density(self) -> MultivariateT:
+        """The predictive densities of new rows."""
+
+    def scores(self, reading: Reading) -> Array:
+        return self.density.log_density(reading.gaussian(self.version))
+
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
+
+    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
+        """Return Shapley values of the marginal densities; those of directions are shared out among their columns."""
+        columns = self.columns_read
+        found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
+        if self.version in columns.basis:
+            found = through(columns.basis[self.version], columns.cells(self.version, reading), found)
+        return gathered(found, columns.owners[columns.used[self.version]], reading)
+
+
 @dataclass(frozen=True)
-class GaussianMember(Member):
+class GaussianMember(BlockMember):
     """One setting of one version of the Gaussian block: `strength` a and `sphere` γ, see `leave_one_out.wishart`."""
 
     kinds: ClassVar[tuple[str, ...]] = (OWN, SHARED)
@@ -177,15 +205,12 @@ class GaussianMember(Member):
         """The predictive density of new rows."""
         return self.prior.density(self.strength, self.sphere)
 
-    def scores(self, reading: Reading) -> Array:
-        return self.density.log_density(reading.gaussian(self.version))
-
     def left_out(self, sample: Sample) -> Array:
         """Return class-balanced log densities, missing cells integrated out."""
         left = LeftOut(sample.rows.gaussian(self.version), sample.codes, sample.removed, sample.weight)
         return self.prior.marginals(left, self.strength, self.sphere)
 
-    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+    def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
         cells = sample.rows.gaussian_without(self.version, hidden)
         out = np.zeros((len(cells), len(self.prior.stats.weight)))
         for seen, rows in pattern_groups(~np.isnan(cells)):
@@ -194,18 +219,6 @@ class GaussianMember(Member):
                 left = LeftOut(own, sample.codes[rows], sample.removed[rows], sample.weight[rows])
                 ((_, _, out[rows]),) = self.prior.restricted(seen).path(left, (self.strength,), (self.sphere,))
         return out
-
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
-
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return Shapley values of the marginal densities; those of directions are shared out among their columns."""
-        columns = self.columns_read
-        found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
-        if self.version in columns.basis:
-            found = through(columns.basis[self.version], columns.cells(self.version, reading), found)
-        return gathered(found, columns.owners[columns.used[self.version]], reading)
 
 
 def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[LeftOut, Codes]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, np
+from ..._arrays import Array, np
 from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
@@ -22,6 +22,7 @@ from ..budget import Cost, Sizes, step_of_rows
 from ..columns import RAW, FrozenColumns, Reading
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, Setting, total, totals
+from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
 from ..stack import Judge, centred
@@ -96,9 +97,21 @@ class IndependentMember(Member):
 
     def left_out(self, sample: Sample) -> Array:
         """Return class-balanced log densities; a missing cell adds nothing."""
-        return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,)))
+        return total(self.left_out_columns(sample))
 
-    def left_out_without(self, sample: Sample, hidden: Codes) -> Array:
+    @property
+    def adds_up(self) -> bool:
+        return True
+
+    def left_out_columns(self, sample: Sample) -> Iterator[Array]:
+        return (scores for (scores,) in _left_out(self.prior, sample, (self.strength,)))
+
+    def place_of(self, column: int, reading: Reading) -> int:
+        """Return the number among all columns of the one behind a column of the Gaussian block."""
+        columns = self.columns_read
+        return int(columns.owners[columns.used[RAW]][column])
+
+    def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
         cells = sample.rows.gaussian_without(RAW, hidden)
         return total(scores for (scores,) in _left_out(self.prior, sample, (self.strength,), cells))
 
@@ -106,10 +119,9 @@ class IndependentMember(Member):
         cells = reading.gaussian(RAW)
         return (density.log_density(cells[:, [j]]) for j, density in enumerate(self.densities))
 
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            for density, cell in zip(self.densities, inputs.gaussian(RAW), strict=True):
-                yield inputs.normal(density, (cell,)), weight
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        for density, cell in zip(self.densities, inputs.gaussian(RAW), strict=True):
+            yield inputs.normal(density, (cell,)), weight
 
     def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return the columns' scores: exact; those of a category's indicators together."""

@@ -7,7 +7,7 @@ each fold is left out of all of it. EM of all other rows would have posteriors i
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -15,19 +15,16 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, NDArray, log_softmax, np
 from ...densities import MultivariateT
-from ...export.program import Term
 from ...leave_one_out.wishart import WishartClasses
 from ...notes import Kind, Note
 from ...stats import FullScatter, GaussianStats, PatternStats
-from ...tasks.explain import explain_block
-from ..columns import FrozenColumns, Reading
+from ..columns import FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FOLDS, deal
-from ..inputs import Inputs
-from ..member import Candidate, Known, Member, gathered
+from ..member import Candidate, Known
 from ..sample import Sample
 from ..stack import Judge
-from .gaussian import through
+from .gaussian import BlockMember
 
 JOINED = "joined gaussian"
 STRENGTHS = (30.0, np.inf)
@@ -73,7 +70,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class JoinedMember(Member):
+class JoinedMember(BlockMember):
     """One setting: `strength` a and `sphere` γ, see `leave_one_out.wishart`; `share` is that of unlabelled rows."""
 
     kinds: ClassVar[tuple[str, ...]] = (JOINED,)
@@ -116,24 +113,9 @@ class JoinedMember(Member):
         """The predictive density of new rows."""
         return self.rows.climb(self.strength, self.sphere, self.share).density(self.strength, self.sphere)
 
-    def scores(self, reading: Reading) -> Array:
-        return self.density.log_density(reading.gaussian(self.version))
-
     def left_out(self, sample: Sample) -> Array:
         """Return log densities of rows that EM had no part of, as only those that judged the choice are."""
         return self.scores(sample.rows)
-
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            yield inputs.normal(self.density, inputs.gaussian(self.version)), weight
-
-    def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
-        """Return Shapley values of the marginal densities; those of directions are shared out among their columns."""
-        columns = self.columns_read
-        found = explain_block(self.density, reading.gaussian(self.version), orders, errors)
-        if self.version in columns.basis:
-            found = through(columns.basis[self.version], columns.cells(self.version, reading), found)
-        return gathered(found, columns.owners[columns.used[self.version]], reading)
 
 
 def choose_setting(rows: Rows, cells: Array, place: Codes, judge: Judge) -> tuple[tuple[float, float, float], Array]:
@@ -151,14 +133,11 @@ def choose_setting(rows: Rows, cells: Array, place: Codes, judge: Judge) -> tupl
             scores[out] = rows.without(out).climb(*setting).density(*setting[:2]).log_density(cells[out])
         _, temperature = judge.temperature(scores)
         tried.append((float(np.ptp(scores, axis=1).mean()), setting, scores, judge.losses(temperature * scores)))
-    share = judge.weight / judge.weight.sum()
-    best = min((lost for *_, lost in tried), key=lambda lost: float(share @ lost))
+    best = min((lost for *_, lost in tried), key=lambda lost: judge.mean(lost)[0])
 
     def is_as_good(lost: Array) -> bool:
-        apart = lost - best
-        more = float(share @ apart)
-        error = np.sqrt((share**2 * judge.single / np.maximum(judge.weight, 1e-300)) @ (apart - more) ** 2)
-        return more <= max(float(error), 1.0 / (float(judge.weight.sum()) + 2.0))
+        more, error = judge.mean(lost - best)
+        return more <= max(error, 1.0 / (float(judge.weight.sum()) + 2.0))
 
     _, setting, scores, _ = min((own for own in tried if is_as_good(own[-1])), key=lambda own: own[0])
     return setting, scores

@@ -23,6 +23,7 @@ from ..columns import SCORES, FrozenColumns, Reading
 from ..completion import fill_blindly
 from ..inputs import Inputs
 from ..member import Candidate, Known, Member, gathered
+from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample, SomeRows
 from ..stack import Judge
@@ -189,11 +190,10 @@ class SubclassMember(Member):
         """Return log densities of rows the parts were not made of, as only those that judged the choice are."""
         return self.scores(sample.rows)
 
-    def lower(self, inputs: Inputs, weight: float, by_column: Mapping[int, float]) -> Iterator[tuple[Term, float]]:
-        if weight:
-            cells = inputs.cells(SCORES)
-            parts = inputs.normal(self.density.parts, [cells[int(j)] for j in self.used])
-            yield Mixture(parts, tuple(int(c) for c in self.density.owner), np.asarray(self.density.log_share)), weight
+    def lower(self, inputs: Inputs, weight: Array, by_column: Mapping[int, float]) -> Iterator[tuple[Term, Array]]:
+        cells = inputs.cells(SCORES)
+        parts = inputs.normal(self.density.parts, [cells[int(j)] for j in self.used])
+        yield Mixture(parts, tuple(int(c) for c in self.density.owner), np.asarray(self.density.log_share)), weight
 
     def explain(self, reading: Reading, orders: int | None, errors: bool) -> tuple[Array, Array]:
         """Return Shapley values of the marginal densities."""
@@ -217,8 +217,8 @@ class _Again:
         self.known, self.member = known, member
         self._folds: list[SubclassDensity] = []
 
-    def scores(self, rows: SomeRows, hidden: Codes) -> Array:
-        """Return log densities (n, k) of some rows, cells of the columns `hidden` integrated out."""
+    def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
+        """Return log densities (n, k) of some rows, some columns hidden."""
         own, k, sample = self.member, self.known.k, rows.whole
         place = _deal(sample.codes, k)
         if not self._folds:

@@ -94,7 +94,7 @@ class Family(ABC):
 
     @property
     def takes_sparse(self) -> bool:
-        """Whether `encode` accepts SciPy sparse matrices."""
+        """Whether `encode` keeps SciPy sparse matrices as they are; else it gets their columns dense."""
         return False
 
     def recode(self, rows: Any, stats: Any) -> Any:

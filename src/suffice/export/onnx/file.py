@@ -7,6 +7,7 @@ that the metadata names.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from importlib.metadata import version
 
 import onnx
@@ -132,10 +133,6 @@ def _is_zero(g: Graph, score: Value) -> Value:
 
 def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
     """Return the stack's posterior; a row that says nothing has the classes' shares."""
-    pool = scores.weighted(stack.terms, stack.weight)
-    if pool is None:
-        pool = g.filled(0.0, g.size(scores.readings.first(), 0), len(stack.offset))
-    posterior = g.op("Softmax", pool + stack.offset, axis=1) * (1.0 - stack.floor) + stack.floor * stack.prior
     readings, program = scores.readings, scores.readings.program
     known = []
     if stack.known_readings:
@@ -144,10 +141,31 @@ def _pooled(g: Graph, scores: _Scores, stack: Stack) -> Value:
         codes = readings.codes(stack.known_codes)
         most = np.array([len(program.codes[number].levels) for number in stack.known_codes])  # type: ignore[union-attr]
         known.append(g.op("And", g.op("GreaterOrEqual", codes, 0), g.op("Less", codes, most)))
-    if not known:
-        return posterior
-    count = g.sum(g.integers(g.join(known, 1)), 1, keep=True)
-    return g.where(g.op("Greater", count, 0), posterior, stack.shares)
+    count = g.sum(g.integers(g.join(known, 1)), 1, keep=True) if known else None
+    eta = _by_known(g, [_weighed(g, scores, stack, w) for w in range(len(stack.weight))], stack, count)
+    posterior = g.op("Softmax", eta + stack.offset, axis=1) * (1.0 - stack.floor) + stack.floor * stack.prior
+    return posterior if count is None else g.where(g.op("Greater", count, 0), posterior, stack.shares)
+
+
+def _weighed(g: Graph, scores: _Scores, stack: Stack, w: int) -> Value:
+    """Return bias + Σ weight × term (n, k) under one of the stack's weights."""
+    pool, bias = scores.weighted(stack.terms, stack.weight[w]), np.asarray(stack.bias[w])
+    if pool is None:
+        pool = g.filled(0.0, g.size(scores.readings.first(), 0), len(stack.offset))
+    return pool + bias
+
+
+def _by_known(g: Graph, parts: Sequence[Value], stack: Stack, count: Value | None) -> Value:
+    """Return the sum of what the weights give, by the number of cells that are known (n, 1)."""
+    if count is None or len(parts) == 1:
+        return parts[0]
+    row = g.squeeze(g.op("Min", count, len(stack.by_known) - 1), 1)
+    shares = g.take(stack.by_known, row)
+    each = [g.cut(shares, 1, w, w + 1) * part for w, part in enumerate(parts)]
+    total = each[0]
+    for part in each[1:]:
+        total = total + part
+    return total
 
 
 def _labels(classes: tuple[Level, ...]) -> tuple[object, int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from ..._arrays import np
+from ..._arrays import Array, np
 from ...errors import ExportError, quoted
-from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Table, Term, TreeSums
+from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Stack, Table, Term, TreeSums
 from .cells import Cells
 from .language import Language, case, number, total
 from .normal import Normals, entries, readings_that_miss
@@ -18,6 +18,8 @@ from .trees import MOST_VALUES, tree_size, tree_sums
 MOST_ENTRIES = 60_000  # numbers of covariances per row: about five megabytes of SQL
 STAGED = Normal | Mixture | Pairs | TreeSums  # terms with stages of their own
 LONGEST_NAME = 60  # bytes: PostgreSQL cuts names at 63
+
+_Use = tuple[int, str, str]
 
 
 def write_query(
@@ -97,16 +99,34 @@ class _Query:
                 new[f"o{c}"] = double("0.0e0")
         stack = self.program.stack
         if stack is not None:
-            new |= {f"e{c}": double(number(stack.offset[c])) for c in self.alive["e"]}
-            known = [f"{self.cells.reading(i)} IS NOT NULL" for i in stack.known_readings]
-            for i in stack.known_codes:
-                levels = len(self.program.codes[i].levels)  # type: ignore[union-attr]
-                known.append(f"{self.cells.code(i)} BETWEEN 0 AND {levels - 1}")
-            new["known"] = f"CASE WHEN {' OR '.join(known)} THEN 1 ELSE 0 END"
+            new |= {f"e{c}": double(number(stack.offset[c] + stack.bias[0, c])) for c in self.alive["e"]}
+            new["known"] = self._known(stack)
         gaps = [f"{self.cells.reading(i)} IS NULL" for i in self._gaps()]
         if gaps:
             new["gap"] = f"CASE WHEN {' OR '.join(gaps)} THEN 1 ELSE 0 END"
         self.stages.add(new)
+        if stack is not None and len(stack.weight) > 1:
+            self._by_known(stack)
+
+    def _known(self, stack: Stack) -> str:
+        """Return how many cells are known, or, where their number makes no difference, whether any is."""
+        known = [f"{self.cells.reading(i)} IS NOT NULL" for i in stack.known_readings]
+        for i in stack.known_codes:
+            levels = len(self.program.codes[i].levels)  # type: ignore[union-attr]
+            known.append(f"{self.cells.code(i)} BETWEEN 0 AND {levels - 1}")
+        if len(stack.weight) == 1:
+            return f"CASE WHEN {' OR '.join(known)} THEN 1 ELSE 0 END"
+        return total([f"CASE WHEN {one} THEN 1 ELSE 0 END" for one in known])
+
+    def _by_known(self, stack: Stack) -> None:
+        """Add how much each of the weights counts, `h0` and so on, and the scores begin with those offsets."""
+        double, *rows, last = self.language.double, *stack.by_known
+        cases = [" ".join(f"WHEN {n} THEN {number(row[w])}" for n, row in enumerate(rows)) for w in range(len(last))]
+        self.stages.add(
+            {f"h{w}": double(f"CASE known {own} ELSE {number(last[w])} END") for w, own in enumerate(cases)}
+        )
+        begin = {c: _blend(stack.bias[:, c]) or number(1.0) for c in self.alive["e"]}
+        self.stages.add({f"e{c}": f"{number(stack.offset[c])} + {own}" for c, own in begin.items()})
 
     def _gaps(self) -> list[int]:
         """Return the readings without which a row shall have no answer."""
@@ -116,12 +136,12 @@ class _Query:
         full = [readings_that_miss(self.program, term) for term in terms if isinstance(term, Normal)]
         return sorted({i for own in full for i in own})
 
-    def _uses(self) -> list[tuple[int, str, float]]:
-        """Return (term, score it adds to, weight) in the order in which the query works them out."""
-        uses = [(i, "j", 1.0) for i in self.program.joint or ()]
+    def _uses(self) -> list[_Use]:
+        """Return (term, score it adds to, its weight) in the order in which the query works them out."""
+        uses = [(i, "j", "") for i in self.program.joint or ()]
         stack = self.program.stack
         if stack is not None:
-            uses += [(i, "e", float(w)) for i, w in zip(stack.terms, stack.weight, strict=True)]
+            uses += [(i, "e", _blend(w)) for i, w in zip(stack.terms, stack.weight.T, strict=True)]
         return sorted(uses, key=lambda use: isinstance(self.program.terms[use[0]], STAGED))
 
     def _terms(self) -> None:
@@ -135,13 +155,13 @@ class _Query:
             new = {f"{score}{c}": f"{score}{c} + {_times(weight, found[c])}" for c in self.alive[score]}
             self.stages.add(new, drop=[*found.values(), *self._spare(self._needed(rest[n + 1 :]))])
 
-    def _needed(self, uses: Sequence[tuple[int, str, float]]) -> set[str]:
+    def _needed(self, uses: Sequence[_Use]) -> set[str]:
         return {name for i, *_ in uses for name in _inputs(self.program.terms[i], self.cells)}
 
     def _spare(self, needed: set[str]) -> list[str]:
         return [name for name in self.stages.columns if name[0] in "rk" and name != "known" and name not in needed]
 
-    def _add_simple(self, uses: Sequence[tuple[int, str, float]], needed: set[str]) -> None:
+    def _add_simple(self, uses: Sequence[_Use], needed: set[str]) -> None:
         new: dict[str, str] = {}
         for score, alive in self.alive.items():
             own = [(self.program.terms[i], weight) for i, target, weight in uses if target == score]
@@ -203,7 +223,7 @@ class _Query:
                     f"{number(1.0 - stack.floor)} * {pooled.get(c, '0.0e0')} + {number(stack.floor * stack.prior[c])}"
                 )
                 posterior[c] = f"p{c}"
-                new[f"p{c}"] = f"CASE WHEN known = 1 THEN {share} ELSE {number(stack.shares[c])} END"
+                new[f"p{c}"] = f"CASE WHEN known > 0 THEN {share} ELSE {number(stack.shares[c])} END"
             self.stages.add(new)
         double = self.language.double
         each = [posterior.get(c, double("0.0e0")) for c in range(len(self.program.classes))]
@@ -259,8 +279,15 @@ class _Query:
         return case(branches, literals[order[-1]])
 
 
-def _times(weight: float, text: str) -> str:
-    return text if weight == 1.0 else f"{number(weight)} * {text}"
+def _blend(weights: Array) -> str:
+    """Return the weight by how much is known of a row; "" for 1."""
+    if (weights == weights[0]).all():
+        return "" if weights[0] == 1.0 else number(weights[0])
+    return f"({' + '.join(f'{number(own)} * h{w}' for w, own in enumerate(weights) if own)})"
+
+
+def _times(weight: str, text: str) -> str:
+    return f"{weight} * {text}" if weight else text
 
 
 def _inputs(term: Term, cells: Cells) -> Iterator[str]:

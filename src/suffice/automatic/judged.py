@@ -1,0 +1,40 @@
+"""A member of the automatic classifier, judged by rows left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .._arrays import Array
+from .member import Again, Member
+from .mixed_rows import Hidden
+from .sample import SomeRows
+
+
+@dataclass(frozen=True)
+class JudgedMember:
+    """A member with what it loses: the mean log-loss of its posteriors, after scaling by its `temperature`.
+
+    Both are exact leave-one-out, by `left_out_scores` (n, k), its log densities of the sample, each row left out.
+    """
+
+    member: Member
+    loss: float
+    temperature: float
+    left_out_scores: Array
+    again: Again | None = field(default=None, repr=False)
+
+    def left_out_without(self, rows: SomeRows, hidden: Hidden) -> Array:
+        """Return left-out scores (n, k) of rows of which some columns are hidden."""
+        if self.again is not None:
+            return self.again(rows, hidden)
+        return self.member.left_out_without(rows.sample, hidden)
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.member.name
+
+    @property
+    def setting(self) -> dict[str, float]:
+        """What was chosen."""
+        return self.member.setting

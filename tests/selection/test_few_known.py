@@ -1,0 +1,202 @@
+"""Rows of which less is known than usual: members of the pool have other weights there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_breast_cancer, load_wine
+
+from suffice import GenerativeClassifier, load
+from suffice._arrays import log_softmax
+from suffice.automatic.few_known import FewKnown, usually_known
+from suffice.automatic.pool import raise_floor
+from suffice.datasets import penguins_path
+from suffice.export.lower import lower
+
+SAME = 1e-9  # the same rows, summed in another order
+
+
+def copies(n: int, d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two classes whose columns are nearly copies of one another: each says about as much as all of them."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    common = (2 * y - 1) + rng.normal(size=n)
+    return common[:, None] + 0.3 * rng.normal(size=(n, d)), y
+
+
+def hiding(X: np.ndarray, left: int, seed: int) -> np.ndarray:
+    """Return the rows, of each only so many cells, which chance decides."""
+    order = np.random.default_rng(seed).random(X.shape).argsort(axis=1)
+    out = X.copy()
+    out[order >= left] = np.nan
+    return out
+
+
+def loss(log_posterior: np.ndarray, y: np.ndarray) -> float:
+    return float(-log_posterior[np.arange(len(y)), y].mean())
+
+
+def by_own_weights(model: GenerativeClassifier, X: object) -> np.ndarray:
+    """Return log posteriors under the weights of the stack, however little is known of a row."""
+    fitted = model._fitted
+    pool = replace(fitted.pool, sample=None)
+    return pool.log_posterior(fitted._read(fitted.rows(X)))
+
+
+@pytest.fixture(scope="module")
+def penguins() -> tuple[pd.DataFrame, pd.Series]:
+    table = pd.read_csv(penguins_path())
+    return table.drop(columns="species"), table["species"]
+
+
+@pytest.fixture(scope="module")
+def model(penguins) -> GenerativeClassifier:
+    return GenerativeClassifier().fit(*penguins)
+
+
+def test_shares_of_the_weights() -> None:
+    """The stack's own at 16 of 16 cells and more, others at 4 = √16 and 1, by the log of their number between."""
+    few = FewKnown(16, np.zeros((2, 3)))
+    assert_allclose(few.shares(np.array([16, 20, 4, 1])), [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0, 1]], atol=1e-15)
+    assert_allclose(few.shares(np.array([8, 2])), [[0.5, 0.5, 0], [0, 0.5, 0.5]], atol=1e-15)
+    assert_allclose(few.shares(np.arange(17)).sum(axis=1), 1.0, atol=1e-15)
+
+
+def test_rows_of_which_as_much_is_known_as_usual_have_the_stacks_weights() -> None:
+    X, y = load_wine(return_X_y=True)
+    model = GenerativeClassifier().fit(X, y)
+    fitted = model._fitted
+    reading, pool = fitted._read(fitted.rows(X)), fitted.pool
+    parts = [own.member.scores(reading) for own in pool.members] + pool.single_columns(reading)
+    bare = log_softmax(pool.stack.scores(parts, np.tile(pool.log_prior, (len(X), 1))))
+    assert_allclose(model.predict_log_proba(X), raise_floor(bare, pool.log_prior, pool.floor), rtol=1e-12, atol=1e-12)
+    assert pool.usual == X.shape[1]
+    mixed = np.vstack([X, hiding(X, 3, 0)])
+    assert_allclose(model.predict_proba(mixed)[: len(X)], model.predict_proba(X), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["wine", "cancer", "copies"])
+def test_fresh_rows_with_few_cells_lose_less_than_by_the_stacks_weights(name: str) -> None:
+    """On rows that had no part in the weights; and less than the class shares, which need no cell at all."""
+    X, y = {"wine": load_wine(return_X_y=True), "cancer": load_breast_cancer(return_X_y=True)}.get(
+        name, copies(300, 20, 0)
+    )
+    order = np.random.default_rng(1).permutation(len(y))
+    half = len(y) // 2
+    own, other = order[:half], order[half:]
+    model = GenerativeClassifier().fit(X[own], y[own])
+    shares = np.log(np.bincount(y[own]) / half)
+    for left in (1, 2, 5, 10):
+        new, before = [], []
+        for seed in range(3):
+            rows = hiding(X[other], left, seed)
+            new.append(loss(model.predict_log_proba(rows), y[other]))
+            before.append(loss(by_own_weights(model, rows), y[other]))
+        assert np.mean(new) < np.mean(before) + 0.01
+        assert np.mean(new) < -shares[y[other]].mean()
+
+
+def test_copies_of_a_column_are_worth_as_much_as_one() -> None:
+    """Twenty near-copies have weights far below 1 together; one of them alone is as good as known to be."""
+    X, y = copies(400, 20, 2)
+    model = GenerativeClassifier().fit(X[:200], y[:200])
+    rows = hiding(X[200:], 1, 0)
+    gain = loss(by_own_weights(model, rows), y[200:]) - loss(model.predict_log_proba(rows), y[200:])
+    assert gain > 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_stays_noise(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(150, 30)), rng.integers(0, 2, 150)
+    model = GenerativeClassifier().fit(X, y)
+    fresh, labels = rng.normal(size=(2000, 30)), rng.integers(0, 2, 2000)
+    for left in (1, 5, 15, 29):
+        assert loss(model.predict_log_proba(hiding(fresh, left, seed)), labels) < np.log(2.0) + 0.03
+
+
+def test_an_island_alone_says_about_what_it_says_in_the_table(penguins, model) -> None:
+    """Of a penguin from Biscoe nothing but that is known: the share of Gentoos there is .74.
+
+    To .12, as one weight serves all columns, numbers too; under the weights of whole rows it is off by .23.
+    """
+    rows, species = penguins
+    for island in ("Biscoe", "Dream", "Torgersen"):
+        row = pd.DataFrame([{name: island if name == "island" else None for name in rows}])
+        shares = (species[rows["island"] == island].value_counts() / (rows["island"] == island).sum()).reindex(
+            model.classes_, fill_value=0.0
+        )
+        assert_allclose(model.predict_proba(row)[0], shares, atol=0.12)
+
+
+def test_nothing_known_is_the_class_shares(penguins, model) -> None:
+    nothing = pd.DataFrame([dict.fromkeys(penguins[0])])
+    assert_allclose(model.predict_proba(nothing)[0], model.priors_, atol=1e-12)
+
+
+def test_order_and_units_do_not_matter() -> None:
+    X, y = load_wine(return_X_y=True)
+    rows = np.vstack([hiding(X[::3], left, 0) for left in (1, 2, 4)])
+    expected = GenerativeClassifier().fit(X, y).predict_proba(rows)
+    rng = np.random.default_rng(3)
+    order, columns = rng.permutation(len(y)), rng.permutation(X.shape[1])
+    assert_allclose(GenerativeClassifier().fit(X[order], y[order]).predict_proba(rows), expected, atol=1e-7)
+    turned = GenerativeClassifier().fit(X[:, columns], y).predict_proba(rows[:, columns])
+    assert_allclose(turned, expected, atol=1e-7)
+    scale = np.exp2(rng.integers(-3, 4, X.shape[1]))  # exact in floating point, as the order of equal ranks must be
+    assert_allclose(GenerativeClassifier().fit(X * scale, y).predict_proba(rows * scale), expected, atol=1e-7)
+    renamed = GenerativeClassifier().fit(X, np.array(["c", "a", "b"])[y]).predict_proba(rows)
+    assert_allclose(renamed[:, [2, 0, 1]], expected, atol=1e-7)
+
+
+def test_halves_merge_to_the_whole(penguins, model, tmp_path) -> None:
+    rows, species = penguins
+    few = rows.where(np.random.default_rng(0).random(rows.shape) < 0.3, other=None)
+    merged = (
+        GenerativeClassifier().fit(rows[::2], species[::2]).merge(GenerativeClassifier().fit(rows[1::2], species[1::2]))
+    )
+    assert_allclose(merged.predict_proba(few), model.predict_proba(few), atol=SAME)
+    model.save(tmp_path / "model.suffice")
+    assert_array_equal(load(tmp_path / "model.suffice").predict_proba(few), model.predict_proba(few))
+
+
+def test_a_released_model_keeps_them(penguins, model, tmp_path) -> None:
+    rows, _ = penguins
+    few = rows.where(np.random.default_rng(1).random(rows.shape) < 0.3, other=None)
+    released = model.release()
+    assert released._fitted.pool.few_known is not None
+    released.save(tmp_path / "released.suffice")
+    assert_array_equal(load(tmp_path / "released.suffice").predict_proba(few), released.predict_proba(few))
+    assert abs(released.predict_proba(few) - model.predict_proba(few)).mean() < 0.05
+
+
+def test_reasons_add_up_whatever_is_known(penguins, model) -> None:
+    rows, _ = penguins
+    few = rows.where(np.random.default_rng(2).random(rows.shape) < 0.4, other=None)[:40]
+    why, posterior = model.explain(few), model.predict_log_proba(few)
+    odds = posterior[:, 0] - posterior[:, 1] - np.log(model.priors_[0] / model.priors_[1])
+    assert_allclose((why[:, :, 0] - why[:, :, 1]).sum(axis=1), odds, atol=1e-10)
+    assert (why[few.isna().to_numpy()] == 0.0).all()
+
+
+def test_holes_of_the_table_itself_are_usual() -> None:
+    """Where a third of the cells of all rows is missing, so many missing cells change no weight."""
+    X, y = load_wine(return_X_y=True)
+    holes = hiding(X, 9, 0)
+    model = GenerativeClassifier().fit(holes, y)
+    pool = model._fitted.pool
+    assert pool.usual == 9 == usually_known(pool.sample)
+    assert_array_equal(model.predict_log_proba(holes), by_own_weights(model, holes))
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_one_and_two_columns(d: int) -> None:
+    X, y = load_wine(return_X_y=True)
+    model = GenerativeClassifier().fit(X[:, :d], y)
+    assert (model._fitted.pool.few_known is None) == (d == 1)
+    assert len(lower(model._fitted).stack.weight) == (1 if d == 1 else 3)
+    assert np.isfinite(model.predict_log_proba(hiding(X[:, :d], 1, 0))).all()

@@ -1,0 +1,242 @@
+"""How good a model is, against rows deleted, models fitted to the others, and scikit-learn's scores."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, recall_score
+
+from suffice import (
+    GaussianDiscriminant,
+    GenerativeClassifier,
+    GenerativeForest,
+    MixtureDiscriminant,
+    NaiveBayes,
+)
+from suffice.errors import DataError
+from suffice.tasks.quality import in_nats, in_percent, judge_answers
+
+EXACT = 1e-9
+
+CLOSED = {
+    "lda": lambda: GaussianDiscriminant(shared=True),
+    "qda": GaussianDiscriminant,
+    "naive Bayes": NaiveBayes,
+    "uniform priors": lambda: NaiveBayes(priors="uniform"),
+}
+KINDS = {
+    **CLOSED,
+    "mixture": lambda: MixtureDiscriminant(n_components=2, random_state=0),
+    "forest": GenerativeForest,
+    "automatic": GenerativeClassifier,
+}
+
+
+def telling(rng, n=90, k=3):
+    """Rows of unequal classes that columns tell something of; some rows are there twice."""
+    y = np.minimum(rng.integers(0, k + 1, n), k - 1)
+    X = rng.normal(size=(n, 3))
+    X[:, 0] += 1.2 * y
+    X[:, 1] -= 0.8 * (y == 1)
+    X[-5:], y[-5:] = X[:5], y[:5]
+    return pd.DataFrame(X, columns=list("abc")), np.array(["one", "two", "three"])[y]
+
+
+def numbers(found):
+    """The figures of a quality that are single numbers."""
+    return {name: own for name, own in found.to_dict().items() if isinstance(own, int | float)}
+
+
+def noise(rng, n, k=2):
+    """Rows whose labels nothing tells."""
+    return rng.normal(size=(n, 4)), rng.integers(0, k, n)
+
+
+@pytest.mark.parametrize("kind", CLOSED)
+def test_each_row_is_judged_by_a_fit_to_all_others(rng, kind) -> None:
+    X, y = telling(rng)
+    found = CLOSED[kind]().fit(X, y).quality()
+    p = np.empty((len(y), 3))
+    for i in range(len(y)):
+        keep = np.arange(len(y)) != i
+        p[i] = CLOSED[kind]().fit(X[keep], y[keep]).predict_proba(X[~keep])[0]
+    classes = np.array(found.classes)
+    answer = classes[p.argmax(axis=1)]
+    lost = -np.log(p[np.arange(len(y)), np.searchsorted(classes, y)])
+    assert found.judged_by == "leave-one-out"
+    assert found.accuracy == accuracy_score(y, answer)
+    assert (found.right, found.rows, found.of_rows) == ((answer == y).sum(), len(y), len(y))
+    assert found.log_loss == pytest.approx(log_loss(y, p, labels=classes), rel=EXACT)
+    assert found.log_loss_error == pytest.approx(lost.std(ddof=1) / np.sqrt(len(y)), rel=1e-6)
+    share = np.array([(y == label).mean() for label in classes])
+    assert (found.commonest, found.commonest_accuracy) == (classes[share.argmax()], share.max())
+    assert found.baseline == pytest.approx(-(share * np.log(share)).sum(), rel=EXACT)
+    lead = (answer == y).astype(float) - (y == found.commonest)
+    assert found.lead == pytest.approx(lead.mean(), abs=EXACT)
+    one_more = 1.0 / (len(y) + 1)
+    assert found.lead_error == pytest.approx(np.hypot(lead.std(ddof=1) / np.sqrt(len(y)), one_more), rel=1e-6)
+    np.testing.assert_array_equal(found.confusion, confusion_matrix(y, answer, labels=classes))
+    np.testing.assert_allclose(found.recall, recall_score(y, answer, labels=classes, average=None))
+
+
+def test_the_automatic_classifier_says_what_its_loss_says(rng) -> None:
+    X, y = telling(rng)
+    for weight in (None, rng.integers(1, 4, len(y))):
+        model = GenerativeClassifier().fit(X, y, sample_weight=weight)
+        assert model.quality().log_loss == pytest.approx(model.loss_, rel=EXACT)
+
+
+@pytest.mark.parametrize("kind", ["lda", "naive Bayes", "forest"])
+def test_rows_given_twice_and_weights_of_two_have_the_same_means(rng, kind) -> None:
+    X, y = telling(rng)
+    log_p = np.log(rng.dirichlet(np.ones(3), len(y)))
+    codes = np.unique(y, return_inverse=True)[1]
+    one = judge_answers(range(3), log_p, codes, np.full(len(y), 2.0), np.full(len(y), 2.0))
+    two = judge_answers(range(3), np.repeat(log_p, 2, axis=0), np.repeat(codes, 2))
+    assert numbers(one) == pytest.approx(numbers(two))
+    assert KINDS[kind]().fit(X, y).quality().counted
+    assert not KINDS[kind]().fit(X, y, sample_weight=rng.random(len(y))).quality().counted
+
+
+def test_weights_scale_nothing(rng) -> None:
+    X, y = telling(rng)
+    weight = rng.random(len(y))
+    one, two = (NaiveBayes().fit(X, y, sample_weight=factor * weight).quality() for factor in (1.0, 7.0))
+    share = weight / weight.sum()
+    for own in (one, two):
+        left_out = NaiveBayes().fit(X, y, sample_weight=weight).leave_one_out(X, y, sample_weight=weight)
+        right = np.array(own.classes)[left_out.argmax(axis=1)] == y
+        assert own.accuracy == pytest.approx(share @ right, abs=0.02)  # smoothing counts beside weights
+    assert one.rows == two.rows == len(y)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_is_judged_on_rows_it_had_not_seen(rng, kind) -> None:
+    """What it says of itself is what new rows of the same kind say, within errors of both."""
+    X, y = telling(rng, 300)
+    new, truth = telling(rng, 3000)
+    model = KINDS[kind]().fit(X, y)
+    found = model.quality()
+    own = model.predict_proba(new)[np.arange(len(truth)), np.searchsorted(model.classes_, truth)]
+    error = np.hypot(found.accuracy_error, 0.01)
+    assert found.judged_by == ("cross-validation" if kind == "mixture" else "leave-one-out")
+    assert abs(found.accuracy - (model.predict(new) == truth).mean()) < 4 * error
+    assert abs(found.log_loss + np.log(own).mean()) < 4 * np.hypot(found.log_loss_error, 0.02)
+    assert found.answers_better
+    assert found.tells_more
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_noise_is_not_claimed_to_be_told(kind) -> None:
+    """Of 12 tables of noise each, at most two may look better by over two errors: three do for one in 300 grids."""
+    claims = []
+    for seed in range(4 if kind == "automatic" else 12):
+        X, y = noise(np.random.default_rng(seed), 120, 2 + seed % 3)
+        found = KINDS[kind]().fit(X, y).quality()
+        claims.append(found.answers_better)
+        assert not found.tells_more
+        if not found.answers_better:
+            assert "do not show that it does better" in str(found)
+    assert sum(claims) <= 2
+
+
+def test_a_rare_class_is_not_hidden_by_accuracy(rng) -> None:
+    y = (np.arange(600) % 50 == 0).astype(int)
+    X = rng.normal(size=(600, 2)) + 0.3 * y[:, None]
+    found = NaiveBayes().fit(X, y).quality()
+    assert found.accuracy > 0.95
+    assert not found.answers_better
+    assert f"Of the 12 rows of 1 it names {found.confusion[1, 1]} so." in str(found)
+    assert "always naming the commonest class, 0, would be right for 98.0 %" in str(found)
+
+
+def test_probabilities_that_are_far_too_sure_are_said_to_be(rng) -> None:
+    """Each column five times over counts five times in naive Bayes."""
+    X, y = telling(rng, 300)
+    found = NaiveBayes().fit(pd.concat([X.add_suffix(str(i)) for i in range(15)], axis=1), y).quality()
+    assert found.answers_better
+    assert found.log_loss > found.baseline
+    assert "far too sure" in str(found)
+
+
+def test_a_sample_of_the_rows_stands_for_all(rng) -> None:
+    X, y = telling(rng, 3000)
+    some, every = (NaiveBayes(keep_rows=rows).fit(X, y).quality() for rows in (500, 3000))
+    assert 500 <= some.rows < 510  # equal rows are kept as one
+    assert (some.of_rows, every.rows) == (3000, 3000)
+    assert f"({some.rows} of 3,000)" in str(some)
+    assert some.commonest_accuracy == pytest.approx(every.commonest_accuracy)
+    assert abs(some.accuracy - every.accuracy) < 4 * some.accuracy_error
+
+
+def test_a_forest_of_many_rows_is_judged_by_some(rng) -> None:
+    X, y = telling(rng, 3000)
+    found = GenerativeForest().fit(X, y).quality()
+    assert found.rows < found.of_rows == 3000
+    assert found.answers_better
+
+
+def test_what_cannot_be_judged_says_why(rng) -> None:
+    X, y = telling(rng)
+    for model, why in (
+        (NaiveBayes(keep_rows=0).fit(X, y), "keeps no rows"),
+        (NaiveBayes().fit(X, y).release(), "was released"),
+        (NaiveBayes().fit(X, np.full(len(y), "a")), "a single class"),
+    ):
+        with pytest.raises(DataError, match=why):
+            model.quality()
+
+
+def test_rows_without_a_label_that_joined_are_judged_by_folds(rng) -> None:
+    X, y = telling(rng)
+    some = y.astype(object)
+    some[::3] = None
+    found = GaussianDiscriminant().fit(X, some).quality()
+    assert found.judged_by == "cross-validation"
+    assert found.rows == (y == y).sum() - len(some[::3])
+
+
+def test_plain_values_are_json(rng) -> None:
+    X, y = telling(rng)
+    for model in (NaiveBayes().fit(X, y), NaiveBayes().fit(X[:2], ["a", "b"])):
+        found = model.quality()
+        plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+        assert plain["accuracy"] == found.accuracy
+        assert plain["sentence"] == str(found)
+
+
+def test_it_is_made_once_and_no_edit_leaves_it(rng) -> None:
+    X, y = telling(rng)
+    model = NaiveBayes().fit(X, y)
+    first = model.quality()
+    assert model.quality() is first
+    assert model.partial_fit(X[:9], y[:9]).quality() is not first
+    assert model.forget(X[:9], y[:9]).quality().log_loss == pytest.approx(first.log_loss)
+
+
+def test_one_row_knows_no_error() -> None:
+    found = judge_answers(["a", "b"], np.log([[0.7, 0.3]]), np.array([0]))
+    assert found.accuracy_error == found.log_loss_error == np.inf
+    assert found.to_dict()["accuracy_error"] is None
+    assert "± unknown" in str(found)
+
+
+def test_impossible_answers_cost_what_is_said() -> None:
+    found = judge_answers(["a", "b"], np.array([[-np.inf, 0.0], [0.0, -np.inf]]), np.array([0, 0]))
+    assert found.log_loss == pytest.approx(-np.log(1e-15) / 2)
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.0, "0 %"), (1.0, "100 %"), (0.974, "97.4 %"), (0.9996, "99.96 %"), (0.0004, "0.04 %"), (np.nan, "unknown")],
+)
+def test_shares_are_never_rounded_to_certainty(share, text) -> None:
+    assert in_percent(share) == text
+
+
+@pytest.mark.parametrize(("loss", "text"), [(0.0214, "0.021"), (0.0042, "0.0042"), (12.26, "12.260"), (0.0, "0.000")])
+def test_losses_have_digits_that_count(loss, text) -> None:
+    assert in_nats(loss) == text
