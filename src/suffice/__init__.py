@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         load as load,
     )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _ESTIMATORS = ("GaussianDiscriminant", "GenerativeClassifier", "GenerativeForest", "MixtureDiscriminant", "NaiveBayes")
 _SETTINGS = ("RDA", "Dirichlet", "NormalInverseWishart")

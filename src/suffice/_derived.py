@@ -46,6 +46,11 @@ def shared_with(value: object) -> dict[str, Any]:
     return known
 
 
+def has_made(value: object, make: object) -> bool:
+    """Return whether `value.made(make)` was asked for before."""
+    return make in vars(value).get("_made", {})
+
+
 def share(value: object, other: T) -> T:
     """Return the other value, which from now on has what is shared in common with the first."""
     vars(other)[SHARED] = shared_with(value)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
@@ -24,6 +26,15 @@ COMPRESSED = {".gz", ".bz2", ".zst"}
 FORMATS = {
     ".csv": "CSV",
     ".tsv": "CSV",
+    ".tab": "CSV",
+    ".txt": "CSV",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".xlsx": "Excel",
+    ".xlsm": "Excel",
+    ".xlsb": "Excel",
+    ".xls": "Excel",
+    ".ods": "Excel",
     ".parquet": "Parquet",
     ".pq": "Parquet",
     ".arrow": "Arrow",
@@ -32,18 +43,46 @@ FORMATS = {
 }
 
 
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # of the net; one letter is a drive of Windows
+OF_TEXT = ("CSV", "Excel", "JSON lines")  # formats whose cells are read as text: they declare no types of columns
+WRITTEN = ("CSV", "Parquet", "Arrow")  # formats in which results are written
+
+
 def format_of(path: Path) -> str | None:
-    """Return what the ending of a name promises, "CSV", "Parquet" or "Arrow", or None; a CSV may be compressed."""
+    """Return what the ending of a name promises, "CSV", "JSON lines", "Excel", "Parquet" or "Arrow", or None.
+
+    Text may be compressed.
+    """
     ending = path.suffix.lower()
     if ending in COMPRESSED:
-        inner = path.with_suffix("").suffix.lower()
-        return "CSV" if inner in (".csv", ".tsv") else None
+        inner = FORMATS.get(path.with_suffix("").suffix.lower())
+        return inner if inner in ("CSV", "JSON lines") else None
     return FORMATS.get(ending)
+
+
+MAGIC = {
+    b"PK\x03\x04": ".xlsx",
+    b"\xd0\xcf\x11\xe0": ".xls",
+    b"PAR1": ".parquet",
+    b"ARROW1": ".arrow",
+    b"\xff\xff\xff\xff": ".arrow",  # a stream
+    b"\x1f\x8b": ".csv.gz",
+    b"BZh": ".csv.bz2",
+    b"\x28\xb5\x2f\xfd": ".csv.zst",
+}
+
+
+def ending_for(start: bytes) -> str:
+    """Return the ending that suits a table whose file begins so; text is a CSV unless it begins with an object."""
+    known = next((ending for mark, ending in MAGIC.items() if start.startswith(mark)), None)
+    return known or (".jsonl" if start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{" else ".csv")
 
 
 STREAMS = {"/dev/stdout": 1, "/dev/stderr": 2}
 FOLDERS_OF_STREAMS = ("/dev/fd", "/proc/self/fd")
 RANDOM = 8  # characters of a temporary name
+WINDOWS = os.name == "nt"
+BUSY = (0.05, 0.1, 0.2, 0.4, 0.8)  # seconds to wait for those who read the file that is to be replaced
 
 
 @contextlib.contextmanager
@@ -88,7 +127,7 @@ def whole_file(path: str | os.PathLike[str], check: Callable[[Path], None] | Non
             _take_after(target, temporary)
             if check is not None:
                 check(temporary)
-            temporary.replace(target)
+            _replace(target, temporary)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
@@ -138,7 +177,7 @@ def _pour(complete: Path, path: str | os.PathLike[str]) -> None:
     number = _descriptor(path)
     if number in (1, 2):
         (sys.stdout if number == 1 else sys.stderr).flush()
-    out = os.open(path, os.O_WRONLY) if number is None else os.dup(number)
+    out = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0)) if number is None else os.dup(number)
     with complete.open("rb") as file, os.fdopen(out, "wb") as stream:
         shutil.copyfileobj(file, stream)
 
@@ -173,6 +212,16 @@ def _take_after(path: Path, temporary: Path) -> None:
             why = f"it belongs to another group (number {old.st_gid}), which a file in its place could not"
             raise PermissionError(errno.EPERM, why, str(path)) from None
     temporary.chmod(stat.S_IMODE(old.st_mode))
+
+
+def _replace(path: Path, temporary: Path) -> None:
+    """Put a complete file in its place; Windows refuses that while others have the old one open, if only to scan it."""
+    for pause in BUSY if WINDOWS else ():
+        with contextlib.suppress(PermissionError):
+            temporary.replace(path)
+            return
+        time.sleep(pause)
+    temporary.replace(path)
 
 
 def _sync_folder(folder: Path) -> None:

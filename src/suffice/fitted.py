@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from ._arrays import Array, Codes, NDArray, np
 from ._arrays_api import fetch, is_device_array, missing_columns
@@ -17,8 +17,8 @@ from .estimate import Block, Note, Settings, class_log_prior
 from .estimate.families import GaussianFamily
 from .estimate.shares import frozen_priors, ordered_priors
 from .joint import JointModel
-from .leave_one_out import Learned, leave_one_out
-from .leave_one_out.by_columns import ByColumns, by_columns
+from .leave_one_out import Learned, leave_one_out, refits_needed
+from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
 from .released import Past
 from .schema import Schema
@@ -29,13 +29,14 @@ from .table.labels import check_filled, check_total, label_array, read_labels, r
 from .table.residence import take_in
 from .tasks import classify
 from .tasks.explain import contributions
+from .vocabulary import UnseenLevel, Vocabulary, warn_of_likes
 
 T = TypeVar("T")
 NOTHING = ByClass((), np.zeros(0), ())
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class Fitted(Vocabulary):
     """A schema, its blocks of columns, the statistics of the rows learned, and the settings they are read with.
 
     `who` is the estimator's name, for messages; `priors` are as users state them; `chosen` what leave-one-out chose,
@@ -51,6 +52,7 @@ class Fitted:
     priors: object = None
     chosen: Choices | None = None
     past: Past = field(default_factory=Past)
+    explains_soon: ClassVar[bool] = True  # a row in milliseconds
 
     def __getstate__(self) -> dict[str, object]:
         return {own.name: vars(self)[own.name] for own in fields(self)}
@@ -157,7 +159,7 @@ class Fitted:
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        return (*released, *self.past.notes, *self.estimated[1])
+        return (*released, *self.past.notes, *self.alike_notes, *self.estimated[1])
 
     @derived
     def labels(self) -> NDArray[np.generic]:
@@ -168,7 +170,14 @@ class Fitted:
 
     def rows(self, X: object, resident: bool = False) -> Rows:
         """Return the rows of a table by block, in the model's own categories; if `resident`, on their own device."""
-        return self.recoded(self.encode(*self.aligned(X, resident)))
+        rows, unseen = self.rows_and_unseen(X, resident)
+        warn_of_likes(unseen)
+        return rows
+
+    def rows_and_unseen(self, X: object, resident: bool = False) -> tuple[Rows, list[UnseenLevel]]:
+        """Return the same, and the levels among them that were never seen."""
+        rows = self.encode(*self.aligned(X, resident))
+        return self.recoded(rows), self.unseen(rows)
 
     def encoded(self, X: object) -> tuple[Rows, int]:
         """Return the rows of each block of a table as its family encodes them, and their number."""
@@ -341,6 +350,13 @@ class Fitted:
         sample = self.reservoir
         return self.left_out(sample.rows, sample.codes, sample.row_weight())
 
+    @property
+    def leaves_soon(self) -> bool:
+        """Whether `left_out_rows` has a closed form, or takes a few seconds of refits; else models of folds serve."""
+        refits = refits_needed(self.statistics.blocks, bool(self.estimated[1])) / max(self.statistics.total, 1.0)
+        closed = self._leaves_closed and not self.past.joined
+        return closed and refits * len(self.reservoir.codes) <= MOST_REFITS
+
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
         return self.reservoir.rows
@@ -360,6 +376,7 @@ class Fitted:
         sample, learned = self.reservoir.part(index), self.learned
         return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
 
+    most_judged = 1 << 31  # rows kept by which it says how good it is
     _leaves_closed = True  # whether there is a closed form for rows that leave
 
     def for_fold(self) -> Self:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ._arrays import Array, Codes, np
 from ._arrays_api import like
 from .densities import Product, Rows
+from .errors import quoted
 from .schema import Level
 
 
@@ -17,6 +18,11 @@ class JointModel:
     classes: tuple[Level, ...]
     log_prior: Array
     density: Product
+
+    def __repr__(self) -> str:
+        """Return one line: classes and kinds of densities; the numbers are in its attributes."""
+        kinds = ", ".join(type(block).__name__ for block in self.density.blocks)
+        return f"JointModel({len(self.classes)} classes: {quoted(self.classes)}; densities: {kinds})"
 
     def log_joint(self, rows: Rows, log_prior: Array | None = None) -> Array:
         """Return log π_k + log p(x | k), (n, k) in nats.

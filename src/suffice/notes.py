@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -24,9 +25,22 @@ class Kind(StrEnum):
     STOPPED_EARLY = "stopped early"  # EM, before it converged
     CHOSEN = "chosen"  # a setting that was found from the rows
     UNCERTAIN = "uncertain"  # what rests on few rows
+    IMPRECISE = "imprecise"  # a figure of quality, whose standard error stands beside it wherever it is told
+    SPARED = "spared"  # a member of the automatic classifier that would take too much memory or time
     POOLED = "pooled"  # sums that classes have together, no longer each by itself; estimates are as before
     GIVEN_UP = "given up"  # what a released model no longer tells
+    ALIKE = "alike"  # classes or levels that differ by case or spaces only
     OTHER = "other"
+
+    @property
+    def is_detail(self) -> bool:
+        """Whether there is nothing for a user to know or to do: what an estimate always does, or says elsewhere."""
+        return self in DETAILS
+
+
+DETAILS = frozenset(
+    {Kind.SMOOTHED, Kind.ROUNDED, Kind.FILLED, Kind.SECURED, Kind.CHOSEN, Kind.POOLED, Kind.IMPRECISE, Kind.SPARED}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +55,35 @@ class Note:
     kind: Kind = field(default=Kind.OTHER, kw_only=True)
 
     def __str__(self) -> str:
-        where = "" if self.label is None else f" in class {self.label!r}"
-        columns = f" for {quoted(self.columns)}" if self.columns else ""
+        return self._said("" if self.label is None else f" in class {self.label!r}")
+
+    def __repr__(self) -> str:
+        return f"<{self.kind}: {self}>"
+
+    def _said(self, where: str) -> str:
+        joint = " " if self.kind is Kind.LEFT_OUT else " for "
+        columns = f"{joint}{quoted(self.columns)}" if self.columns else ""
         amount = "" if self.amount is None else f" by {self.amount:.3g}"
         return f"{self.what}{columns}{where}{amount}: {self.why}"
+
+
+def to_know(notes: Iterable[Note]) -> list[str]:
+    """Return the notes that are no details as sentences, what was done to several classes alike in one."""
+    return _sentences(note for note in notes if not note.kind.is_detail)
+
+
+def details(notes: Iterable[Note]) -> list[str]:
+    """Return the notes that are details, as sentences, what was done to several classes alike in one."""
+    return _sentences(note for note in notes if note.kind.is_detail)
+
+
+def _sentences(notes: Iterable[Note]) -> list[str]:
+    groups: dict[str, tuple[Note, list[Level]]] = {}
+    for note in notes:
+        _, labels = groups.setdefault(note._said(""), (note, []))
+        if note.label is not None:
+            labels.append(note.label)
+    return [
+        note._said("" if not labels else f" in {'class' if len(labels) == 1 else 'classes'} {quoted(labels)}")
+        for note, labels in groups.values()
+    ]

@@ -146,7 +146,8 @@ class Past:
     `object_labels`: labels came as an array of objects. `unlabelled`: how many rows without a label the last fit saw;
     `joined`: whether such rows have joined by EM, `steps` of it. `notes` are those of the last fit's EM. `dialect` is
     how the CSV file of that fit was written; `released` what the model gave up if it holds no row; `origin` the file
-    that it was loaded from, with the fingerprint of that.
+    that it was loaded from, with the fingerprint of that. `target` is what the labels were called, `source` the
+    name of the file that the rows came from, None where nobody said.
     """
 
     object_labels: bool = False
@@ -157,3 +158,5 @@ class Past:
     dialect: Dialect | None = None
     released: Release | None = None
     origin: tuple[str, str] | None = None
+    target: str | None = None
+    source: str | None = None

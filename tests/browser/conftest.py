@@ -64,6 +64,6 @@ def visit(chromium, tmp_path) -> Callable:
 @pytest.fixture
 def without_pictures(monkeypatch):
     """Pages that are quick to make, as quality is judged elsewhere."""
-    monkeypatch.setattr("suffice.report.page.draw", lambda estimator: [])
+    monkeypatch.setattr("suffice.report.page.draw", lambda estimator: {})
     monkeypatch.setattr("suffice.report.page.draw_answers", lambda *told: [])
     monkeypatch.setattr("suffice.report.facts._quality", lambda *told: {"why_not": "it is not asked for"})

@@ -15,7 +15,9 @@ from suffice.report import render_page
 
 # The least contrast of text with what is behind it (WCAG 2.2, 1.4.3), over all elements that show text of their own.
 CONTRAST = """() => {
-  const parse = (text) => { const [r, g, b, a] = text.match(/[\\d.]+/g).map(Number); return [r, g, b, a ?? 1]; };
+  const parse = (text) => {  // rgb(…) counts to 255, a mixture of colours, color(srgb …), to 1
+    const [r, g, b, a] = text.match(/[\\d.]+(e-?\\d+)?/g).map(Number), full = text.startsWith("color(") ? 255 : 1;
+    return [full * r, full * g, full * b, a ?? 1]; };
   const light = (c) => {
     const [r, g, b] = c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
@@ -109,12 +111,12 @@ def test_the_policy_lets_nothing_in_or_out(chromium, tmp_path, html):
 
 
 def test_sizes():
-    """Ten columns stay under one megabyte, thirty near it; what is drawn of many columns is bounded."""
+    """Ten columns stay under one megabyte, thirty under one and a quarter; what is drawn of many columns is bounded."""
     wine = load_wine(as_frame=True)
     for model in (GenerativeClassifier(), MixtureDiscriminant(2, random_state=0)):
         assert len(render_page(model.fit(wine.data.iloc[:, :10], wine.target)).encode()) < 1_000_000
     X, y = load_breast_cancer(return_X_y=True)
-    assert len(render_page(GenerativeClassifier().fit(X, y)).encode()) < 1_100_000
+    assert len(render_page(GenerativeClassifier().fit(X, y)).encode()) < 1_250_000
 
 
 def test_page_of_a_model_of_one_class(visit):

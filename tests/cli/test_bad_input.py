@@ -27,14 +27,15 @@ TABLES = {
     "nul.csv": (b"x\0,y\n1,a\n2,b\n", ["UTF-8", "NUL"]),
     "one-class.csv": ("x,y\n1,a\n2,a\n3,\n", ["'y'", "one class", "'a'", "--target"]),
     "no-label.csv": ("x,y\n1,\n2,\n", ["'y'", "no label"]),
-    "date.csv": ("born on,x,y\n2020-01-02,1,a\n2020-02-03,2,b\n", ["'born on'", "dates", "--drop 'born on'"]),
     "date-target.csv": ("x,y\n1,2020-01-02\n2,2020-02-03\n", ["'y'", "dates", "--target"]),
     "measured.csv": ("x,y\n1,0.5\n2,0.25\n3,0.125\n", ["'y'", "3 different numbers", "--target"]),
     "infinite.csv": ("x,y\ninf,a\n2,b\n", ["infinity", "'x'"]),
     "alone.csv": ("y\na\nb\n", ["no column left", "'y'"]),
     "text.parquet": ("x,y\n1,a\n", ["Parquet"]),
     "text.arrow": ("x,y\n1,a\n", ["Arrow"]),
-    "table.xlsx": ("x,y\n1,a\n", ["table.xlsx", ".csv", ".parquet"]),
+    "table.xlsx": ("x,y\n1,a\n", ["table.xlsx", "should end in .csv", "rename it"]),
+    "table.foo": ("x,y\n1,a\n", ["table.foo", ".csv", ".parquet"]),
+    "table.json": ("[]", ["table.json", "jq -c"]),
 }
 
 

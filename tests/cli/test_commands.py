@@ -188,8 +188,8 @@ def test_rows_kept_and_members_reach_the_estimator(cli, tmp_path, options, expec
         (["--divisor", "unbiased"], 2, "--divisor is for the other models"),
         (["--shrinkage", "0.5"], 2, "--shrinkage is for the Gaussian models"),
         (["--model", "forest", "--divisor", "unbiased"], 2, "--divisor is for the other models; --model forest"),
-        (["--keep-rows", "10"], 2, "keep_rows=10"),
-        (["--model", "forest", "--keep-rows", "10"], 2, "keep_rows=10"),
+        (["--keep-rows", "10"], 2, "--keep-rows 10"),
+        (["--model", "forest", "--keep-rows", "10"], 2, "--keep-rows 10"),
         (["--model", "full", "--family", "laplace"], 2, "--family is for --model nb"),
         ([*NB, "--family", "year=poison"], 2, "'poison' is not one of gaussian"),
         ([*NB, "--family", "yeer=poisson"], 1, "no column 'yeer' for --family; the closest is 'year'"),
@@ -279,7 +279,7 @@ def test_the_automatic_classifier_is_what_fit_learns_and_show_lists_its_members(
     facts, text = json.loads(cli("show", file, "--json").out), cli("show", file).out
     assert facts["model"] == "GenerativeClassifier"
     assert facts["loss"] == pytest.approx(expected.loss_, rel=1e-9)
-    for found, member in zip(facts["members"], sorted(expected.members_, key=lambda m: -m["weight"]), strict=True):
+    for found, member in zip(facts["members"], sorted(expected.members_, key=lambda m: -m["share"]), strict=True):
         assert found["name"] == member["name"]
         assert [found[k] for k in ("weight", "loss", "temperature")] == pytest.approx(
             [member[k] for k in ("weight", "loss", "temperature")], rel=1e-6

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
-from suffice.cli.comparison import calibration_error
 from suffice.datasets import penguins_path
+from suffice.tasks.quality import calibration_error
 
 NUMBERS = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "year"]
 ORDER = ["auto", "full", "shared", "diagonal", "spherical", "nb", "logistic"]
@@ -74,10 +74,8 @@ def test_leave_one_out_scores_are_those_of_refits(cli, write, frame) -> None:
     found = {model["model"]: model for model in document["models"]}
     assert document["by"] == "loo"
     assert all(m["loo_log_loss"] == m["log_loss"] for m in found.values() if m["judged_by"] == "loo")
-    assert (
-        found["auto"]["loo_log_loss"]
-        == GenerativeClassifier().fit(part.drop(columns=["species", "year"]), part["species"]).loss_
-    )
+    auto = GenerativeClassifier().fit(part.drop(columns=["species", "year"]), part["species"])
+    assert found["auto"]["loo_log_loss"] == pytest.approx(auto.loss_, rel=1e-12)
     assert found["logistic"]["loo_log_loss"] is None
     assert {name: model["judged_by"] for name, model in found.items()} == dict.fromkeys(ORDER, "loo") | {
         "auto": "folds",
@@ -151,8 +149,9 @@ def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     assert all(word in note for word in ["full", "shared", "diagonal", "spherical", "'island'", "'sex'"])
     assert "nb" not in note.partition(":")[0]
     lines = done.out.splitlines()
-    assert [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ORDER] == ORDER
-    assert max(map(len, lines)) <= 100
+    named = [line.split()[0] for line in lines if line.split()[:1] and line.split()[0] in ORDER]
+    assert list(dict.fromkeys(named)) == ORDER  # in the table, and again where what they are called stands below it
+    assert max(map(len, lines)) <= 80
 
 
 def test_the_same_seed_gives_the_same_numbers(cli) -> None:
@@ -256,7 +255,7 @@ def test_curves_are_those_of_the_library(cli, frame, tmp_path) -> None:
     table = __import__("pandas").read_csv(out)
     assert len(table) == sum(len(own["points"]) for own in document["curves"])
     text = cli("compare", penguins_path(), *options).out
-    assert f"shared: {curve}" in text
+    assert f"shared: {curve}" in " ".join(text.split())
     assert "688 rows (projected)" in text
 
 

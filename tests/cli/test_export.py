@@ -71,5 +71,5 @@ def test_refusals(cli, model, words, status, text):
 
 def test_the_model_is_not_replaced(cli, model):
     before = model.read_bytes()
-    assert cli("export", model, "--to", "sql", "-o", model).status == 1
+    assert cli("export", model, "--to", "sql", "-o", model).status == 2
     assert model.read_bytes() == before

@@ -43,7 +43,7 @@ def test_shapes_of_csv(write, text) -> None:
 
 
 def test_line_breaks_and_separators_in_quotes(write) -> None:
-    table = read_table(write("t.csv", 'x,y\n"one\ntwo","a,b"\n"say ""hi""",c\n"last\n",d\n'))
+    table = read_table(write("t.csv", 'x,y\n"one\ntwo","a,b"\n"say ""hi""",c\n"last\n",d\n'), trim=False)
     assert table["x"].to_pylist() == ["one\ntwo", 'say "hi"', "last\n"]
     assert table["y"].to_pylist() == ["a,b", "c", "d"]
 

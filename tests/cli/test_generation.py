@@ -151,4 +151,4 @@ def test_impute_refuses_what_it_cannot_use(cli, model, write, penguins, tmp_path
     assert "'Emperor'" in done.complaint
     assert cli("impute", model, penguins_path(), "--draws", "0").status == 2
     done = cli("impute", model, penguins_path(), "-o", model)
-    assert done.status == 1
+    assert done.status == 2

@@ -15,7 +15,8 @@ from suffice.cli.app import COMMANDS, build, command as function_of
 from suffice.cli.running import examples
 
 NAMES = {command: function_of(command) for command in COMMANDS}
-OF_ITS_OWN = ("--output", "--priors")  # what is written differs; fit knows no rows yet whose proportions to adapt to
+# what is written differs; fit knows no rows yet whose proportions to adapt to; cells cost by column, answers by class
+OF_ITS_OWN = ("--output", "--priors", "--costs")
 HEAVY = ("numpy", "scipy", "sklearn", "pyarrow", "narwhals", "joblib")
 
 

@@ -155,7 +155,7 @@ def test_names_and_cells_come_out_of_csv_as_they_went_in(cli, tmp_path) -> None:
     table, model, out = tmp_path / "t.csv", tmp_path / "m.suffice", tmp_path / "o.csv"
     with table.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
-    acceptable(cli("fit", table, "--target", "y", "--model", "nb", "-o", model), [0])
+    acceptable(cli("fit", table, "--target", "y", "--model", "nb", "--keep-spaces", "-o", model), [0])
     acceptable(cli("predict", model, table, "--keep", "-o", out), [0])
     with out.open(newline="", encoding="utf-8") as file:
         names, *found = csv.reader(file)

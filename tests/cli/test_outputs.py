@@ -29,7 +29,7 @@ EDITS = {
     "fit": FIT,
     "update": ["update", "m.suffice", "d.csv", "--target", "y"],
     "forget": ["forget", "m.suffice", "few.csv", "--target", "y"],
-    "merge": ["merge", "m.suffice", "m.suffice"],
+    "merge": ["merge", "m.suffice", "m.suffice", "--again"],
     "drop-class": ["drop-class", "m.suffice", "p"],
     "rename-class": ["rename-class", "m.suffice", "p=r"],
 }

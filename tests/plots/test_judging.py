@@ -18,7 +18,7 @@ from suffice.plots import (
     ModelComparisonDisplay,
     OutlierPValuesDisplay,
 )
-from suffice.plots.calibration import wilson
+from suffice.tasks.tally import wilson
 
 
 def recomputed(p, hit, bins):
@@ -39,8 +39,8 @@ def test_bins_of_leave_one_out(blobs):
     hit = model.classes_[p.argmax(axis=1)] == y
     wanted = recomputed(p.max(axis=1), hit, 15)
     for display in (
-        CalibrationCurveDisplay.from_estimator(model),
-        CalibrationCurveDisplay.from_estimator(model, X, y, leave_one_out=True),
+        CalibrationCurveDisplay.from_estimator(model, least=0),
+        CalibrationCurveDisplay.from_estimator(model, X, y, leave_one_out=True, least=0),
     ):
         np.testing.assert_allclose(np.array(display.bins), wanted, rtol=1e-9)
         np.testing.assert_allclose(display.line_.get_xydata().T, wanted[:2], rtol=1e-9)
@@ -55,7 +55,7 @@ def test_bins_of_leave_one_out(blobs):
 def test_bins_of_predictions_of_one_class(blobs):
     X, y = blobs
     model = NaiveBayes().fit(X[::2], y[::2])
-    display = CalibrationCurveDisplay.from_estimator(model, X[1::2], y[1::2], label="birch", n_bins=6)
+    display = CalibrationCurveDisplay.from_estimator(model, X[1::2], y[1::2], label="birch", n_bins=6, least=0)
     p = model.predict_proba(X[1::2])[:, 1]
     np.testing.assert_allclose(np.array(display.bins), recomputed(p, y[1::2] == "birch", 6), rtol=1e-12)
     assert display.source == "predictions"
@@ -65,10 +65,28 @@ def test_copies_of_rows_count(blobs):
     X, y = blobs
     X, y = np.concatenate([X, X[:5]]), np.concatenate([y, y[:5]])
     model = NaiveBayes().fit(X, y)
-    display = CalibrationCurveDisplay.from_estimator(model)
+    display = CalibrationCurveDisplay.from_estimator(model, least=0)
     p = np.exp(model.leave_one_out(X, y))
     hit = model.classes_[p.argmax(axis=1)] == y
     np.testing.assert_allclose(np.array(display.bins), recomputed(p.max(axis=1), hit, 15), rtol=1e-9)
+
+
+@pytest.mark.parametrize("least", [1, 5, 20, 1000])
+def test_bins_that_hold_few_rows_are_merged(blobs, least):
+    X, y = blobs
+    model = NaiveBayes().fit(X, y)
+    fine = CalibrationCurveDisplay.from_estimator(model, least=0)
+    display = CalibrationCurveDisplay.from_estimator(model, least=least)
+    p, share, weight = display.bins
+    assert (weight >= least).all() or len(weight) == 1
+    np.testing.assert_allclose(weight.sum(), len(y))
+    np.testing.assert_allclose(weight @ p, fine.bins.weight @ fine.bins.probability)
+    np.testing.assert_allclose(weight @ share, fine.bins.weight @ fine.bins.share)
+    assert display.error == fine.error
+    assert (display.edges[:-1] <= p).all()
+    assert (p <= display.edges[1:]).all()
+    held = np.exp(model.leave_one_out(X, y)).max(axis=1)
+    np.testing.assert_array_equal(np.histogram(held, display.edges)[0], weight)
 
 
 def test_wilson_interval():
@@ -92,7 +110,7 @@ def test_calibration_refusals(blobs):
 def test_kept_rows_of_a_mixed_table_with_holes(mixed):
     X, y = mixed
     model = NaiveBayes({"visits": "poisson"}).fit(X, y)
-    display = CalibrationCurveDisplay.from_estimator(model)
+    display = CalibrationCurveDisplay.from_estimator(model, least=0)
     p = np.exp(model.leave_one_out(X, y))
     hit = model.classes_[p.argmax(axis=1)] == y
     np.testing.assert_allclose(np.array(display.bins), recomputed(p.max(axis=1), hit, 15), rtol=1e-9)
@@ -131,8 +149,7 @@ def test_plane_holds_the_coordinates(blobs):
             from suffice.plots._style import rgb
 
             own = rgb(int(model.predict_proba(row[None]).argmax()))
-            tint = (1 - shades[i, j]) / np.maximum(1 - own, 1e-9)  # the same share of every colour is left
-            assert np.ptp(tint[own < 1]) < 1e-9
+            np.testing.assert_allclose(shades[i, j, :3], own)
 
 
 def test_plane_of_two_classes_is_a_line(blobs):

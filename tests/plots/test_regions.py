@@ -168,5 +168,33 @@ def test_refusals_name_what_is_wrong(blobs):
 def test_shade_is_white_where_nothing_is_known():
     shades = shade(np.array([[0.25, 0.25, 0.25, 0.25], [0.0, 1.0, 0.0, 0.0]]))
     # full strength leaves 45 % white over the colour of the class
-    np.testing.assert_allclose(shades[1], 0.45 + 0.55 * rgb(1))
-    np.testing.assert_allclose(shades[0], 0.88 + 0.12 * rgb(0))
+    np.testing.assert_allclose(shades[1], [*rgb(1), 0.55])
+    np.testing.assert_allclose(shades[0], [*rgb(0), 0.12])
+
+
+def test_a_rare_class_is_drawn_by_how_much_likelier_it_is(rng):
+    """A class of 3 % that hardly ever wins is shown where it is many times likelier than its share."""
+    n = 1000
+    y = np.where(np.arange(n) < 0.03 * n, "rare", "usual")
+    X = rng.normal(size=(n, 2)) + 1.2 * (y == "rare")[:, None]
+    model = GaussianDiscriminant(shared=True).fit(X, y)
+    display = DecisionRegionsDisplay.from_estimator(model, grid=40)
+    np.testing.assert_allclose(display.share, [0.03, 0.97])
+    lift = display.posterior[..., 0] / 0.03
+    shades = np.asarray(display.surface_.get_array())
+    own = lift > display.posterior[..., 1] / 0.97
+    np.testing.assert_allclose(shades[own][:, 3], 0.65 * np.clip(np.log10(np.maximum(lift[own], 1)), 0, 1))
+    np.testing.assert_allclose(shades[own][:, :3], np.broadcast_to(rgb(0), (own.sum(), 3)))
+    texts = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert texts == ["×1.5", "×3", "×10 or more"]
+    assert DecisionRegionsDisplay.from_estimator(model, grid=10, by="probability").share is None
+    with pytest.raises(SettingError, match="by='odds'"):
+        DecisionRegionsDisplay.from_estimator(model, by="odds")
+
+
+def test_columns_that_are_copies_are_not_drawn_against_each_other(blobs):
+    X, y = blobs
+    best = DecisionRegionsDisplay.from_estimator(NaiveBayes().fit(X, y)).axes[0].position
+    copied = np.column_stack([X, 2.54 * X[:, best]])
+    pair = {axis.position for axis in DecisionRegionsDisplay.from_estimator(NaiveBayes().fit(copied, y)).axes}
+    assert len(pair & {best, 4}) == 1

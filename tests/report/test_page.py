@@ -9,6 +9,7 @@ import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from fitted_models import case, steps
 
@@ -125,18 +126,19 @@ def test_repairs_and_members_are_listed(blobs):
     text = "".join(read(render_page(model)).text)
     assert model.notes_
     for note in model.notes_:
-        assert str(note) in text
+        assert note.what in text
+        assert note.why in text
     facts = collect_facts(GenerativeClassifier().fit(X, y))
-    weights = [member["weight"] for member in facts["members"]]
-    assert len(weights) > 1
-    assert weights == sorted(weights, reverse=True)
+    shares = [member["share"] for member in facts["members"]]
+    assert len(shares) > 1
+    assert shares == sorted(shares, reverse=True)
+    assert sum(shares) == pytest.approx(1.0)
 
 
 def test_what_cannot_be_judged_says_why(blobs):
     X, y = blobs
     mixture = MixtureDiscriminant(2, random_state=0).fit(X, y)
-    facts = collect_facts(mixture)
-    assert "no closed form" in facts["quality"]["why_not"]
+    assert collect_facts(mixture)["quality"]["judged_by"] == "cross-validation"
     assert "The components" in render_page(mixture)
     facts = collect_facts(NaiveBayes(keep_rows=0).fit(X, y))
     assert "keeps no rows" in facts["quality"]["why_not"]
@@ -170,8 +172,61 @@ def test_what_a_forest_cannot_is_said():
     assert re.search(r"This page cannot answer questions: The density of a forest.*estimator\.</p>", page)
     assert "<form" not in page
     page = render_page(beside)
-    assert "This page cannot say: the joint density" in page
+    assert "a simpler one, of Gaussians and categories, stands for it" in page
     assert '<form id="row"' in page
     for model in (alone, beside):
         town = next(own for own in collect_facts(model)["columns"] if own["name"] == "town")
         assert all(re.match(r"(Aix|Bonn|O'Hara|) \(", cell) for cell in town["cells"])
+
+
+def test_the_title_is_what_the_model_was_told(monkeypatch, blobs):
+    X, y = blobs
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1234567890")
+    model = GaussianDiscriminant(shared=True).fit(X, y)
+    assert "<h1>GaussianDiscriminant</h1>" in render_page(model)
+    model.fit(X, pd.Series(y, name="tree <kind>"))
+    page = render_page(model)
+    assert "<h1>tree &lt;kind&gt;</h1>" in page
+    assert '<time datetime="2009-02-13">13 February 2009</time>' in page
+    model._edit_past(source="trees.csv")
+    assert "<title>tree &lt;kind&gt;, from trees.csv</title>" in render_page(model)
+
+
+def test_pairs_taken_for_one_another_are_listed_by_rows(rng):
+    y = np.repeat(["a", "b", "c"], [60, 30, 30])
+    X = rng.normal(size=(120, 2)) + np.array([[0, 0], [0.5, 0], [6, 6]])[np.repeat([0, 1, 2], [60, 30, 30])]
+    quality = collect_facts(GaussianDiscriminant().fit(X, y))["quality"]
+    table = np.array(quality["confusion"])
+    off = table - np.diag(np.diag(table))
+    assert [own["rows"] for own in quality["confused"]] == sorted(off[off > 0].tolist(), reverse=True)
+    for own in quality["confused"]:
+        i, j = "abc".index(own["true"]), "abc".index(own["answered"])
+        assert table[i, j] == own["rows"]
+        assert own["share"] == own["rows"] / [60, 30, 30][i]
+    recall = np.diag(table) / table.sum(axis=1)
+    assert quality["weakest"] == {"label": "abc"[recall.argmin()], "recall": pytest.approx(recall.min())}
+
+
+def test_whole_numbers_are_told_as_whole_numbers(rng):
+    y = np.repeat(["a", "b"], 100)
+    X = pd.DataFrame({"age": rng.integers(20, 60, 200) + 9 * (y == "b"), "dose": np.round(rng.normal(5, 1, 200), 1)})
+    cells = {own["name"]: own["cells"] for own in collect_facts(GaussianDiscriminant().fit(X, y))["columns"]}
+    assert all(re.fullmatch(r"\d+ to \d+", cell) for cell in cells["age"])
+    assert all(re.fullmatch(r"\d\.\d to \d\.\d", cell) for cell in cells["dose"])
+
+
+def test_pictures_take_the_colours_of_the_page(blobs):
+    page = render_page(GaussianDiscriminant(shared=True).fit(*blobs))
+    drawn = re.findall(r'<div class="picture".*?</svg>', page, re.DOTALL)
+    assert drawn
+    for svg in drawn:
+        assert not re.search(r"#(000000|ffffff|333333|0072b2|d55e00)\b", svg, re.IGNORECASE)
+    assert "var(--c0)" in page
+
+
+def test_columns_that_share_out_a_total_have_a_page(rng):
+    """None of them can be known by itself, drawn or left out."""
+    X, y = rng.poisson(2, size=(40, 4)).astype(float), np.arange(40) % 2
+    page = render_page(NaiveBayes("multinomial").fit(X, y))
+    assert page.count('<input class="cell"') == 4
+    assert "Column by column" not in page

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -42,20 +43,40 @@ def read_for(
     also: Sequence[str] = (),
     target: str | None = None,
     blank: tuple[str, ...] = (),
+    sheet: str | None = None,
+    learning: bool = False,
 ) -> FileTable:
     """Return a table with the columns of a model read as they were learned: text as text, numbers as numbers.
 
-    `also` names further columns to read, such as weights; labels are made those of the model (`model_labels`).
+    `also` names further columns to read, such as weights; labels are made those of the model (`model_labels`). Unless
+    it is read for `learning`, what the model has never seen is remarked.
     """
     from ..engines import Reading
 
-    reading = Reading.of(schema, estimator._fitted.past.dialect, also, target, "text", blank)
+    reading = Reading.of(schema, estimator._fitted.dialect, also, target, "text", blank, sheet)
     found = read_file(path, reading)
+    if not learning:
+        remark_unseen(estimator, schema, found.columns)
     if target is None or target not in found.columns.column_names:
         return found
     place = found.columns.schema.get_field_index(target)
     labels = model_labels(estimator, found.columns.column(target), target)
     return replace(found, columns=found.columns.set_column(place, target, labels))
+
+
+def remark_unseen(estimator: GenerativeEstimator, schema: Schema, table: Table) -> None:
+    """Say which categories of the columns of a model it has never seen, in how many rows."""
+    from ..engines import remark
+    from ..vocabulary import sentences
+
+    names = [str(name) for name in schema.names] if schema.named else table.column_names
+    if set(names) <= set(table.column_names) and len(names) == len(schema):
+        fitted = estimator._fitted
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what there is to warn of, the question itself will
+            unseen = fitted.unseen(fitted.encoded(table.select(names))[0])
+        for told in sentences(unseen):
+            remark(f"{told}.")
 
 
 def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) -> Column:
@@ -95,9 +116,11 @@ def model_labels(estimator: GenerativeEstimator, labels: Column, target: str) ->
     return found
 
 
-def read_rows(estimator: GenerativeEstimator, schema: Schema, path: Path) -> tuple[FileTable, Table]:
+def read_rows(
+    estimator: GenerativeEstimator, schema: Schema, path: Path, sheet: str | None = None
+) -> tuple[FileTable, Table]:
     """Return a table, and those of its columns that the model uses, in its order."""
-    read = read_for(estimator, schema, path)
+    read = read_for(estimator, schema, path, sheet=sheet)
     names = [str(name) for name in schema.names] if schema.named else read.columns.column_names
     return read, model_columns(read.columns, names, path)
 

@@ -11,8 +11,13 @@ from . import running
 
 # The file and function of each, and what it is for: the first line of its help, so that a list need not read them all.
 COMMANDS = {
+    "look": (
+        "look:look",
+        "Say what is in a table before any model is fitted to it: its columns, and what to look at first.",
+    ),
     "fit": ("fit:fit", "Learn a model from a table and save it to a file."),
     "predict": ("predict:predict", "Label the rows of a table, with the probability of each class."),
+    "score": ("score:score", "Say how good a model is at rows it has not learned, whose classes are known."),
     "explain": (
         "explain:explain",
         "Say of each row which columns speak for its class against the next most probable one.",
@@ -35,7 +40,7 @@ COMMANDS = {
     ),
     "show": (
         "show:show",
-        "Say what a model is: its classes, what it learned of each column, and what had to be repaired.",
+        "Say what a model is: its classes, how good it is, and what it learned of each column.",
     ),
     "report": (
         "report:report",

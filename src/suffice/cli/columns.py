@@ -7,9 +7,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import visible
+from ..errors import align, visible
 from .answers import open_model
-from .output import COMMON, Common, align, print_json, progress
+from .output import COMMON, Common, print_json, progress
 from .parameters import SavedModel
 from .problems import count
 

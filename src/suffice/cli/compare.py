@@ -12,19 +12,32 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..errors import one_line, visible
-from .comparison import Result, describe, render, score
+from ..errors import SufficeError, one_line, visible
+from .comparison import Result, cross, describe, render
 from .curves import curve_of, render_curves, table_of
 from .files import check_output, write_table
 from .models import make_estimator, usable_columns
-from .output import COMMON, Common, Facts, print_json, progress
-from .parameters import DataPath, Labels, LeftOut, Missing, Out, Seed, Switch, Target
+from .output import COMMON, Common, Facts, page_width, print_json, progress
+from .parameters import (
+    AutoDrop,
+    DataPath,
+    DateOrder,
+    KeepSpaces,
+    Labels,
+    LeftOut,
+    Missing,
+    Out,
+    Seed,
+    Sheet,
+    Switch,
+    Target,
+)
 from .peers import MORE, PEER_TITLES, YARDSTICK, Fit, Fitted, fit_peer
 from .problems import TargetProblem, UsageProblem
 from .training import Training, read_training
 
 if TYPE_CHECKING:
-    from .._arrays import Array, Codes
+    from .._arrays import Codes
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
 
@@ -33,7 +46,6 @@ ORDER = (AUTOMATIC, "full", "shared", "diagonal", "spherical", "nb", YARDSTICK)
 
 FOLDS = 5
 DRAWS, FITS = 2, 20  # of a learning curve, and models in each draw
-MOST_REFITS = 20_000  # in refits of one pattern of cells in ten columns, about a millisecond each
 
 
 def compare(
@@ -47,12 +59,16 @@ def compare(
     drop: LeftOut = (),
     labels: Labels = None,
     missing_text: Missing = (),
+    keep_spaces: KeepSpaces = False,
     peers: bool = False,
     curve: Switch = False,
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
     output: Annotated[
         Out, Parameter(help="With --curve: table to write all points to, in the format of its ending.")
     ] = None,
+    sheet: Sheet = None,
+    dates: DateOrder = None,
+    auto_drop: AutoDrop = False,
     common: Common = COMMON,
 ) -> None:
     """Compare models on a table, each judged on rows it has not seen.
@@ -69,7 +85,8 @@ def compare(
     Parameters
     ----------
     data
-        Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+        Table with one row per case: text (.csv, .tsv, .txt), Excel (.xlsx), JSON lines (.jsonl), Parquet or
+        Arrow; - for standard input.
     by
         `loo`: each row is judged by the model of all other rows, where that is quick. `folds`: every model is judged by
         cross-validation, on the same parts. If not given: `folds` where --folds is given, else `loo`.
@@ -105,7 +122,8 @@ def compare(
     check_output(output, [(data, "table")])
     by = by or ("loo" if folds is None else "folds")
     folds = FOLDS if folds is None else folds
-    training = read_training(data, target, drop=drop, labels=labels, missing=missing_text, common=common)
+    how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces, "sheet": sheet}
+    training = read_training(data, target, dates=dates, auto_drop=auto_drop, common=common, **how)
     if curve:
         setup = {**describe(training, target, "folds", FOLDS, seed), "draws": draws or DRAWS}
         _show_curves(setup, training, order, output, common)
@@ -117,7 +135,7 @@ def compare(
     if common.json:
         print_json({**setup, "models": [result.document() for result in results]})
     else:
-        print(visible("\n".join(render(setup, results))))
+        print(visible("\n".join(render(setup, results, page_width()))))
 
 
 def _show_curves(setup: Facts, training: Training, order: Sequence[str], output: Path | None, common: Common) -> None:
@@ -131,7 +149,7 @@ def _show_curves(setup: Facts, training: Training, order: Sequence[str], output:
     if common.json:
         print_json({**setup, "curves": [own.document() for own in curves]})
     else:
-        print(visible("\n".join(render_curves(setup, curves))))
+        print(visible("\n".join(render_curves(setup, curves, page_width()))))
 
 
 Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
@@ -155,31 +173,22 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
 
 
 def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:
-    """Return the scores of one model, or a note saying why it cannot be fitted to this table."""
+    """Return how good one model is, or a note saying why it cannot be fitted to this table."""
     result = Result(name)
     try:
         if name in PEER_TITLES:
             result.columns = list(training.columns.column_names)
-            posterior = _run_folds(result, training, parts, fit_peer(name, training), advance)
-        elif name == AUTOMATIC:
-            result.columns = list(training.columns.column_names)
-            estimator, _ = _timed_fit(name, training.columns, training.labels)
-            result.loo_log_loss = estimator.loss_
-            posterior = _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
-            result.notes = [str(note) for note in estimator.notes_]
+            _run_folds(result, training, parts, fit_peer(name, training), advance)
+            return result
+        result.columns, result.left_out = usable_columns(name, training)
+        known = by == "loo" and _judge_itself(result, training)
+        if not known or name == AUTOMATIC:  # which has chosen by what it says of itself: folds repeat every choice
+            _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
         else:
-            result.columns, result.left_out = usable_columns(name, training)
-            left_out = _leave_one_out(result, training) if by == "loo" else None
-            if left_out is None:
-                posterior = _run_folds(result, training, parts, _fit_ours(name, training, result), advance)
-            else:
-                posterior = left_out
-                advance(len(parts))
+            advance(len(parts))
     except ValueError as error:  # ours, or scikit-learn on a fold with a single class
-        result.judged_by = None
-        result.notes.append(one_line(error))
-        return result
-    score(result, posterior, training)
+        result.own = result.crossed = None
+        result.note(one_line(error))
     return result
 
 
@@ -189,32 +198,33 @@ def _timed_fit(name: str, columns: Table, labels: Column) -> tuple[GenerativeEst
     return estimator, time.perf_counter() - started
 
 
-def _leave_one_out(result: Result, training: Training) -> Array | None:
-    """Return the posterior of every row (n, k) by the model of all others, or None where that takes too long."""
-    from .._arrays import np
-    from ..leave_one_out import refits_needed
+def _judge_itself(result: Result, training: Training) -> bool:
+    """Fill in what a model fitted to all rows says of itself, as `suffice fit` does; return whether it can."""
+    from ..tasks.quality import LEFT_OUT
 
     columns = training.columns.select(result.columns)
     estimator, seconds = _timed_fit(result.name, columns, training.labels)
     if seconds < 1.0:
         estimator, seconds = _timed_fit(result.name, columns, training.labels)  # the first fit may load libraries
-    refits = refits_needed(estimator.statistics_.blocks, bool(estimator.notes_))
-    if refits > MOST_REFITS:
-        result.notes.append("judged by folds: leaving out each row would estimate again for each")
-        return None
-    posterior = np.exp(estimator.leave_one_out(columns, training.labels))
-    place = {label: i for i, label in enumerate(training.classes)}
-    aligned = np.zeros_like(posterior)
-    aligned[:, [place[label] for label in estimator.classes_.tolist()]] = posterior
-    result.judged_by, result.fit_seconds = "loo", seconds
-    result.notes += [str(note) for note in estimator.notes_]
-    return aligned
+    result.fit_seconds = seconds
+    result.note(*estimator.notes_)
+    try:
+        found = estimator.quality()
+    except SufficeError as error:
+        result.note(f"judged by folds: {one_line(error)}")
+        return False
+    if found.judged_by == LEFT_OUT:
+        result.own = found
+    else:
+        result.note("judged by folds of the rows it keeps: leaving out each row would estimate again for each")
+        result.own, result.crossed = found, found
+    return True
 
 
 def _run_folds(
     result: Result, training: Training, parts: Sequence[Fold], fit: Fit, advance: Callable[[int], None]
-) -> Array:
-    """Return the posterior of every row (n, k) by the model that has not seen it; 0 for a class not in its rows."""
+) -> None:
+    """Judge every row by the model of the parts that it is not in; a class not in its rows has posterior 0."""
     from .._arrays import np
 
     classes = {label: i for i, label in enumerate(training.classes)}
@@ -225,9 +235,8 @@ def _run_folds(
         seconds.append(spent)
         posterior[np.ix_(rest, np.array([classes[label] for label in labels.tolist()]))] = answer(rest)
         advance(1)
-    result.judged_by, result.fit_seconds = "folds", median(seconds)  # the first fit may load libraries
-    result.notes = list(dict.fromkeys(result.notes))
-    return posterior
+    result.fit_seconds = median(seconds)  # the first fit may load libraries
+    result.crossed = cross(posterior, training)
 
 
 def _fit_ours(name: str, training: Training, result: Result) -> Fit:
@@ -239,7 +248,7 @@ def _fit_ours(name: str, training: Training, result: Result) -> Fit:
         estimator = make_estimator(name).fit(rows, labels)
         notes = estimator.notes_  # the automatic classifier chooses when first asked
         seconds = time.perf_counter() - started
-        result.notes += [str(note) for note in notes]
+        result.note(*notes)
         return Fitted(estimator.classes_, lambda rest: estimator.predict_proba(columns.take(rest)), seconds)
 
     return fit

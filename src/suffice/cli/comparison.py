@@ -4,76 +4,91 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ..errors import quoted
+from ..errors import align, quoted
+from ..notes import Note, to_know
 from .models import TITLES
-from .output import Facts, align
+from .output import WIDTH, Facts, broken
 from .peers import PEER_TITLES
+from .spelling import spoken
 from .training import Training
 
 if TYPE_CHECKING:
-    from .._arrays import Array, NDArray, np
+    from .._arrays import Array
+    from ..tasks.quality import Quality
 
-LEAST_PROBABILITY = 1e-15  # log-loss of a class called impossible: 34.5 nats instead of infinity
-BINS = 15
+LEAST_PROBABILITY, BINS = 1e-15, 15  # as `tasks.quality` has them, which is not loaded for a help text
 MOST_NOTES = 2  # shown per model
-NOTE_WIDTH = 96
 
 
 @dataclass(slots=True)
 class Result:
-    """How one model did on rows it had not seen: its columns, those it could not use, scores, or why there are none.
+    """How one model did on rows it had not seen: its columns, those it could not use, and how good it is, if known.
 
-    Scores are by leave-one-out or by cross-validation, as `judged_by` says; `loo_log_loss` is by leave-one-out whenever
-    there is one, beside a `log_loss` by folds as well.
+    `own` is what the model fitted to all rows says of itself, as `suffice fit` and `suffice show` do; `crossed` judges
+    models of the same kind by cross-validation on the same parts as all others. `notes` are all there are, `to_know`
+    those that tell something to know or to do.
     """
 
     name: str
-    accuracy: float | None = None
-    log_loss: float | None = None
-    loo_log_loss: float | None = None
-    calibration_error: float | None = None
+    own: Quality | None = None
+    crossed: Quality | None = None
     fit_seconds: float | None = None
-    judged_by: str | None = None  # "loo" or "folds"
     columns: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    to_know: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
         """What the model is called in the table."""
         return {**TITLES, **PEER_TITLES}[self.name]
 
+    @property
+    def left_out_quality(self) -> Quality | None:
+        """What the model says of itself by leave-one-out, if it does."""
+        return self.own if self.own is not None and self.own.judged_by == "leave-one-out" else None
+
+    def note(self, *notes: Note | str) -> None:
+        """Keep notes, each once."""
+        told = [note for note in notes if isinstance(note, Note)]
+        texts = [note for note in notes if isinstance(note, str)]
+        self.notes = list(dict.fromkeys([*self.notes, *map(str, notes)]))
+        self.to_know = list(dict.fromkeys([*self.to_know, *texts, *to_know(told)]))
+
     def document(self) -> Facts:
-        """Return plain values for JSON."""
-        facts = asdict(self)
-        return {"model": facts.pop("name"), "title": self.title, **facts}
+        """Return plain values for JSON: figures by cross-validation where there are some, else the model's own."""
+        found, left_out = self.crossed or self.own, self.left_out_quality
+        return {
+            "model": self.name,
+            "title": self.title,
+            "accuracy": None if found is None else found.accuracy,
+            "accuracy_error": None if found is None else found.accuracy_error,
+            "log_loss": None if found is None else found.log_loss,
+            "log_loss_error": None if found is None else found.log_loss_error,
+            "loo_accuracy": None if left_out is None else left_out.accuracy,
+            "loo_log_loss": None if left_out is None else left_out.log_loss,
+            "calibration_error": None if found is None else found.calibration_error,
+            "fit_seconds": self.fit_seconds,
+            "judged_by": None if found is None else "loo" if found is left_out else "folds",
+            "columns": self.columns,
+            "left_out": self.left_out,
+            "notes": self.notes,
+            "quality": None if self.own is None else self.own.to_dict(),
+        }
 
 
-def score(result: Result, posterior: Array, training: Training) -> None:
-    """Fill in the scores of a model from the posterior of every row (n, k)."""
+def cross(posterior: Array, training: Training) -> Quality:
+    """Return how good the posteriors of all rows (n, k) are, each by a model of other parts of the table."""
     from .._arrays import np
+    from ..tasks.quality import FOLDS, judge_answers
 
     classes = {label: i for i, label in enumerate(training.classes)}
     truth = np.array([classes[label] for label in training.labels.to_pylist()])
-    own = posterior[np.arange(len(truth)), truth]
-    result.log_loss = float(-np.log(np.clip(own, LEAST_PROBABILITY, 1.0)).mean())
-    if result.judged_by == "loo":
-        result.loo_log_loss = result.log_loss
-    right = posterior.argmax(axis=1) == truth
-    result.accuracy = float(right.mean())
-    result.calibration_error = calibration_error(posterior.max(axis=1), right)
-
-
-def calibration_error(confidence: Array, right: NDArray[np.bool_]) -> float:
-    """Return Σ over bins of (share of rows) · |mean confidence − share right|, with equally wide bins from 0 to 1."""
-    from .._arrays import np
-
-    bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    gap = np.bincount(bins, weights=confidence - right, minlength=BINS)
-    return float(np.abs(gap).sum() / len(confidence))
+    with np.errstate(divide="ignore"):
+        return judge_answers(training.classes, np.log(posterior), truth, judged_by=FOLDS)
 
 
 def describe(training: Training, target: str, by: str, folds: int, seed: int) -> Facts:
@@ -94,30 +109,75 @@ def describe(training: Training, target: str, by: str, folds: int, seed: int) ->
     }
 
 
-def render(setup: Facts, results: Sequence[Result]) -> list[str]:
-    """Return the comparison as lines of text."""
-    rows = [["model", "", "accuracy", "loo loss", "cv loss", "calib.", "fit time"]]
-    for r in results:
-        crossed = r.log_loss if r.judged_by == "folds" else None
-        scores = map(_number, (r.accuracy, r.loo_log_loss, crossed, r.calibration_error))
-        rows.append([r.name, r.title, *scores, _time(r.fit_seconds)])
-    commonest = f"always naming the commonest would score {setup['always_commonest_accuracy']:.3f}"
-    lines = [
-        _headline(setup),
-        "",
-        *align(rows, left=(0, 1)),
-        "",
-        f"accuracy  share of rows given their true class; {commonest}",
-        f"loo loss  mean of -log p(true class) in nats, p at least {LEAST_PROBABILITY:g}, every row left out in turn",
-        "cv loss   the same by cross-validation; lower is better in both",
-        f"calib.    mean gap between confidence and share right, in {BINS} bins; lower is better",
+def render(setup: Facts, results: Sequence[Result], width: int = WIDTH) -> list[str]:
+    """Return the comparison as lines of text of up to `width` characters."""
+    rows = [["model", "", "right", "log-loss", "cv right", "cv loss", "calib.", "fit time"]]
+    rows += [
+        [r.name, r.title, *_figures(r.left_out_quality), *_figures(r.crossed), _gap(r), _time(r.fit_seconds)]
+        for r in results
+    ]
+    legend = [
+        f"right     share of rows given their true class, by {_own_way(setup, results)}",
+        "log-loss  mean of -log p(true class) in nats, in the same way; lower is better",
+        f"cv        the same two by {setup['folds']}-fold cross-validation, on the same parts for all",
+        f"calib.    mean gap between confidence and share right, in {BINS} bins (cv, where there is one)",
         f"fit time  {FIT_TIMES[setup['by']]}",
+    ]
+    lines = [
+        *textwrap.wrap(_headline(setup), width),
         "",
-        "Accuracy and calib. are by cross-validation where there is a cv loss, else by leave-one-out.",
+        *with_titles(rows, width),
+        "",
+        *(part for line in legend for part in textwrap.wrap(line, width, subsequent_indent=" " * 10)),
+        "",
+        *textwrap.wrap(_measure(setup, results), width),
     ]
     notes = _notes(setup, results)
-    wrapped = [part for note in notes for part in textwrap.wrap(note, NOTE_WIDTH, subsequent_indent="  ")]
+    wrapped = [part for note in notes for part in broken(spoken(note), width)]
     return [*lines, "", *wrapped] if notes else lines
+
+
+def with_titles(rows: Sequence[Sequence[str]], width: int) -> list[str]:
+    """Return a table whose second column says what the models are called; below it, where the page is narrow."""
+    lines = align(rows, left=(0, 1))
+    if max(map(len, lines)) <= width:
+        return lines
+    longest = max(len(name) for name, *_ in rows)
+    titles = [broken(f"{name.ljust(longest)}  {title}", width) for name, title, *_ in rows[1:]]
+    narrow = align([[name, *cells] for name, _, *cells in rows], width=width)
+    return [*narrow, "", *(line for lines in titles for line in lines)]
+
+
+def _figures(found: Quality | None) -> tuple[str, str]:
+    shown = {} if found is None else found.figures()
+    return shown.get("accuracy", "-"), shown.get("log_loss", "-")
+
+
+def _gap(result: Result) -> str:
+    found = result.crossed or result.own
+    return "-" if found is None else f"{found.calibration_error:.3f}"
+
+
+def _own_way(setup: Facts, results: Sequence[Result]) -> str:
+    """Return how models judge themselves, and how many rows where these are not all."""
+    fewest = min((r.own.rows for r in results if r.own is not None), default=setup["rows"])
+    return "leave-one-out, as fit and show say it" + (f" ({fewest:,} rows or more)" if fewest < setup["rows"] else "")
+
+
+def _measure(setup: Facts, results: Sequence[Result]) -> str:
+    """Return what figures are to be held against: the commonest class, the shares of the classes, and chance."""
+    from ..tasks.quality import in_nats, in_percent
+
+    judged = [found for r in results for found in (r.own, r.crossed) if found is not None]
+    text = f"Always naming the commonest class would be right for {in_percent(setup['always_commonest_accuracy'])}"
+    if not judged:
+        return f"{text}."
+    best = min(judged, key=lambda found: found.log_loss)
+    return (
+        f"{text}, and the shares of the classes lose {in_nats(best.baseline)} nats. Standard errors are about "
+        f"{in_percent(best.accuracy_error)} and {in_nats(best.log_loss_error)} nats (the model of least loss): smaller "
+        "differences may be chance."
+    )
 
 
 FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}
@@ -136,21 +196,17 @@ def _notes(setup: Facts, results: Sequence[Result]) -> list[str]:
     notes: dict[str, list[str]] = {}
     for result in results:
         own = [f"left out {quoted(result.left_out)} (text)"] if result.left_out else []
-        more = len(result.notes) - MOST_NOTES
-        own += [*result.notes[:MOST_NOTES], *([f"{more} more notes, listed by --json"] if more > 0 else [])]
+        more = len(result.to_know) - MOST_NOTES
+        own += [*result.to_know[:MOST_NOTES], *([f"{more} more notes, listed by --json"] if more > 0 else [])]
         for text in own:
             notes.setdefault(text, []).append(result.name)
     lines = [f"Note on {', '.join(names)}: {text.rstrip('.')}." for text, names in notes.items()]
-    if setup["smallest_class_rows"] < setup["folds"] and any(r.judged_by == "folds" for r in results):
+    if setup["smallest_class_rows"] < setup["folds"] and any(r.crossed is not None for r in results):
         lines.append(
             f"Note: the smallest class has {setup['smallest_class_rows']} rows, fewer than there are folds, so some "
             "folds are judged without having seen it, or miss it."
         )
     return lines
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def _time(seconds: float | None) -> str:

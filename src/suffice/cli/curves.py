@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import one_line
-from .comparison import Result
+from .comparison import Result, with_titles
 from .models import make_estimator, usable_columns
-from .output import Facts, align
+from .output import WIDTH, Facts, broken
 from .peers import PEER_TITLES, Fit, Fitted, fit_peer
 from .problems import count
+from .spelling import spoken
 from .training import Training
 
 if TYPE_CHECKING:
@@ -116,8 +118,8 @@ def table_of(curves: Sequence[Curve]) -> Table:
     return found
 
 
-def render_curves(setup: Facts, curves: Sequence[Curve]) -> list[str]:
-    """Return the curves as lines of text."""
+def render_curves(setup: Facts, curves: Sequence[Curve], width: int = WIDTH) -> list[str]:
+    """Return the curves as lines of text of up to `width` characters."""
     from ..tasks.learning_curve import FOLDS
 
     known = next((own.curve for own in curves if own.curve is not None), None)
@@ -132,12 +134,15 @@ def render_curves(setup: Facts, curves: Sequence[Curve]) -> list[str]:
             ahead = [p for p in points if not p["measured"]][1:]
             cells += [f"{p['loss']:.3f} ({p['low']:.3f} to {p['high']:.3f})" for p in ahead]
             rows.append([own.result.name, own.result.title, *cells])
-        lines += ["", *align(rows, left=(0, 1)), ""]
+        lines += ["", *with_titles(rows, width), ""]
         lines += [f"{own.result.name}: {own.curve}" for own in curves if own.curve is not None]
         dealt = f"{FOLDS} folds, {count(setup['draws'], 'draw')}, seed {setup['seed']}"
-        lines += ["", f"Mean of -log p(true class) in nats on rows held out ({dealt}) ± its standard error, and"]
-        lines += [
-            f"what is expected of more rows, with {LEVEL:.0%} intervals; the classes' shares lose {known.chance:.3f}."
-        ]
+        about = (
+            f"Mean of -log p(true class) in nats on rows held out ({dealt}) ± its standard error, and what is expected "
+            f"of more rows, with {LEVEL:.0%} intervals; the classes' shares lose {known.chance:.3f}."
+        )
+        lines = [part for line in lines for part in (broken(line, width) if "  " not in line else [line])]
+        lines += ["", *textwrap.wrap(about, width)]
     notes = [f"Note on {own.result.name}: {text.rstrip('.')}." for own in curves for text in own.notes]
-    return [*lines, "", *dict.fromkeys(notes)] if notes else lines
+    told = [part for note in dict.fromkeys(notes) for part in broken(spoken(note), width)]
+    return [*lines, "", *told] if notes else lines

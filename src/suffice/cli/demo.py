@@ -21,9 +21,8 @@ from ..datasets import penguins_path
 from ..errors import DataError
 from .answers import load_model
 from .app import run
-from .comparison import NOTE_WIDTH
 from .files import read_table
-from .output import COMMON, Common, Facts, print_json
+from .output import COMMON, WIDTH, Common, Facts, print_json
 from .problems import FileProblem
 from .show import percent
 
@@ -153,8 +152,8 @@ def _command(*words: str | Path) -> None:
     with contextlib.redirect_stdout(heard), contextlib.redirect_stderr(heard):
         status = run([str(word) for word in words])
     for line in heard.getvalue().splitlines():
-        long = line.startswith("Note") and len(line) > NOTE_WIDTH
-        for part in textwrap.wrap(line, NOTE_WIDTH, subsequent_indent="  ") if long else [line]:
+        long = line.startswith(("Note", "Judged")) and len(line) > WIDTH
+        for part in textwrap.wrap(line, WIDTH, subsequent_indent="  ") if long else [line]:
             print(f"   {part}".rstrip())
     print()
     if status:

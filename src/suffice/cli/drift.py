@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
+from .._files import format_of
 from ..errors import visible
 from .answers import load_model, model_columns, open_model, read_for
 from .files import check_readable
 from .output import COMMON, Common, print_json, progress
-from .parameters import ColumnName, ModelPath, SavedModel
+from .parameters import ColumnName, DataPath, SavedModel, Sheet
 from .problems import ColumnProblem, UsageProblem
 from .running import FOUND, OK
 
@@ -25,13 +26,14 @@ if TYPE_CHECKING:
 def drift(
     model: SavedModel,
     new: Annotated[
-        ModelPath,
+        DataPath,
         Parameter(name="NEW", help="Table with the columns of the model, or another model file of the same columns."),
     ],
     /,
     *,
     target: ColumnName | None = None,
     level: Annotated[float, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = 0.05,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> int:
     """Say what has moved between the rows a model has learned and those of a table, or of another model.
@@ -58,14 +60,14 @@ def drift(
     """
     check_readable(new)
     estimator, schema = open_model(model)
-    if zipfile.is_zipfile(new) and new.suffix.lower() != ".csv":
+    if format_of(new) is None and zipfile.is_zipfile(new):
         if target is not None:
             raise UsageProblem(f"--target {target!r}: {new} is a model, which knows its own classes. Leave it out.")
         other = load_model(new)
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(other)
     else:
-        X, y = _rows(estimator, schema, new, target)
+        X, y = _rows(estimator, schema, new, target, sheet)
         with progress(common, f"Comparing {new.name}"):
             found = estimator.drift(X, y)
     moved = found.moved(level)
@@ -76,12 +78,14 @@ def drift(
     return FOUND if moved or found.joint_p_value <= level else OK
 
 
-def _rows(estimator: GenerativeEstimator, schema: Schema, path: Path, target: str | None) -> tuple[Any, Any]:
+def _rows(
+    estimator: GenerativeEstimator, schema: Schema, path: Path, target: str | None, sheet: str | None
+) -> tuple[Any, Any]:
     """Return the model's columns of a table, and the labels of its rows if there is a target."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    table = read_for(estimator, schema, path, target=target).columns
+    table = read_for(estimator, schema, path, target=target, sheet=sheet).columns
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, path, "for --target")
     beside = [name for name in table.column_names if name != target]

@@ -6,6 +6,7 @@ write one file wait for each other, so that none undoes what another has written
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import DataError, quoted
+from ..notes import to_know
 from ..schema import Level
 from .answers import by_text, load_model, open_model
 from .output import COMMON, Common, print_json, progress
@@ -26,16 +28,20 @@ from .parameters import (
     NewModel,
     Rows,
     SavedModel,
+    Sheet,
+    Switch,
     Target,
     Weight,
 )
 from .problems import UsageProblem, count, did_you_mean
 from .release import held
 from .saving import check_model_output, save_model, sole_writer
+from .spelling import spoken
 from .training import read_batch
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
+    from ..stats import ByClass
 
 
 def update(
@@ -49,6 +55,7 @@ def update(
     missing_text: MoreMissing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     force: Force = False,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Add the rows of a table to what a model has learned.
@@ -69,7 +76,7 @@ def update(
     check_model_output(to, force, [(data, "table")])
     with sole_writer(to), progress(common, f"Learning from {data.name}"):
         estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet)
         estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
         estimator._edit_past(dialect=estimator._fitted.past.dialect or batch.dialect)
         save_model(estimator, to, force)
@@ -86,6 +93,7 @@ def forget(
     weight: ColumnName | None = None,
     missing_text: MoreMissing = (),
     force: Force = False,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Remove the rows of a table from what a model has learned.
@@ -96,7 +104,7 @@ def forget(
     Parameters
     ----------
     data
-        Table with the rows as they were learned: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+        Table with the rows as they were learned, in any format that `suffice fit` reads.
     weight
         Column of row weights, as they were when the rows were learned.
 
@@ -108,13 +116,15 @@ def forget(
     check_model_output(to, force, [(data, "table")])
     with sole_writer(to), progress(common, f"Forgetting {data.name}"):
         estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common, missing_text)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet)
         estimator.forget(batch.columns, batch.labels, sample_weight=batch.weight)
         save_model(estimator, to, force)
     _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")
 
 
-def merge(*models: ModelPath, output: NewModel, force: Force = False, common: Common = COMMON) -> None:
+def merge(
+    *models: ModelPath, output: NewModel, again: Switch = False, force: Force = False, common: Common = COMMON
+) -> None:
     """Make one model of several: the model of all their rows.
 
     Sites that may not share rows each run `suffice fit`; the model files travel, and the result equals one fit on the
@@ -127,6 +137,8 @@ def merge(*models: ModelPath, output: NewModel, force: Force = False, common: Co
         Files that `suffice fit` wrote, at least two.
     output
         File to write the model to; it may be one of the others.
+    again
+        Merge models that have learned the very same, whose rows then count more than once.
 
     Examples
     --------
@@ -137,9 +149,13 @@ def merge(*models: ModelPath, output: NewModel, force: Force = False, common: Co
     check_model_output(output, force)
     with sole_writer(output), progress(common, "Merging", len(models)) as advance:
         estimator = load_model(models[0])
+        learned = [(models[0], estimator._fitted.statistics)]
         advance(1)
         for path in models[1:]:
             other = load_model(path)
+            if not again:
+                _check_new(path, other, learned)
+            learned.append((path, other._fitted.statistics))
             try:
                 estimator.merge(other)
             except DataError:
@@ -149,6 +165,28 @@ def merge(*models: ModelPath, output: NewModel, force: Force = False, common: Co
             advance(1)
         save_model(estimator, output, force)
     _report(common, estimator, output, f"merged {count(len(models), 'model')}")
+
+
+def _check_new(path: Path, model: GenerativeEstimator, learned: Sequence[tuple[Path, ByClass]]) -> None:
+    """Refuse a model that has learned what one of those before has."""
+    from ..stats.statistic import written_alike
+
+    own = model._fitted.statistics
+    for before, other in learned:
+        same = path.samefile(before) or (
+            (own.classes, own.weight.tolist(), own.rows) == (other.classes, other.weight.tolist(), other.rows)
+            and len(own.blocks) == len(other.blocks)
+            and all(
+                type(a) is type(b) and written_alike(a.arrays(), b.arrays())
+                for a, b in zip(own.blocks, other.blocks, strict=True)
+            )
+        )
+        if same:
+            what = "is named twice" if path == before else f"has learned the very same as {str(before)!r}"
+            raise UsageProblem(
+                f"{str(path)!r} {what}, so that its rows would count twice. Leave it out, or add --again if they are "
+                "to count so."
+            )
 
 
 def drop_class(
@@ -238,7 +276,7 @@ def _report(common: Common, estimator: GenerativeEstimator, path: Path, done: st
     notes = [str(note) for note in estimator.notes_]
     if common.json:
         print_json({"output": str(path), "classes": classes, "rows": rows, **held(estimator), "notes": notes})
-    for note in notes:
-        common.remark(f"Note: {note}.")
+    for note in to_know(estimator.notes_):
+        common.remark(f"Note: {spoken(note)}.")
     common.remark(f"Wrote {path}: {done}; it knows {count(len(classes), 'class')} from {count(rows, 'row')}.")
     common.remark(f"It {estimator.rows_held_}.")

@@ -12,7 +12,7 @@ from ..errors import visible
 from .answers import deliver, model_columns, open_model, read_for
 from .files import check_output
 from .output import COMMON, Common, Facts, progress
-from .parameters import Out, Rows, SavedModel
+from .parameters import Out, Rows, SavedModel, Sheet
 
 if TYPE_CHECKING:
     from ..engines.arrow import Table
@@ -26,6 +26,7 @@ def explain(
     *,
     output: Out = None,
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Say of each row which columns speak for its class against the next most probable one.
@@ -50,7 +51,7 @@ def explain(
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
     names = [str(name) for name in schema.names]
-    table = read_for(estimator, schema, data).columns
+    table = read_for(estimator, schema, data, sheet=sheet).columns
     rows = model_columns(table, names, data) if schema.named else table
     with progress(common, f"Explaining {data.name}"):
         answer = _answer(estimator, rows, names)

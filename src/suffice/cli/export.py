@@ -8,7 +8,7 @@ from typing import IO, Annotated, Literal
 from cyclopts import Parameter
 
 from .answers import load_model
-from .files import check_writable, write_whole
+from .files import check_ending, check_writable, write_whole
 from .output import COMMON, Common, Facts, print_json, progress
 from .parameters import ColumnNames, Out, SavedModel, Switch
 from .problems import UsageProblem
@@ -62,6 +62,7 @@ def export(
     _check_options(to, {"--dialect": dialect, "--table": table, "--key": key, "--missing": missing}, {"--dtype": dtype})
     target = model.with_suffix(".onnx") if output is None and to == "onnx" else output
     if target is not None:
+        check_ending(target, "ONNX file" if to == "onnx" else "query")
         check_writable(target, [(model, "model")])
     estimator = load_model(model)
     with progress(common, f"Writing {to.upper() if to == 'onnx' else 'SQL'}"):

@@ -1,4 +1,4 @@
-"""Tables in files: CSV, Parquet and Arrow IPC, read into pyarrow tables and written whole or not at all.
+"""Tables in files: text, workbooks, Parquet and Arrow IPC, read into pyarrow tables; written whole or not at all.
 
 A result is written beside its destination under a temporary name, synced, and renamed over it: when anything fails,
 the old file is as it was.
@@ -6,16 +6,32 @@ the old file is as it was.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import stat
+import sys
+import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from .._files import COMPRESSED, check_replaceable, format_of, is_stream, whole_file
+from .._dialect import Dialect
+from .._files import (
+    ADDRESS,
+    COMPRESSED,
+    FORMATS,
+    OF_TEXT,
+    WRITTEN,
+    check_replaceable,
+    ending_for,
+    format_of,
+    is_stream,
+    whole_file,
+)
 from ..schema import repeated_names
-from .problems import FileProblem
+from .problems import FileProblem, UsageProblem
 
 if TYPE_CHECKING:
     from ..engines import CsvTable, Reading
@@ -25,19 +41,37 @@ CSV_CHUNK = 1 << 16  # rows written to stdout at a time
 
 
 def file_format(path: Path) -> str:
-    """Return what the ending of a name promises: "CSV", "Parquet" or "Arrow"."""
+    """Return what the ending of a name promises, as `format_of`."""
     kind = format_of(path)
     if kind is None:
-        raise FileProblem.unknown_format(path)
+        raise FileProblem.unknown_format(path, list(FORMATS))
+    return kind
+
+
+def written_format(path: Path) -> str:
+    """Return the format in which a table is to be written, by the ending of its name."""
+    kind = file_format(path)
+    if kind not in WRITTEN:
+        raise FileProblem.unwritable(path, f"tables are written as CSV, Parquet or Arrow, not as {kind}")
     return kind
 
 
 @dataclass(frozen=True, slots=True)
 class FileTable:
-    """The table in a file: `columns` is a pyarrow Table of values, `csv` the same as text if the file is a CSV."""
+    """The table in a file: `columns` is a pyarrow Table of values, `csv` the same as text if its cells are text.
+
+    `stored` are the values of other files with the spaces around texts, which `columns` may have `trimmed`.
+    """
 
     columns: Table
     csv: CsvTable | None = None
+    stored: Table | None = None
+    trimmed: bool = True
+
+    @property
+    def dialect(self) -> Dialect:
+        """What a model should know of how the file was written."""
+        return Dialect(trimmed=self.trimmed) if self.csv is None else self.csv.dialect
 
     def kept(self, used: Iterable[str], output: Path | None, json: bool = False) -> Table:
         """Return the table to be written beside answers: columns that are not used cell by cell as the file has them.
@@ -45,9 +79,10 @@ class FileTable:
         So are the others where the answers go to a CSV; elsewhere numbers stay numbers.
         """
         if self.csv is None:
-            return self.columns
+            return self.columns if self.stored is None else self.stored
         text, own = not json if output is None else file_format(output) == "CSV", set(used)
-        return self.written([name for name in self.columns.column_names if text or name not in own])
+        kept = self.written([name for name in self.csv.names if text or name not in own])
+        return kept.select(self.csv.names)  # without what the calendar adds
 
     def written(self, names: Iterable[str]) -> Table:
         """Return the table with these columns cell by cell as the file has them."""
@@ -56,7 +91,7 @@ class FileTable:
         from ..engines import as_written
 
         if self.csv is None:
-            return self.columns
+            return self.columns if self.stored is None else self.stored
         wanted = list(names)
         text = self.csv.table([as_written(name) for name in wanted])
         columns = dict(zip(self.columns.column_names, self.columns.columns, strict=True))
@@ -70,14 +105,14 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
 
     check_readable(path)
     form = file_format(path)
-    if form == "CSV":
+    if form in OF_TEXT:
         from ..engines import CsvTable, Reading
 
         csv = CsvTable([path], reading or Reading(), hold=True)
-        found = FileTable(csv.table(csv.names), csv)
+        found = FileTable(csv.table(csv.schema.names), csv, trimmed=csv.dialect.trimmed is True)
     else:
         try:
-            found = FileTable((_read_parquet if form == "Parquet" else _read_ipc)(path))
+            found = _trimmed((_read_parquet if form == "Parquet" else _read_ipc)(path), path, reading)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.strerror:  # the system's own, such as a permission
                 raise
@@ -91,6 +126,35 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     return found
 
 
+def _trimmed(stored: Table, path: Path, reading: Reading | None) -> FileTable:
+    """Return a table without the spaces around its names and texts, but for columns that are copied as they stand."""
+    from ..engines import Reading, Spaces, of_spaces
+
+    how = reading or Reading()
+    if not how.trim or repeated_names(stored.column_names):
+        return FileTable(stored, trimmed=how.trim)
+    spaces = Spaces()
+    table = spaces.trim_table(stored, how.is_verbatim)
+    of_spaces([path], spaces, how.learned is None)
+    return FileTable(table, stored=stored.rename_columns(table.column_names))
+
+
+def from_stdin() -> Path:
+    """Return a file of all that comes on standard input, named after what it holds; it goes when the command ends."""
+    if sys.stdin.isatty():
+        raise UsageProblem("- stands for standard input, and nothing is sent there. Example: suffice … - < table.csv")
+    start = sys.stdin.buffer.read(1 << 12)
+    if not start:
+        raise UsageProblem("- stands for standard input, and nothing came there. Example: suffice … - < table.csv")
+    folder = Path(tempfile.mkdtemp(prefix="suffice-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = folder / f"stdin{ending_for(start)}"
+    with path.open("wb") as file:
+        file.write(start)
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    return path
+
+
 def read_table(path: Path, **known: Any) -> Table:
     """Return the table in a file; `known` is what an `engines.Reading` says of its columns."""
     from ..engines import Reading
@@ -100,6 +164,8 @@ def read_table(path: Path, **known: Any) -> Table:
 
 def check_readable(path: Path) -> None:
     """Refuse what is not a file of at least one byte."""
+    if ADDRESS.match(str(path)):
+        raise FileProblem.address(path)
     try:
         status = path.stat()
     except FileNotFoundError:
@@ -156,10 +222,27 @@ def check_writable(path: Path, inputs: Iterable[tuple[Path, str]] = ()) -> None:
         raise FileProblem.unwritable(path, error.strerror or error) from error
 
 
+ENDINGS = {".suffice": "model", ".html": "web page", ".htm": "web page", ".sql": "query", ".onnx": "ONNX file"}
+SUITED = {"table": ".csv, .parquet or .arrow", "model": ".suffice", "web page": ".html", "query": ".sql"}
+
+
+def check_ending(path: Path, what: str) -> None:
+    """Refuse a destination whose name promises something else than `what` is to be written."""
+    ending = path.suffix.lower()
+    promised = ENDINGS.get(ending) or ("table" if ending != ".txt" and format_of(path) else what)
+    if promised != what and not is_stream(path):
+        force = ", or add --force" if what == "model" else ""
+        raise UsageProblem(
+            f"--output {str(path)!r} has the ending of a {promised}, and would hold a {what}. Name it "
+            f"{SUITED.get(what, '.onnx')}{force}."
+        )
+
+
 def check_output(path: Path | None, inputs: Iterable[tuple[Path, str]]) -> None:
     """Refuse a destination of a table, if one is given, that cannot work or whose name does not say its format."""
     if path is not None:
-        file_format(path)
+        check_ending(path, "table")
+        written_format(path)
         check_writable(path, inputs)
 
 
@@ -169,7 +252,7 @@ def write_table(table: Table, path: Path) -> None:
 
     from ..engines import write_tables
 
-    if file_format(path) != "CSV":
+    if written_format(path) != "CSV":
         write_tables(path, [table])
         return
     if path.suffix.lower() in COMPRESSED:

@@ -9,14 +9,31 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import quoted
+from ..notes import to_know
 from .models import TITLES, ModelName, make_estimator, read_families, usable_columns
 from .output import COMMON, Common, Facts, print_json, progress_of_em
-from .parameters import DataPath, Force, Labels, LeftOut, Missing, NewModel, Target, Weight
+from .parameters import (
+    AutoDrop,
+    DataPath,
+    DateOrder,
+    Force,
+    KeepSpaces,
+    Labels,
+    LeftOut,
+    Missing,
+    NewModel,
+    Ordered,
+    Sheet,
+    Target,
+    Weight,
+)
 from .parts import declared, is_large, is_many, learn
 from .problems import UsageProblem, count
+from .quality import in_a_sentence, judge_anew, plain
 from .release import held
 from .saving import check_model_output, save_model
-from .training import read_training
+from .spelling import spoken
+from .training import in_order, read_orders, read_training
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
@@ -46,6 +63,8 @@ def fit(
     weight: Weight = None,
     labels: Labels = None,
     missing_text: Missing = (),
+    keep_spaces: KeepSpaces = False,
+    ordered: Ordered = (),
     priors: Literal["empirical", "uniform"] = "empirical",
     divisor: Literal["mle", "unbiased"] | None = None,
     smoothing: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gte=0))] = None,
@@ -56,6 +75,9 @@ def fit(
     scheduler: Annotated[str | None, Parameter(metavar="ADDRESS")] = None,
     checkpoint: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     force: Force = False,
+    sheet: Sheet = None,
+    dates: DateOrder = None,
+    auto_drop: AutoDrop = False,
     common: Common = COMMON,
 ) -> None:
     """Learn a model from a table and save it to a file.
@@ -65,9 +87,9 @@ def fit(
     Parameters
     ----------
     data
-        Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc; or many files of one format, by a
-        pattern in quotes, 'data/*.parquet', or by their folder. These, and files beyond 256 MiB, are read in parts, so
-        that memory does not grow with the rows.
+        Table with one row per case: text (.csv, .tsv, .txt), Excel (.xlsx), JSON lines (.jsonl), Parquet or
+        Arrow; - for standard input; or many files of one format, by a pattern in quotes, 'data/*.parquet', or by their
+        folder. These, and files beyond 256 MiB, are read in parts, so that memory does not grow with the rows.
     output
         File to write the model to, by custom with the ending .suffice.
     model
@@ -117,10 +139,8 @@ def fit(
     $ suffice fit penguins.csv --target species --model shared -o lda.suffice
     """
     given = {"--smoothing": smoothing, "--components": components, "--divisor": divisor, "--shrinkage": shrinkage}
-    _check_options(model, given | {"--family": family or None, "--members": members})
+    _check_options(model, given | {"--family": family or None, "--members": members}, scheduler, engine)
     check_model_output(output, force, [(data, "table")])
-    if scheduler is not None and engine != "dask":
-        raise UsageProblem("--scheduler is for --engine dask.")
     options: Facts = {
         "smoothing": smoothing,
         "shrinkage": shrinkage,
@@ -130,30 +150,75 @@ def fit(
         "members": members,
         "priors": "uniform" if priors == "uniform" else None,
     }
-    if is_many(data) or is_large(data) or engine != "auto" or checkpoint is not None:
-        table = declared(data, target, drop, weight, common, labels, missing_text)
-        used, left_out = usable_columns(model, table)
-        estimator = make_estimator(model, families=read_families(family, table, data), **options)
-        told = {"weight": weight, "engine": scheduler or engine, "columns": used, "checkpoint": checkpoint}
-        rows, unlabelled = learn(estimator, table, data, target, common, **told)
+    orders = read_orders(ordered)
+    how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
+    how |= {"weight": weight, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
+    if is_many(data) or is_large(data) or engine != "auto" or checkpoint:
+        told = {"engine": scheduler or engine, "checkpoint": checkpoint}
+        learned = _in_parts(data, target, model, options, family, orders, how, told, common)
     else:
-        with progress_of_em(common, f"Learning from {data.name}"):
-            training = read_training(
-                data, target, drop=drop, weight=weight, labels=labels, missing=missing_text, common=common
-            )
-            used, left_out = usable_columns(model, training)
-            estimator = make_estimator(model, families=read_families(family, training, data), **options)
-            estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
-            estimator._edit_past(dialect=training.dialect)
-        rows, unlabelled = training.columns.num_rows, training.unlabelled
+        learned = _at_once(data, target, model, options, family, orders, how, common)
+    estimator, left_out, rows, unlabelled = learned
+    estimator._edit_past(target=target, source=data.name)
     save_model(estimator, output, force)
-    facts = {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}
+    _tell(
+        common, estimator, model, {"columns_left_out": left_out, "rows": rows, "rows_without_label": unlabelled}, output
+    )
+
+
+def _tell(common: Common, estimator: GenerativeEstimator, model: str, facts: Facts, output: Path) -> None:
+    """Say what was learned, on stdout for machines and on stderr for people."""
     if common.json:
-        print_json(_document(estimator, model, facts, output))
-    _remark(common, estimator, model, left_out, rows, output)
+        print_json(_document(estimator, model, facts, output) | {"quality": plain(judge_anew(estimator, common))})
+    _remark(common, estimator, model, facts["columns_left_out"], facts["rows"], output)
 
 
-def _check_options(model: str, given: Facts) -> None:
+Learned = tuple["GenerativeEstimator", list[str], int, int]  # the model, columns left out, rows, rows without a label
+
+
+def _at_once(
+    data: Path,
+    target: str,
+    model: str,
+    options: Facts,
+    family: tuple[str, ...],
+    orders: dict[str, list[str]],
+    how: Facts,
+    common: Common,
+) -> Learned:
+    """Fit to a table that memory holds; `how` says how its cells are read."""
+    with progress_of_em(common, f"Learning from {data.name}"):
+        training = in_order(read_training(data, target, common=common, **how), orders)
+        used, left_out = usable_columns(model, training)
+        estimator = make_estimator(model, families=read_families(family, training, data), **options)
+        estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+        estimator._edit_past(dialect=training.dialect)
+    return estimator, left_out, training.columns.num_rows, training.unlabelled
+
+
+def _in_parts(
+    data: Path,
+    target: str,
+    model: str,
+    options: Facts,
+    family: tuple[str, ...],
+    orders: dict[str, list[str]],
+    how: Facts,
+    told: Facts,
+    common: Common,
+) -> Learned:
+    """Fit to a table in parts; `how` says how its cells are read, `told` who reads it."""
+    table = declared(data, target, common=common, **how)
+    used, left_out = usable_columns(model, table)
+    estimator = make_estimator(model, families=read_families(family, table, data), **options)
+    known = {"weight": how["weight"], "columns": used, "ordered": orders or None}
+    rows, unlabelled = learn(estimator, table, data, target, common, **told, **known)
+    return estimator, left_out, rows, unlabelled
+
+
+def _check_options(model: str, given: Facts, scheduler: str | None, engine: str) -> None:
+    if scheduler is not None and engine != "dask":
+        raise UsageProblem("--scheduler is for --engine dask.")
     for option, (models, why) in FOR_MODELS.items():
         if given[option] is not None and model not in models:
             raise UsageProblem(f"{option} is for {why.format(model=model)}.")
@@ -176,12 +241,14 @@ def _remark(
 ) -> None:
     if left_out:
         common.remark(f"--model {model} uses numeric and boolean columns, so it leaves out {quoted(left_out)}.")
-    for note in estimator.notes_:
-        common.remark(f"Note: {note}.")
+    for note in to_know(estimator.notes_):
+        common.remark(f"Note: {spoken(note)}.")
     classes, columns = len(estimator.classes_), len(estimator.feature_names_in_)
     learned = ", ".join((count(classes, "class"), count(columns, "column"), count(rows, "row")))
     common.remark(f"Wrote {output}: {TITLES[model]}; {learned}.")
     common.remark(f"It {estimator.rows_held_}.{_for_none(model, estimator.keep_rows)}")
+    if not common.quiet:  # nobody would read it
+        common.remark(in_a_sentence(judge_anew(estimator, common)))
 
 
 def _for_none(model: str, keep_rows: int | None) -> str:

@@ -10,10 +10,11 @@ from cyclopts.validators import Number as Between
 from .answers import deliver, free_name, model_columns, open_model, read_for
 from .files import FileTable, check_output
 from .output import COMMON, Common, noting_warnings, progress
-from .parameters import Answers, ColumnName, Rows, SavedModel, Seed, Switch
+from .parameters import Answers, ColumnName, Rows, SavedModel, Seed, Sheet, Switch
 from .problems import ColumnProblem, count
 
 if TYPE_CHECKING:
+    from ..engines import CsvTable
     from ..engines.arrow import Column, Table
 
 
@@ -27,6 +28,7 @@ def impute(
     draws: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=1))] = None,
     seed: Seed | None = None,
     unrounded: Switch = False,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Fill the missing cells of a table, from what is observed in each row.
@@ -57,7 +59,7 @@ def impute(
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    read = read_for(estimator, schema, data, target=target)
+    read = read_for(estimator, schema, data, target=target, sheet=sheet)
     table = read.columns
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, data, "for --target")
@@ -89,28 +91,33 @@ def _written(kept: Table, rows: Table, filled: Table, read: FileTable) -> Table:
 
     columns = dict(zip(kept.column_names, kept.columns, strict=True))
     for name, column in zip(filled.column_names, filled.columns, strict=True):
+        if name not in columns:  # what the calendar adds to a column of dates
+            continue
         was = columns[name]
         if read.csv is not None and pa.types.is_string(was.type):
-            column = pc.if_else(
-                missing(rows.column(name)), _texts(column, rows.column(name), was, read.csv.mark(name)), was
-            )
+            texts = _texts(column, rows.column(name), was, name, read.csv)
+            column = pc.if_else(missing(rows.column(name)), texts, was)
         columns[name] = column
     table: Table = pa.table(columns)
     return table
 
 
-def _texts(values: Column, observed: Column, written: Column, mark: str) -> Column:
-    """Return values as text, with the decimal mark of their column, and its words for true and false."""
+def _texts(values: Column, observed: Column, written: Column, name: str, csv: CsvTable) -> Column:
+    """Return values as the text of their column: with its decimal mark, words for true and false, notation of dates."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     from ..engines.arrow import decoded
 
-    values = decoded(values)
+    values, mark = decoded(values), csv.mark(name)
+    if name in csv.dates.notations:
+        return csv.dates.written(values, name, written)
     if pa.types.is_boolean(values.type):
         words = {truth: written.filter(pc.equal(observed, truth)).slice(0, 1).to_pylist() for truth in (True, False)}
         yes, no = (words[True] or ["true"])[0], (words[False] or ["false"])[0]
         texts: Column = pc.if_else(values, pa.scalar(yes), pa.scalar(no))
+    elif csv.is_percent(name):
+        texts = pc.replace_substring(pa.array([f"{100 * value:.15g}%" for value in values.to_pylist()]), ".", mark)
     elif pa.types.is_floating(values.type) and mark == ",":
         texts = pc.replace_substring(values.cast(pa.string()), ".", mark)
     else:

@@ -12,8 +12,20 @@ from .answers import deliver
 from .explain import cell_as_text
 from .files import check_output
 from .models import ModelName, make_estimator, usable_columns
-from .output import COMMON, Common, progress
-from .parameters import Answers, DataPath, Labels, LeftOut, Missing, Target, Weight
+from .output import COMMON, Common, Facts, progress
+from .parameters import (
+    Answers,
+    AutoDrop,
+    DataPath,
+    DateOrder,
+    KeepSpaces,
+    Labels,
+    LeftOut,
+    Missing,
+    Sheet,
+    Target,
+    Weight,
+)
 from .problems import UsageProblem, count
 from .training import Training, read_training
 
@@ -36,6 +48,10 @@ def labels(
     weight: Weight = None,
     labels: Labels = None,
     missing_text: Missing = (),
+    keep_spaces: KeepSpaces = False,
+    sheet: Sheet = None,
+    dates: DateOrder = None,
+    auto_drop: AutoDrop = False,
     common: Common = COMMON,
 ) -> None:
     """Say which labels of a table are probably wrong.
@@ -49,7 +65,8 @@ def labels(
     Parameters
     ----------
     data
-        Table with one row per case: .csv, .tsv, .parquet, .arrow, .feather or .ipc.
+        Table with one row per case: text (.csv, .tsv, .txt), Excel (.xlsx), JSON lines (.jsonl), Parquet or
+        Arrow; - for standard input.
     fdr
         The share of the suspects whose label is expected to be right after all: less of it, fewer suspects.
     model
@@ -68,9 +85,9 @@ def labels(
         raise UsageProblem("--model mixture leaves no row out: EM would run again for each. Next: --model auto.")
     check_output(output, [(data, "table")])
     with progress(common, f"Judging the labels of {data.name}"):
-        training = read_training(
-            data, target, drop=drop, weight=weight, labels=labels, missing=missing_text, common=common
-        )
+        how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
+        how |= {"weight": weight, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
+        training = read_training(data, target, common=common, **how)
         used, left_out = usable_columns(model, training)
         columns = training.columns.select(used)
         estimator = make_estimator(model).fit(columns, training.labels, sample_weight=training.weight)

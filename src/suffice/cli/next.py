@@ -14,7 +14,7 @@ from ..schema import Name, Schema
 from .answers import deliver, open_model, read_rows
 from .files import check_output, read_table
 from .output import COMMON, Common, progress
-from .parameters import Answers, Rows, SavedModel
+from .parameters import Answers, Rows, SavedModel, Sheet
 from .problems import ColumnProblem, UsageProblem, count
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def next_(
     output: Answers = None,
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
     costs: Annotated[tuple[str, ...], Parameter(metavar="COLUMN=NUMBER|FILE", show_default=False)] = (),
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Say of each row which missing cells to ask for next: those expected to tell most of its class.
@@ -60,7 +61,7 @@ def next_(
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    _, rows = read_rows(estimator, schema, data)
+    _, rows = read_rows(estimator, schema, data, sheet)
     price = read_costs(costs, schema)
     with progress(common, f"Looking ahead in {data.name}"):
         gain = estimator.information_gain(rows, costs=price or None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
@@ -10,8 +10,13 @@ from cyclopts.validators import Number as Between
 from .answers import deliver, free_name, open_model, read_rows
 from .files import check_output
 from .output import COMMON, Common, progress
-from .parameters import Answers, Rows, SavedModel, Switch
+from .parameters import Answers, Rows, SavedModel, Sheet, Switch
 from .problems import count
+
+if TYPE_CHECKING:
+    from .._arrays import Array
+
+SMALL, SURE, FEW = 0.05, 3.0, 5  # p-values that are counted; standard deviations, and rows, below which nothing is said
 
 
 def outliers(
@@ -22,6 +27,7 @@ def outliers(
     output: Answers = None,
     below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     keep: Switch = False,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Say of each row how likely a row of the model is at least as far out.
@@ -45,7 +51,7 @@ def outliers(
 
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    read, rows = read_rows(estimator, schema, data)
+    read, rows = read_rows(estimator, schema, data, sheet)
     table = read.kept(rows.column_names, output, common.json)
     with progress(common, f"Judging {data.name}"):
         found = {"p_value": estimator.outlier_pvalues(rows), "log_density": estimator.score_samples(rows)}
@@ -56,5 +62,32 @@ def outliers(
         answers = answers.append_column(free_name(name, "outlier_", answers.column_names, common), pa.array(values))
     common.remark(f"P-values: {estimator.outlier_reference_}.")
     few = found["p_value"] <= (1.0 if below is None else below)
-    common.remark(f"{count(int((found['p_value'] <= 0.01).sum()), 'row')} with a p-value up to 0.01.")
+    told = 0.01 if below is None else below
+    number_of = int((found["p_value"] <= told).sum())
+    written = ", which is what comes out" if below is not None and below < 1 else ""
+    common.remark(f"{count(number_of, 'row')} of {table.num_rows:,} with a p-value up to {told:g}{written}.")
+    doubt = _doubt(found["p_value"])
+    if doubt:
+        common.remark(doubt)
     deliver(answers.filter(pa.array(few)), output, common, {"judged": table.num_rows}, "outliers")
+
+
+def _doubt(p_values: Array) -> str | None:
+    """Return what to say where more, or fewer, p-values are small than chance explains, None where that is not so.
+
+    Of n rows like those learned a share of 5 % is up to 0.05, give or take √(0.05 · 0.95 (1 / n + 1 / m)) for m rows to
+    compare with; m is taken for n, so that the note errs on the side of silence.
+    """
+    n = len(p_values)
+    if not n:
+        return None
+    small, spread = float((p_values <= SMALL).mean()), (SMALL * (1.0 - SMALL) * 2.0 / n) ** 0.5
+    told = f"Note: {small:.2g} of the rows have a p-value up to {SMALL:g}, where {SMALL:g} of new rows would. "
+    if small > SMALL + SURE * spread and small * n >= FEW:
+        return told + (
+            "So either many rows here are unlike what the model knows, or its densities do not fit such rows, and "
+            "p-values rank rows rather than count them. `suffice drift` says which columns have moved."
+        )
+    if small < SMALL - SURE * spread:
+        return told + "So few are as if the model had learned these very rows, and p-values are those of new ones."
+    return None

@@ -8,14 +8,17 @@ import math
 import os
 import shutil
 import sys
+import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from ..errors import UNSEEN, one_line, visible
+from ..errors import UNSEEN, UnseenLevelWarning, one_line, visible
+from ..progress import listen
+from .spelling import spoken
 
 if TYPE_CHECKING:
     from ..engines import Progress, Watcher
@@ -40,13 +43,34 @@ class Common:
     def remark(self, text: object) -> None:
         """Print a line on stderr unless told to be quiet."""
         if not self.quiet:
-            print(visible(text), file=sys.stderr)
+            tell(text)
 
 
 COMMON = Common()
+WIDTH = 80  # of a page that is no terminal
+NARROWEST = 30
 
 
 Facts = dict[str, Any]  # plain values under their names, as JSON has them
+
+
+def tell(text: object, whole: bool = False) -> None:
+    """Print a message on stderr, broken between words where people read it: at a terminal, or as wide as COLUMNS.
+
+    One that is to stay `whole`, as an error that programs look for, is broken at a terminal only.
+    """
+    width = 0 if whole else _columns_told()
+    if sys.stderr.isatty():
+        width = shutil.get_terminal_size((WIDTH, 24)).columns
+    for line in visible(text).split("\n"):
+        print("\n".join(broken(line, max(width, NARROWEST))) if width else line, file=sys.stderr)
+
+
+def broken(text: str, width: int) -> list[str]:
+    """Return a line as lines of at most so many characters, words and paths whole, later ones set in."""
+    return textwrap.wrap(
+        text, width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False, drop_whitespace=True
+    ) or [text]
 
 
 def print_json(document: Facts) -> None:
@@ -67,22 +91,14 @@ def _finite(value: object) -> object:
 
 
 def page_width() -> int:
-    """Return how many characters a line may have: the terminal's, or 100 when the output goes elsewhere."""
-    return shutil.get_terminal_size((100, 24)).columns if sys.stdout.isatty() else 100
+    """Return how many characters a line may have: what COLUMNS says, else the terminal's, else 80 for a file."""
+    width = shutil.get_terminal_size((WIDTH, 24)).columns if sys.stdout.isatty() else _columns_told() or WIDTH
+    return max(width, NARROWEST)
 
 
-def align(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,), gap: int = 2) -> list[str]:
-    """Return table rows as lines with columns below each other; those numbered in `left` are flush left."""
-    rows = [[visible(cell).replace("\n", "\\n") for cell in row] for row in rows]
-    widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(width) if j in left else cell.rjust(width)
-            for j, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((" " * gap).join(cells).rstrip())
-    return lines
+def _columns_told() -> int:
+    told = os.environ.get("COLUMNS", "")
+    return int(told) if told.isdecimal() else 0
 
 
 @contextlib.contextmanager
@@ -90,14 +106,15 @@ def noting_warnings(common: Common) -> Iterator[None]:
     """Print what is warned of while the block runs as notes at its end, each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("once")
+        warnings.simplefilter("ignore", UnseenLevelWarning)  # of which there is a remark when a table is read
         yield
-    for message in dict.fromkeys(one_line(warning.message) for warning in caught):
-        common.remark(f"Note: {message}")
+    for message in dict.fromkeys(one_line(own.message) for own in caught if own.category is not RuntimeWarning):
+        common.remark(f"Note: {spoken(message)}")
 
 
 @contextlib.contextmanager
 def progress_of_em(common: Common, what: str) -> Iterator[None]:
-    """Show a bar on stderr while the block runs, with the step and the log likelihood where EM fills missing cells."""
+    """Show a bar on stderr while the block runs, with its stage, or the step and the log likelihood of EM."""
     from ..em.climb import watch
 
     with _bar(common, what, None) as update:
@@ -105,7 +122,7 @@ def progress_of_em(common: Common, what: str) -> Iterator[None]:
         def tell(step: int, likelihood: float) -> None:
             update({"description": visible(f"{what}: EM step {step}, log likelihood {likelihood:,.2f}")})
 
-        with watch(tell):
+        with watch(tell), listen(lambda stage: update({"description": visible(f"{what}: {stage}")})):
             yield
 
 

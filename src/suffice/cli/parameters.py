@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token
 from cyclopts.validators import Number as Between
 
+from .files import from_stdin
+
+Switch = Annotated[bool, Parameter(show_default=False)]
+KINDS = "text (.csv, .tsv, .txt), Excel (.xlsx), JSON lines (.jsonl), Parquet or Arrow; - for standard input"
 ColumnName = Annotated[str, Parameter(metavar="COLUMN")]
 ColumnNames = Annotated[tuple[ColumnName, ...], Parameter(show_default=False)]
-DataPath = Annotated[Path, Parameter(metavar="DATA")]
+
+
+def _table_path(kind: type, tokens: Sequence[Token]) -> Path:
+    """Return where a table is; what comes on standard input is kept in a file meanwhile."""
+    return from_stdin() if tokens[0].value == "-" else Path(tokens[0].value)
+
+
+DataPath = Annotated[Path, Parameter(metavar="DATA", converter=_table_path, allow_leading_hyphen=True)]
+DateOrder = Annotated[
+    Literal["day-first", "month-first"] | None,
+    Parameter(name="--dates", help="What comes first in dates such as 03/04/2026 that do not say it otherwise."),
+]
+AutoDrop = Annotated[
+    Switch,
+    Parameter(
+        help="Leave out columns that tell rows apart and not classes: row numbers and other ids, names and texts that "
+        "are nearly all different, dates. The command says which and why."
+    ),
+]
+Sheet = Annotated[
+    str | None,
+    Parameter(name="--sheet", metavar="NAME|NUMBER", help="Sheet of a workbook; the first if not given."),
+]
 Missing = Annotated[tuple[str, ...], Parameter(metavar="TEXT", show_default=False)]
 ModelPath = Annotated[Path, Parameter(metavar="MODEL")]
 NewModel = Annotated[Path, Parameter(name=("--output", "-o"), metavar="MODEL")]
@@ -18,7 +45,6 @@ Out = Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="OUT")]
 Seed = Annotated[
     int, Parameter(name=("--seed", "--random-state"), metavar="NUMBER", validator=Between(gte=0, lt=2**32))
 ]
-Switch = Annotated[bool, Parameter(show_default=False)]
 
 Answers = Annotated[Out, Parameter(help="File to write, in the format of its ending; CSV on stdout if not given.")]
 Edited = Annotated[
@@ -35,6 +61,22 @@ Labels = Annotated[
 LeftOut = Annotated[
     ColumnNames, Parameter(help="Column to leave out, such as a row number or a date; may be repeated.")
 ]
+KeepSpaces = Annotated[
+    Switch,
+    Parameter(
+        help="Keep spaces around labels, categories and names of columns as part of them; if not given they are taken "
+        "away, and the command says where."
+    ),
+]
+Ordered = Annotated[
+    tuple[str, ...],
+    Parameter(
+        metavar="COLUMN=LEVEL,…",
+        show_default=False,
+        help="Order of a column's categories, from the lowest: `--ordered risk=Low,Medium,High`; may be repeated. "
+        "Ordered categories of Arrow and Parquet files are known without. Drawn rows and `suffice show` keep to it.",
+    ),
+]
 MoreMissing = Annotated[
     Missing,
     Parameter(
@@ -44,7 +86,7 @@ MoreMissing = Annotated[
 ]
 Rows = Annotated[
     DataPath,
-    Parameter(help="Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc."),
+    Parameter(help=f"Table with the columns the model was fitted on: {KINDS}."),
 ]
 SavedModel = Annotated[ModelPath, Parameter(help="File that `suffice fit` wrote.")]
 Target = Annotated[ColumnName, Parameter(help="Column of class labels.")]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._files import COMPRESSED
+from .._files import COMPRESSED, OF_TEXT
 from ..errors import quoted
 from .files import check_readable, file_format
 from .output import Common, rows_progress
-from .problems import ColumnProblem, TargetProblem
+from .problems import ColumnProblem, TargetProblem, UsageProblem
 from .training import check_named, training_reading
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def is_large(data: Path) -> bool:
     if not data.is_file():
         return False
     size = data.stat().st_size
-    if size > LARGE or data.suffix.lower() not in COMPRESSED or file_format(data) != "CSV":
+    if size > LARGE or data.suffix.lower() not in COMPRESSED or file_format(data) not in OF_TEXT:
         return size > LARGE
     import pyarrow as pa
 
@@ -48,8 +48,8 @@ def is_large(data: Path) -> bool:
 
 
 def comes_in_parts(data: Path) -> bool:
-    """Return whether a table to be answered for is read in parts: all but one CSV file that memory holds."""
-    return is_many(data) or (data.is_file() and file_format(data) != "CSV") or is_large(data)
+    """Return whether a table to be answered for is read in parts: all but one file of text that memory holds."""
+    return is_many(data) or (data.is_file() and file_format(data) not in OF_TEXT) or is_large(data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +75,23 @@ def declared(
     common: Common,
     labels: str | None = None,
     missing: Sequence[str] = (),
+    keep_spaces: bool = False,
+    sheet: str | None = None,
+    dates: str | None = None,
+    auto_drop: bool = False,
 ) -> Declared:
     """Return the columns of a table in parts that a model may learn from."""
     import pyarrow as pa
 
     from ..engines import open_source
 
+    if auto_drop:
+        raise UsageProblem(
+            "--auto-drop compares all cells of a column, and this table is read in parts. Next: name columns by --drop."
+        )
     if not is_many(data):
         check_readable(data)
-    source = open_source(data, training_reading(target, drop, labels, missing))
+    source = open_source(data, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
     names = list(source.schema.names)
     check_named(names, target, drop, weight, data)
     if source.csv is not None and source.csv.measured:

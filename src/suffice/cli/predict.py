@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
-from ..schema import Level, Schema
-from .answers import by_text, deliver, free_name, open_model, read_rows
+from ..schema import Schema
+from .answers import deliver, free_name, open_model, read_rows
+from .deciding import Costs, Priors, answer_costs, given_priors, remark_priors
 from .files import check_output, check_readable
 from .output import COMMON, Common, Facts, noting_warnings, print_json, progress, rows_progress
-from .parameters import Answers, DataPath, SavedModel, Switch
+from .parameters import Answers, DataPath, SavedModel, Sheet, Switch
 from .parts import comes_in_parts, is_many
 from .problems import ColumnProblem, UsageProblem, count
 
@@ -20,8 +21,7 @@ if TYPE_CHECKING:
     from .._arrays import Array
     from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
-
-    Priors = Literal["uniform"] | dict[Level, float] | Array | None  # as the library takes them
+    from .deciding import Told
 
 CHUNK = 1 << 16  # rows answered at a time: enough to be fast, and the bar moves
 
@@ -33,9 +33,11 @@ def predict(
     *,
     output: Answers = None,
     keep: Switch = False,
-    priors: Annotated[tuple[str, ...], Parameter(metavar="PRIOR", show_default=False)] = (),
-    reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lt=1))] = None,
+    priors: Priors = (),
+    costs: Costs = (),
+    reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0))] = None,
     sets: Annotated[float | None, Parameter(name="--set", metavar="ALPHA", validator=Between(gt=0, lt=1))] = None,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Label the rows of a table, with the probability of each class.
@@ -47,16 +49,14 @@ def predict(
     Parameters
     ----------
     data
-        Table with the columns the model was fitted on: .csv, .tsv, .parquet, .arrow, .feather or .ipc; with --output
-        also many files, by a pattern in quotes or their folder. All but a single CSV file are read and answered in
-        parts, so that memory does not grow with the rows.
+        Table with the columns the model was fitted on: text (.csv, .tsv, .txt), Excel (.xlsx), JSON lines (.jsonl),
+        Parquet or Arrow; - for standard input; with --output also many files, by a pattern in quotes or their folder.
+        All but a single file of text are read and answered in parts, so that memory does not grow with the rows.
     keep
         Copy the columns of DATA in front of the answers.
-    priors
-        Class priors in place of those learned: `uniform`; `adapt`, estimated from the rows of DATA, where classes come
-        in other proportions; or LABEL=NUMBER, once for each class.
     reject
-        Give no label where the most probable class is wrong with a probability above this.
+        Give no label where the most probable class is wrong with a probability above this; with --costs, where the
+        least expected cost is above it.
     sets
         Add a column in_CLASS per class: whether the row may well be of it. The true class is among these for 1 - ALPHA
         of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out). A model that
@@ -67,30 +67,40 @@ def predict(
     $ suffice predict penguins.suffice new-penguins.csv
     $ suffice predict penguins.suffice new-penguins.csv --keep -o answers.parquet
     """
+    if reject is not None and reject >= 1 and not costs:
+        raise UsageProblem(f"--reject {reject:g} is a probability, below 1, unless --costs says what answers cost.")
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
     check_output(output, [(data, "table"), (model, "model")])
     estimator, schema = open_model(model)
-    adapt = priors == ("adapt",)
+    adapt, matrix = priors == ("adapt",), answer_costs(costs, estimator)
     if output is not None and schema.named and comes_in_parts(data):
-        told = {"priors": "adapt" if adapt else _priors(priors, estimator), "reject": reject, "alpha": sets}
-        _predict_parts(estimator, schema, data, output, keep, told, common)
+        wanted = "adapt" if adapt else given_priors(priors, estimator)
+        told = {"priors": wanted, "costs": matrix, "reject": reject, "alpha": sets}
+        _predict_parts(estimator, schema, data, output, keep, told, common, sheet)
         return
-    table, rows = read_rows(estimator, schema, data)
-    wanted: Priors
+    table, rows = read_rows(estimator, schema, data, sheet)
+    chosen: Told
     if adapt:
-        wanted = estimator.adapt_priors(rows)
-        _remark_priors(estimator, wanted, data, common)
+        chosen = estimator.adapt_priors(rows)
+        remark_priors(estimator, chosen, data, common)
     else:
-        wanted = _priors(priors, estimator)
-    answers = _answer(estimator, rows, wanted, reject, sets, common)
+        chosen = given_priors(priors, estimator)
+    answers = _answer(estimator, rows, chosen, matrix, reject, sets, common)
     if keep:
         answers = _beside(table.kept(rows.column_names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
 
 
 def _predict_parts(
-    estimator: GenerativeEstimator, schema: Schema, data: Path, output: Path, keep: bool, told: Facts, common: Common
+    estimator: GenerativeEstimator,
+    schema: Schema,
+    data: Path,
+    output: Path,
+    keep: bool,
+    told: Facts,
+    common: Common,
+    sheet: str | None,
 ) -> None:
     """Answer for a table in parts, and write the answers as they come."""
     from ..engines import Reading, open_source
@@ -98,9 +108,9 @@ def _predict_parts(
 
     if not is_many(data):
         check_readable(data)
-    source = open_source(data, Reading.of(schema, estimator._fitted.past.dialect))
+    source = open_source(data, Reading.of(schema, estimator._fitted.dialect, sheet=sheet))
     names = list(source.schema.names)
-    kept = names if keep else []
+    kept = [] if not keep else names if source.csv is None else list(source.csv.names)
     wanted = [str(name) for name in estimator.feature_names_in_]
     missing = [name for name in wanted if name not in names]
     if missing:
@@ -111,7 +121,7 @@ def _predict_parts(
         if told["priors"] == "adapt":
             with rows_progress(common, "Estimating class priors") as watch:
                 told["priors"] = adapt_to_table(estimator._fitted, source, watch)
-            _remark_priors(estimator, told["priors"], data, common)
+            remark_priors(estimator, told["priors"], data, common)
         with rows_progress(common, "Labelling") as watch:
             rows = estimator.predict_table(source, output, keep=kept, progress=watch, **told)
     common.remark(f"Wrote {output}: {count(rows, 'row')}.")
@@ -120,34 +130,11 @@ def _predict_parts(
         print_json({"rows": rows, **facts})
 
 
-def _remark_priors(estimator: GenerativeEstimator, priors: Array, data: Path, common: Common) -> None:
-    found = (f"{label} {prior:.4g}" for label, prior in zip(estimator.classes_.tolist(), priors, strict=True))
-    common.remark(f"Class priors estimated from {data.name}: {', '.join(found)}.")
-
-
-def _priors(words: tuple[str, ...], estimator: GenerativeEstimator) -> Priors:
-    """Return the priors that the command line asks for, as the library takes them."""
-    if not words:
-        return None
-    if words == ("uniform",):
-        return "uniform"
-    known = by_text(estimator)
-    given = {}
-    for word in words:
-        label, mark, number = word.rpartition("=")
-        try:
-            given[known.get(label, label)] = float(number)
-        except ValueError:
-            mark = ""
-        if not mark:
-            raise UsageProblem(f"--priors {word!r} is neither uniform, adapt nor LABEL=NUMBER.")
-    return given
-
-
 def _answer(
     estimator: GenerativeEstimator,
     rows: Table,
-    priors: Priors,
+    priors: Told,
+    costs: Array | None,
     reject: float | None,
     alpha: float | None,
     common: Common,
@@ -164,7 +151,7 @@ def _answer(
         for start in range(0, rows.num_rows, CHUNK):
             part = rows.slice(start, CHUNK)
             log_posterior = estimator.predict_log_proba(part, priors=priors)
-            choice = classify.decide(log_posterior, None, reject)
+            choice = classify.decide(log_posterior, costs, reject)
             columns = [labels.take(pa.array(choice, mask=choice < 0))]
             columns += [pa.array(column) for column in np.exp(log_posterior).T]
             columns.append(pa.array(estimator.score_samples(part)))

@@ -11,7 +11,6 @@ from typing import Self
 
 from ..errors import DataError, SchemaError, SourceError, quoted
 
-FORMATS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".ipc")
 MOST_FILES = 10_000  # of a folder, looked through for a name nearly like the one given
 
 
@@ -43,13 +42,6 @@ class FileProblem(SourceError):
     @classmethod
     def folder(cls, path: object) -> FileProblem:
         return cls(f"{str(path)!r} is a folder, not a file. Next: name one file in it.")
-
-    @classmethod
-    def unknown_format(cls, path: object, formats: Sequence[str] = FORMATS) -> Self:
-        return cls(
-            f"{str(path)!r} has no ending that says what it holds. Next: use one of {', '.join(formats)} "
-            "(a CSV or TSV to be read may also end in .gz, .bz2 or .zst)."
-        )
 
     @classmethod
     def empty(cls, path: object) -> FileProblem:

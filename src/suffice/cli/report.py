@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from ..schema import Level, Schema
-from .answers import model_columns, model_labels, open_model
-from .files import check_writable, read_file
+from .answers import model_columns, model_labels, open_model, remark_unseen
+from .files import check_ending, check_writable, read_file
 from .output import COMMON, Common, print_json, progress
-from .parameters import ColumnName, DataPath, SavedModel
+from .parameters import ColumnName, DataPath, SavedModel, Sheet
 from .problems import ColumnProblem
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ def report(
     *,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"), metavar="PAGE")] = None,
     target: ColumnName | None = None,
+    sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
     """Write a web page about a model: how good it is, its classes and columns, pictures, and what was repaired.
@@ -54,9 +55,10 @@ def report(
     facts_only = common.json and output is None
     made = model.with_suffix(".html") if output is None else output
     if not facts_only:
+        check_ending(made, "web page")
         check_writable(made, [(model, "model"), *([] if data is None else [(data, "table")])])
     estimator, schema = open_model(model)
-    X, y = (None, None) if data is None else _read(estimator, schema, data, target, common)
+    X, y = (None, None) if data is None else _read(estimator, schema, data, target, sheet, common)
     if common.json:
         from ..report import collect_answers, collect_facts
 
@@ -69,7 +71,7 @@ def report(
 
 
 def _read(
-    estimator: GenerativeEstimator, schema: Schema, data: Path, target: str | None, common: Common
+    estimator: GenerativeEstimator, schema: Schema, data: Path, target: str | None, sheet: str | None, common: Common
 ) -> tuple[Table, Column | None]:
     """Return the model's columns of a table, and its labels where it has some."""
     import pyarrow as pa
@@ -77,12 +79,13 @@ def _read(
 
     from ..engines import Reading
 
-    read = read_file(data, Reading.of(schema, estimator._fitted.past.dialect, target=target, labels="text"))
+    read = read_file(data, Reading.of(schema, estimator._fitted.dialect, target=target, labels="text", sheet=sheet))
     table, classes = read.columns, estimator.classes_.tolist()
     if not schema.named:
         return table, None
     names = [str(name) for name in schema.names]
     X = model_columns(table, names, data)
+    remark_unseen(estimator, schema, X)
     if target is not None and target not in table.column_names:
         raise ColumnProblem.absent([target], table.column_names, data, "for --target")
     if target is None:

@@ -18,8 +18,11 @@ from cyclopts import App, CycloptsError, MissingArgumentError, Parameter, Unused
 from .. import __version__
 from .._dialect import Remark
 from .._locks import tell_of_waiting
-from ..errors import SettingError, SufficeError, brief, one_line, quoted, visible
+from ..errors import SettingError, SufficeError, UnseenLevelWarning, brief, one_line, quoted, visible
+from .output import tell
+from .places import misplaced
 from .problems import UsageProblem
+from .spelling import spoken
 
 OK, BAD_DATA, BAD_USAGE, FOUND, INTERRUPTED = 0, 1, 2, 3, 130  # FOUND: what a command looks for is there
 SIGNALLED = 128  # and the number of the signal, as shells count
@@ -79,7 +82,8 @@ def run(build: Callable[[], App], argv: Sequence[str], commands: Sequence[str]) 
             status = build()(list(argv), exit_on_error=False, print_error=False)
         sys.stdout.flush()
     except (CycloptsError, UsageProblem, SettingError) as error:
-        return _report(_explain_usage(error, argv, commands), BAD_USAGE)
+        told = misplaced(argv) if isinstance(error, UsageProblem) else None
+        return _report(told or _explain_usage(error, argv, commands), BAD_USAGE)
     except BrokenPipeError:  # the reader of our output, such as `head`, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BAD_DATA
@@ -90,7 +94,7 @@ def run(build: Callable[[], App], argv: Sequence[str], commands: Sequence[str]) 
     except Exception as error:  # whatever happens, users get one line and no traceback
         if os.environ.get("SUFFICE_TRACEBACK"):
             raise
-        return _report(_explain(error), BAD_DATA)
+        return _report(misplaced(argv) or _explain(error), BAD_DATA)
     return status if isinstance(status, int) else OK
 
 
@@ -125,7 +129,7 @@ def _ended_in_order() -> Iterator[None]:
 
 def _tell_of(path: Path, quiet: bool) -> None:
     if not quiet:
-        print(f"Waiting for another process that is writing {str(path)!r}.", file=sys.stderr)
+        tell(f"Waiting for another process that is writing {str(path)!r}.")
 
 
 @contextmanager
@@ -134,14 +138,15 @@ def _warnings_as_remarks(quiet: bool) -> Iterator[None]:
     told: set[str] = set()
 
     def remark(message: Warning | str, *_: object, **__: object) -> None:
-        text = f"Note: {one_line(message)}"
+        text = f"Note: {spoken(one_line(message))}"
         if not quiet and text not in told:
-            print(visible(text), file=sys.stderr)
+            tell(text)
         told.add(text)
 
     with warnings.catch_warnings():
         warnings.showwarning = remark
         warnings.simplefilter("always", Remark)
+        warnings.simplefilter("ignore", UnseenLevelWarning)  # commands remark on every level that was never seen
         yield
 
 
@@ -155,13 +160,14 @@ def _explain_usage(error: Exception, argv: Sequence[str], commands: Sequence[str
         message = message.replace(
             f" parameter {error.argument.name} requires an argument.", f" needs {error.argument.name}."
         )
+    message = spoken(message)
     return f"{message} Next: {' '.join(['suffice', *command, '--help'])}"
 
 
 def _explain(error: Exception) -> str:
     """Return an error as one line in the users' words."""
     if isinstance(error, SufficeError) or (isinstance(error, ImportError) and "Next:" in str(error)):
-        return one_line(error)
+        return spoken(one_line(error))
     if isinstance(error, ModuleNotFoundError):
         return f'this needs the package {error.name!r}, which is not installed. Next: pip install "suffice[cli]"'
     if isinstance(error, OSError) and error.strerror:
@@ -175,7 +181,7 @@ def _explain(error: Exception) -> str:
 
 
 def _report(message: str, status: int) -> int:
-    print(f"suffice: {brief(visible(message))}", file=sys.stderr)
+    tell(f"suffice: {brief(visible(message))}", whole=True)
     return status
 
 

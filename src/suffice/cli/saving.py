@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .._files import format_of, is_stream
+from .._files import is_stream
 from .._locks import locked
-from .files import check_writable
-from .problems import FileProblem, UsageProblem
+from .files import check_ending, check_writable
+from .problems import FileProblem
 
 if TYPE_CHECKING:
     from ..estimators.base import GenerativeEstimator
@@ -22,11 +22,7 @@ def check_model_output(path: Path, force: bool, inputs: Iterable[tuple[Path, str
     check_writable(path, inputs)
     if force or is_stream(path):
         return
-    if format_of(path) is not None:
-        raise UsageProblem(
-            f"--output {str(path)!r} has the ending of a table, and would hold a model. Name it .suffice, or add "
-            "--force."
-        )
+    check_ending(path, "model")
     from ..files.model_file import holds_model
 
     if path.exists() and path.stat().st_size and not holds_model(path):

@@ -5,15 +5,20 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
-from ..errors import DataError, SufficeError, visible
-from ..schema import Schema
+from cyclopts import Parameter
+
+from ..errors import DataError, SufficeError, align, visible
+from ..notes import details, to_know
+from ..schema import Column, Schema
 from .answers import load_model
-from .output import COMMON, Common, Facts, align, page_width, print_json
+from .output import COMMON, Common, Facts, broken, page_width, print_json
 from .parameters import SavedModel
 from .problems import count
+from .quality import in_a_sentence, plain, quality_of
 from .release import held
+from .spelling import spoken
 
 if TYPE_CHECKING:
     from .._arrays import Array
@@ -23,24 +28,42 @@ if TYPE_CHECKING:
     from ..schema import Level
     from ..stats import ByClass
 
+VALUES = ("whole", "step", "decimals", "low", "high", "ordered")  # what is told of the values of a column
 MOST_LEVELS = 6  # categories shown per column
 MOST_COLUMNS = 40
 MOST_CLASSES = 12
 MOST_WORTH = 5
 
 
-def show(model: SavedModel, /, *, common: Common = COMMON) -> None:
-    """Say what a model is: its classes, what it learned of each column, and what had to be repaired.
+def show(
+    model: SavedModel,
+    /,
+    *,
+    details: Annotated[bool, Parameter(show_default=False)] = False,
+    common: Common = COMMON,
+) -> None:
+    """Say what a model is: its classes, how good it is, and what it learned of each column.
+
+    How good it is says the same sentence that `suffice fit` ends with: of the rows that the model keeps, each judged by
+    what it says without that row.
+
+    Parameters
+    ----------
+    details
+        Show also what there is nothing to do about: the temperature, weight and settings of each model of the pool, and
+        what was chosen or completed on the way.
 
     Examples
     --------
     $ suffice show penguins.suffice
+
+    $ suffice show penguins.suffice --details
     """
     summary = summarize(model)
     if common.json:
         print_json(summary)
     else:
-        print(visible("\n".join(render(summary, page_width()))))
+        print(visible("\n".join(render(summary, page_width(), details))))
 
 
 def summarize(path: Path) -> Facts:
@@ -67,8 +90,11 @@ def summarize(path: Path) -> Facts:
         ],
         "columns": _columns(estimator, document, schema, statistics),
         **_members(estimator),
+        "quality": plain(quality_of(estimator)),
         "worth": _worth(estimator),
         "notes": [str(note) for note in estimator.notes_],
+        "to_know": to_know(estimator.notes_),
+        "details": details(estimator.notes_),
     }
 
 
@@ -82,7 +108,7 @@ def _members(estimator: GenerativeEstimator) -> Facts:
         loss = estimator.loss_
     except DataError:  # too few rows are left to judge by, as a note says
         loss = None
-    return {"loss": loss, "members": sorted(estimator.members_, key=lambda member: -member["weight"])}
+    return {"loss": loss, "members": sorted(estimator.members_, key=lambda member: -member["share"])}
 
 
 def _worth(estimator: GenerativeEstimator) -> list[Facts]:
@@ -121,6 +147,7 @@ def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, st
     """Return one entry per column in the model's order."""
     from ..forest import ForestDensity
 
+    known = estimator.columns_
     blocks, densities = document["blocks"], estimator.model_.density.blocks
     described = blocks[-1:] if isinstance(densities[0], ForestDensity) else blocks  # a forest is of all columns
     place: dict[int, tuple[str, Density, int]] = {}
@@ -135,8 +162,19 @@ def _columns(estimator: GenerativeEstimator, document: Facts, schema: Schema, st
         for position, weight in zip(block["positions"], observed.tolist(), strict=True):
             column, (family, density, j) = schema.columns[position], place[position]
             entry = {"name": column.name, "kind": column.kind.value, "missing": max(0.0, 1.0 - weight)}
-            entries[position] = entry | {"family": family} | _parameters(density, j)
+            told = known[position].to_dict()
+            values = {"values": str(known[position]), **{name: told[name] for name in VALUES}}
+            entries[position] = entry | {"family": family} | values | _in_order(_parameters(density, j), column)
     return [entries[position] for position in sorted(entries)]
+
+
+def _in_order(parameters: Facts, column: Column) -> Facts:
+    """Return what classes say of a column, its levels in their order where they have one."""
+    if not column.order or "levels" not in parameters:
+        return parameters
+    place = {level: i for i, level in enumerate(column.order)}
+    levels = sorted(parameters["levels"], key=lambda own: place.get(own["level"], len(place)))
+    return parameters | {"levels": levels}
 
 
 def _reads_together(estimator: GenerativeEstimator) -> bool:
@@ -227,27 +265,34 @@ def _levels(p: Array, levels: Sequence[Level]) -> Facts:
     return {"levels": found, "never_seen": p[:, -1].tolist()}
 
 
-def render(summary: Facts, width: int) -> list[str]:
-    """Return the summary as lines of text."""
+def render(summary: Facts, width: int, whole: bool = False) -> list[str]:
+    """Return the summary as lines of text; the whole of it has details."""
     classes, columns = summary["classes"], summary["columns"]
     size = f"{count(len(classes), 'class')}, {count(len(columns), 'column')}"
     lines = [
-        summary["meaning"],
+        *textwrap.wrap(summary["meaning"], width),
         *textwrap.wrap(f"Learned from {count(summary['rows'], 'row')}: {size}. {summary['holds']}", width),
+        "",
+        *textwrap.wrap(_how_good(summary["quality"]), width),
         "",
     ]
     amount = "weight" if summary["weighted"] else "rows"
     rows = [["class", amount, "prior"]]
     rows += [[str(c["label"]), f"{c['weight']:,.6g}", f"{c['prior']:.3f}"] for c in classes[:MOST_CLASSES]]
-    lines += [*align(rows), *_more(len(classes) - MOST_CLASSES, "classes"), ""]
+    lines += [*align(rows, width=width), *_more(len(classes) - MOST_CLASSES, "classes"), ""]
     if "members" in summary:
-        lines += [*_member_table(summary), ""]
+        lines += [*_member_table(summary, width, whole), ""]
     lines += _column_tables(classes[:MOST_CLASSES], columns[:MOST_COLUMNS], width)
     lines += [*_more(len(columns) - MOST_COLUMNS, "columns"), ""]
     lines += [*textwrap.wrap(_most_worth(summary["worth"]), width), ""] if summary["worth"] else []
-    lines.append("Numbers: mean ± standard deviation. Categories: probability within the class.")
-    notes = [f"Note: {note}." for note in summary["notes"]] or ["Nothing had to be repaired or left out."]
-    lines += [line for note in notes for line in textwrap.wrap(note, width, subsequent_indent="  ")]
+    lines += textwrap.wrap("Numbers: mean ± standard deviation. Categories: probability within the class.", width)
+    notes = [f"Note: {note}." for note in summary["to_know"]]
+    rest = summary["details"]
+    notes += [f"Detail: {note}." for note in rest] if whole else []
+    if rest and not whole:
+        notes.append(f"{count(len(rest), 'detail')} that ask for nothing: `suffice show --details`.")
+    notes = notes or ["Nothing had to be repaired or left out."]
+    lines += [line for note in notes for line in broken(spoken(note), width)]
     return lines
 
 
@@ -258,16 +303,31 @@ def _most_worth(worth: list[Facts]) -> str:
     return f"Columns are worth, in nats of log-loss: {told}{more}. `suffice columns` says which few suffice."
 
 
-def _member_table(summary: Facts) -> list[str]:
-    """Return a row per member: its weight in the pool, its loss and temperature, and the settings chosen."""
-    rows = [["member", "weight", "log-loss", "temperature", "settings chosen"]]
+def _how_good(quality: Facts) -> str:
+    why = quality.get("why_not")
+    return quality["sentence"] if why is None else in_a_sentence(why)
+
+
+SHARES = (
+    "Share: how much of the pooled answer a model decides, its probabilities first made as sure as they may be; one "
+    "with 0 % adds nothing to the others. Log-loss: of each by itself, by leave-one-out, in nats."
+)
+
+
+def _member_table(summary: Facts, width: int, whole: bool) -> list[str]:
+    """Return a row per member: its share of the pool and its loss; on the whole, weight, temperature and settings."""
+    from ..tasks.quality import in_nats, in_whole_percent
+
+    rows = [["model", "share", "log-loss", *(["weight", "temperature", "settings chosen"] if whole else [])]]
     for member in summary["members"]:
-        settings = ", ".join(f"{name} {value:g}" for name, value in member["setting"].items())
-        scores = (f"{member[name]:.3f}" for name in ("weight", "loss", "temperature"))
-        rows.append([member["name"], *scores, settings])
-    loss = "not known" if summary["loss"] is None else f"{summary['loss']:.3f}"
-    rows.append(["all, pooled", "", loss, "", ""])
-    return [*align(rows, left=(0, 4)), "Log-loss: by leave-one-out, in nats, each member after its temperature."]
+        row = [member["name"], in_whole_percent(member["share"]), in_nats(member["loss"])]
+        if whole:
+            settings = ", ".join(f"{name} {value:g}" for name, value in member["setting"].items())
+            row += [f"{member['weight']:.3f}", f"{member['temperature']:.3f}", settings]
+        rows.append(row)
+    loss = "not known" if summary["loss"] is None else in_nats(summary["loss"])
+    rows.append(["all, pooled", "", loss, *([""] * 3 if whole else [])])
+    return [*align(rows, left=(0, 5), width=width), *textwrap.wrap(SHARES, width)]
 
 
 def _more(rest: int, what: str) -> list[str]:
@@ -284,16 +344,19 @@ def _column_tables(classes: list[Facts], columns: list[Facts], width: int) -> li
         while stop > start + 1 and max(map(len, table)) > width:
             stop -= 1
             table = _table(classes, columns, start, stop)
+        if max(map(len, table)) > width:  # a single class, on a narrow page
+            table = _table(classes, columns, start, stop, width)
         lines += ([""] if lines else []) + table
         start = stop
     return lines
 
 
-def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int) -> list[str]:
-    rows = [["column", "family", "missing", *(str(c["label"]) for c in classes[start:stop])]]
+def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int, width: int | None = None) -> list[str]:
+    rows = [["column", "family", "values", "missing", *(str(c["label"]) for c in classes[start:stop])]]
     blank = [""] * (stop - start)
     for column in columns:
-        head = [str(column["name"]), column["family"], f"{column['missing']:.1%}" if column["missing"] else "none"]
+        missing = f"{column['missing']:.1%}" if column["missing"] else "none"
+        head = [str(column["name"]), column["family"], column["values"], missing]
         if "mean" in column:
             deviations = column["sd"] or [None] * len(classes)
             cells = [plus_minus(m, s) for m, s in zip(column["mean"][start:stop], deviations[start:stop], strict=True)]
@@ -301,16 +364,16 @@ def _table(classes: list[Facts], columns: list[Facts], start: int, stop: int) ->
             continue
         rows.append([*head, *blank])
         for name, values in column.get("parameters", {}).items():
-            rows.append([f"  {name}", "", "", *(f"{value:.4g}" for value in values[start:stop])])
+            rows.append([f"  {name}", "", "", "", *(f"{value:.4g}" for value in values[start:stop])])
         if "levels" not in column:
             continue
         rows += [
-            [f"  {level['level']}", "", "", *(percent(p) for p in level["probability"][start:stop])]
+            [f"  {level['level']}", "", "", "", *(percent(p) for p in level["probability"][start:stop])]
             for level in column["levels"][:MOST_LEVELS]
         ]
         if len(column["levels"]) > MOST_LEVELS:
-            rows.append([f"  … {len(column['levels']) - MOST_LEVELS} more", "", "", *blank])
-    return align(rows, left=(0, 1))
+            rows.append([f"  … {len(column['levels']) - MOST_LEVELS} more", "", "", "", *blank])
+    return align(rows, left=(0, 1, 2), width=width)
 
 
 def plus_minus(mean: float, deviation: float | None) -> str:

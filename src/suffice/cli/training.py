@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._dialect import Dialect
 from ..errors import DataError, SchemaError, quoted
-from ..schema import Level, Schema
+from ..schema import Level, Schema, check_listed
 from .answers import model_columns, read_for
+from .auto_drop import ALMOST_ALL, DATE, FEW_ROWS, automatic_drops
 from .files import read_file
-from .output import Common
-from .problems import ColumnProblem, TargetProblem, WeightProblem, drop_flags
+from .output import Common, Facts
+from .problems import ColumnProblem, TargetProblem, UsageProblem, WeightProblem, drop_flags
 
 if TYPE_CHECKING:
     from .._arrays import Array, Codes
     from ..engines import Reading
     from ..engines.arrow import Column, Table
     from ..estimators.base import GenerativeEstimator
-
-ALMOST_ALL = 0.5  # a text column with more distinct values than this share of the rows looks like a name or a number
-FEW_ROWS = 20
-DATE = r"^\s*\d{1,2}[./-]\d{1,2}[./-](\d{2}|\d{4})\b"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +61,14 @@ def read_training(
     weight: str | None = None,
     labels: str | None = None,
     missing: Sequence[str] = (),
+    keep_spaces: bool = False,
+    sheet: str | None = None,
+    dates: str | None = None,
+    auto_drop: bool = False,
     common: Common,
 ) -> Training:
     """Return the rows of a file that have a label, saying on stderr what was left out."""
-    found = read_file(path, training_reading(target, drop, labels, missing))
+    found = read_file(path, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
     table = found.columns
     check_named(table.column_names, target, drop, weight, path)
     if found.csv is not None and found.csv.measured:
@@ -80,19 +82,66 @@ def read_training(
     weights = None if weight is None else _weights(table.column(weight), weight)
     columns = table.drop_columns(list({target, *drop, *([] if weight is None else [weight])}))
     columns = _without_empty(columns, common)
+    if auto_drop:
+        columns = _without_names(columns, None if found.csv is None else found.csv.dialect, common)
     _check_columns(columns, target)
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
-    return Training(columns, given, weights, unlabelled, None if found.csv is None else found.csv.dialect, numbers)
+    return Training(columns, given, weights, unlabelled, found.dialect, numbers)
 
 
-def training_reading(target: str, drop: Sequence[str], labels: str | None, missing: Sequence[str]) -> Reading:
-    """Return how a CSV to learn from is read."""
+def read_orders(words: Sequence[str]) -> dict[str, list[str]]:
+    """Return the levels of columns from the lowest, as the command line states them."""
+    found: dict[str, list[str]] = {}
+    for word in words:
+        name, mark, levels = word.partition("=")
+        listed = [level.strip() for level in next(csv.reader([levels]), [])]
+        if not mark or not name or not all(listed) or name in found:
+            again = " a second time" if name in found else ""
+            raise UsageProblem(f"--ordered {word!r} gives no order{again}. Example: --ordered risk=Low,Medium,High.")
+        found[name] = listed
+    return found
+
+
+def in_order(training: Training, orders: Mapping[str, Sequence[str]]) -> Training:
+    """Return rows to learn from, some columns with their levels in order; DataError for one that is not listed."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    from ..engines.arrow import decoded
+    from ..table import read_table as read_columns
+
+    table = training.columns
+    if orders:
+        read_columns(table).schema.with_orders({**orders})
+    for name, levels in orders.items():
+        texts = decoded(table.column(name))
+        listed = pa.array(levels, texts.type)
+        strange = texts.filter(pc.invert(pc.is_in(texts, value_set=listed))).drop_null().unique().to_pylist()
+        check_listed(name, strange, levels)
+        codes = pc.index_in(texts, value_set=listed)
+        chunks = codes.chunks if isinstance(codes, pa.ChunkedArray) else [codes]
+        coded = pa.chunked_array([pa.DictionaryArray.from_arrays(own, listed, ordered=True) for own in chunks])
+        table = table.set_column(table.column_names.index(name), name, coded)
+    return replace(training, columns=table)
+
+
+def training_reading(
+    target: str,
+    drop: Sequence[str],
+    labels: str | None,
+    missing: Sequence[str],
+    keep_spaces: bool = False,
+    sheet: str | None = None,
+    dates: str | None = None,
+) -> Reading:
+    """Return how a file to learn from is read."""
     from ..engines import Reading
 
-    left_out = frozenset(drop)
-    return Reading(target=target, labels=labels, blank=tuple(missing), as_is=lambda name: name in left_out)
+    left_out, orders = frozenset(drop), {"day-first": "dmy", "month-first": "mdy"}
+    texts: Facts = {"blank": tuple(missing), "trim": not keep_spaces, "sheet": sheet, "dates": orders.get(dates or "")}
+    return Reading(target=target, labels=labels, as_is=lambda name: name in left_out, **texts)
 
 
 def check_named(names: Sequence[str], target: str, drop: Sequence[str], weight: str | None, path: Path) -> None:
@@ -104,6 +153,15 @@ def check_named(names: Sequence[str], target: str, drop: Sequence[str], weight: 
         raise ColumnProblem.absent([weight], names, path, "for --weight")
 
 
+def check_not_read(target: str, schema: Schema) -> None:
+    """Refuse a target that is among the columns which a model tells classes by."""
+    if schema.named and target in schema.names:
+        raise UsageProblem(
+            f"--target {target!r} is one of the columns that the model tells classes by. Name the column that holds "
+            "the classes themselves."
+        )
+
+
 def read_batch(
     path: Path,
     estimator: GenerativeEstimator,
@@ -112,12 +170,14 @@ def read_batch(
     weight: str | None,
     common: Common,
     missing: Sequence[str] = (),
+    sheet: str | None = None,
 ) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
     also = () if weight is None else (weight,)
-    found = read_for(estimator, schema, path, also, target, tuple(missing))
+    found = read_for(estimator, schema, path, also, target, tuple(missing), sheet, learning=True)
     table = found.columns
     check_named(table.column_names, target, (), weight, path)
+    check_not_read(target, schema)
     rows, _ = _labelled_rows(table, target)
     unlabelled = table.num_rows - rows.num_rows
     weights = None if weight is None else _weights(rows.column(weight), weight)
@@ -125,7 +185,7 @@ def read_batch(
     columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
-    return Training(columns, rows.column(target), weights, unlabelled, None if found.csv is None else found.csv.dialect)
+    return Training(columns, rows.column(target), weights, unlabelled, found.dialect)
 
 
 def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
@@ -164,6 +224,14 @@ def _whole_numbers(labels: Column, target: str) -> Column:
 
 
 def _weights(column: Column, name: str) -> Array:
+    values = weight_values(column, name)
+    if not values.any():
+        raise WeightProblem.of(name, "every cell is 0")
+    return values
+
+
+def weight_values(column: Column, name: str) -> Array:
+    """Return the cells of a column as weights (n,); WeightProblem for what is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -175,9 +243,8 @@ def _weights(column: Column, name: str) -> Array:
     bad = pc.sum(pc.fill_null(unusable, True)).as_py()
     if bad:
         raise WeightProblem.of(name, f"{bad} of {len(values)} cells are missing, infinite or negative")
-    if not pc.sum(values).as_py():
-        raise WeightProblem.of(name, "every cell is 0")
-    return values.to_numpy()
+    found: Array = values.to_numpy()
+    return found
 
 
 def _check_columns(columns: Table, target: str) -> None:
@@ -210,6 +277,15 @@ def _without_empty(columns: Table, common: Common) -> Table:
     if empty:
         common.remark(f"{quoted(empty)} {'has' if len(empty) == 1 else 'have'} no value in any row and cannot be used.")
     return columns.drop_columns(empty)
+
+
+def _without_names(columns: Table, dialect: Dialect | None, common: Common) -> Table:
+    """Return the columns that do more than name rows, saying which were left out and why."""
+    dropped = automatic_drops(columns, dialect)
+    if dropped:
+        reasons = ", ".join(f"{name!r} ({why})" for name, why in dropped.items() if why)
+        common.remark(f"Left out: {reasons}.")
+    return columns.drop_columns(list(dropped))
 
 
 def _has_infinity(column: Column) -> bool:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from .._arrays import Array, Codes, np
+from ..errors import DataError
 from ._view import Axis
 
 if TYPE_CHECKING:
@@ -27,6 +30,9 @@ COLORS: tuple[str, ...] = (
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h", "d", "*")
 HATCHES = ("", "///", "...", "\\\\\\", "xxx", "ooo", "+++")
 INK = "#333333"
+GREY = "#8a8a93"
+OWN: WeakSet[Any] = WeakSet()  # figures that were made here, so that they may be made wider
+LEGEND = 1.4  # inches that their width has for a legend
 MOST_POINTS = 1500
 FEW_VALUES = 30  # whole numbers, up to which their points are drawn apart
 
@@ -43,12 +49,32 @@ def new_axes(ax: Axes | None, figsize: tuple[float, float] = (6.4, 4.6)) -> Axes
     """Return the axes given, or those of a new figure."""
     if ax is not None:
         return ax
-    return pyplot().subplots(figsize=figsize, layout="constrained")[1]
+    figure, found = pyplot().subplots(figsize=figsize, layout="constrained")
+    OWN.add(figure)
+    return found
+
+
+def panels(count: int, ax: Axes | None, sharey: bool = False) -> list[Axes]:
+    """Return the axes given, or so many of a new figure, in rows of two or three; DataError of none."""
+    if not count:
+        raise DataError("There is no column that can be drawn by itself. Next: see what the model says of whole rows.")
+    if ax is not None:
+        return [ax]
+    wide = min(count, 3 if count not in (2, 4) else 2)
+    high = -(-count // wide)
+    size = (max(3.2 * wide, 5.0) + 1.4, max(2.5 * high, 3.2))
+    figure, grid = pyplot().subplots(high, wide, figsize=size, layout="constrained", squeeze=False, sharey=sharey)
+    OWN.add(figure)
+    found: list[Axes] = list(grid.ravel())
+    for panel in found[count:]:
+        panel.set_axis_off()
+    return found[:count]
 
 
 def color(c: int) -> str:
-    """Return the colour of class number `c`."""
-    return COLORS[c % len(COLORS)]
+    """Return the colour of class number `c`, grey in place of black where the style sheet has a dark background."""
+    found = COLORS[c % len(COLORS)]
+    return GREY if found == "#000000" and on_dark() else found
 
 
 def marker(c: int) -> str:
@@ -73,36 +99,128 @@ def brief(label: object, most: int = 24) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
-def name_axis(ax: Axes, which: str, axis: Axis) -> None:
-    """Label the "x" or "y" axis with the name of its column, and its categories."""
+def ticks(low: float, high: float, count: int, whole: bool = False) -> list[float]:
+    """Return round numbers within a range, about so many."""
+    from matplotlib.ticker import MaxNLocator
+
+    found = MaxNLocator(count, integer=whole).tick_values(low, high)
+    return [float(x) for x in found if low <= x <= high]
+
+
+def signed(nats: float) -> str:
+    """Return a number of nats with its sign and as many digits as matter."""
+    return "+∞" if nats == np.inf else "−∞" if nats == -np.inf else f"{nats:+.2f}".replace("-", "−")
+
+
+def on_dark() -> bool:
+    """Return whether Matplotlib is loaded and draws on a dark background."""
+    if "matplotlib" not in sys.modules:
+        return False
+    from matplotlib import rcParams
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = to_rgb(rcParams["axes.facecolor"])
+    return bool(0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.3)
+
+
+def part(texts: Sequence[Any]) -> None:
+    """Move texts that would cover each other down, until none does."""
+    if not texts:
+        return
+    figure = texts[0].figure
+    figure.draw_without_rendering()  # so that the axes have their place
+    done: list[Any] = []
+    for text in sorted(texts, key=lambda own: (-own.get_position()[1], own.get_position()[0])):
+        box = text.get_window_extent().padded(2.0)
+        for other in sorted(done, key=lambda own: -own.y1):
+            if box.overlaps(other):
+                box = box.translated(0.0, other.y0 - box.y1)
+        x = text.axes.transData.transform(text.get_position())[0]
+        text.set_position(text.axes.transData.inverted().transform((x, (box.y0 + box.y1) / 2)))
+        done.append(box)
+
+
+def count_scale(ax: Axes) -> None:
+    """Give the x axis a logarithmic scale of counts, which are written out."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.0f}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+
+
+def say(ax: Axes, text: str) -> None:
+    """Say above the axes, at the left, what is shown."""
+    ax.set_title(text, fontsize="medium", loc="left", parse_math=False)
+
+
+def ink() -> str:
+    """Return the colour of lines and edges: a dark grey, or that of the text where a style sheet has another."""
+    from matplotlib import rcParams
+
+    text = str(rcParams["text.color"])
+    return INK if text == "black" else text
+
+
+def name_axis(ax: Axes, which: str, axis: Axis, cells: Array | None = None) -> None:
+    """Label the "x" or "y" axis with the name of its column, and its categories.
+
+    Where all the `cells` that are known are whole numbers, so are the ticks.
+    """
     write_label(ax, which, axis.label)
     place = ax.xaxis if which == "x" else ax.yaxis
     if axis.levels is not None:
-        texts = [brief(level, 18) for level in axis.levels]
-        crowded = which == "x" and sum(map(len, texts)) > 44
-        turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-        place.set_ticks(axis.at, texts, parse_math=False, **turned)
-    elif axis.whole:
+        write_levels(ax, which, axis.at, [brief(level, 18) for level in axis.levels])
+    elif axis.whole or (cells is not None and are_whole(cells)):
         from matplotlib.ticker import MaxNLocator
 
         place.set_major_locator(MaxNLocator(integer=True))
     (ax.set_xlim if which == "x" else ax.set_ylim)(axis.low, axis.high)
 
 
+def write_levels(ax: Axes, which: str, at: Array, texts: Sequence[str]) -> None:
+    """Write the names of categories at an axis, turned where they would cover each other."""
+    longest, place = max(map(len, texts), default=0), ax.xaxis if which == "x" else ax.yaxis
+    crowded = which == "x" and letter(10.0) * (longest + 1) > length(ax, "x") / max(len(texts), 1)
+    turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    place.set_ticks(at, texts, parse_math=False, **turned)
+
+
+def length(ax: Axes, which: str) -> float:
+    """Return about how long an axis is, in inches, before a layout has been made."""
+    box = ax.get_position()
+    width, height = ax.figure.get_size_inches()
+    return float(box.width * width if which == "x" else box.height * height)
+
+
+def are_whole(cells: Array) -> bool:
+    """Return whether all cells that are known are whole numbers."""
+    seen = cells[np.isfinite(cells)]
+    return bool(len(seen) and (seen == np.round(seen)).all())
+
+
 def write_label(ax: Axes, which: str, text: str) -> None:
-    """Label an axis with a text that may be long and hold any character."""
-    wrapped = textwrap.fill(text, 48) if len(text) > 48 else text
+    """Label an axis with a text that may be long, in lines as long as the axis, and hold any character."""
+    letters = max(int(length(ax, which) / letter(10.0)), 12)
+    wrapped = textwrap.fill(brief(text, 3 * letters), letters)
     (ax.set_xlabel if which == "x" else ax.set_ylabel)(wrapped, parse_math=False)
 
 
-def class_legend(owner: Axes | Figure, classes: Sequence[object], shape: str = "point") -> Legend:
-    """Put a legend of all classes to the right of axes, or of a whole figure; `shape` is "point", "line" or "patch"."""
+def class_legend(
+    owner: Axes | Figure, classes: Sequence[object], shape: str = "point", shown: Sequence[int] | None = None
+) -> Legend:
+    """Put a legend to the right of axes, or of a whole figure; `shape` is "point", "line" or "patch".
+
+    It has all classes, or those whose numbers are `shown`.
+    """
     from matplotlib.figure import FigureBase
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     handles: list[Artist] = []
-    for c in range(len(classes)):
+    numbers = range(len(classes)) if shown is None else shown
+    for c in numbers:
         if shape == "point":
             style: dict[str, object] = {"marker": marker(c), "linestyle": "", "markersize": 6}
             handles.append(Line2D([], [], color=color(c), markeredgecolor=INK, markeredgewidth=0.5, **style))
@@ -110,7 +228,7 @@ def class_legend(owner: Axes | Figure, classes: Sequence[object], shape: str = "
             handles.append(Line2D([], [], color=color(c), linestyle=line(c), linewidth=2))
         else:
             handles.append(Patch(facecolor=color(c), edgecolor=INK, linewidth=0.5, hatch=hatch(c)))
-    texts = [brief(label) for label in classes]
+    texts = [brief(classes[c]) for c in numbers]
     beside: dict[str, object] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0}
     if isinstance(owner, FigureBase):
         beside = {"loc": "outside right upper"}
@@ -125,7 +243,21 @@ def class_legend(owner: Axes | Figure, classes: Sequence[object], shape: str = "
     for entry, text in zip(legend.get_texts(), texts, strict=True):
         entry.set_parse_math(False)
         entry.set_text(text)
+    columns, size = 1 + (len(handles) - 1) // 22, legend.get_texts()[0].get_fontsize()
+    _make_room(owner, columns * (0.6 + letter(size) * max(map(len, texts))))
     return legend
+
+
+def _make_room(owner: Axes | Figure, inches: float) -> None:
+    """Make a figure of our own wider by what a legend needs beyond what it has."""
+    figure = owner if owner in OWN else owner.figure
+    if figure in OWN and inches > LEGEND:
+        figure.set_figwidth(figure.get_figwidth() + inches - LEGEND)
+
+
+def letter(points: float) -> float:
+    """Return about how wide a letter of so many points is, in inches."""
+    return 0.6 * points / 72.0
 
 
 def line(c: int) -> str | tuple[int, tuple[float, ...]]:

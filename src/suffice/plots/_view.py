@@ -14,7 +14,8 @@ from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np, row_chu
 from ..densities import Bernoulli, Multinomial, Poisson, Rows as BlockRows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
-from ..schema import Kind, Level, Name
+from ..forest import ForestDensity
+from ..schema import Kind, Level, Name, column_name
 from ..stats import Reservoir
 from ..table import NewColumn, Table, factorize, label_values, make_table, read_table
 from ._known import Known, KnownCells
@@ -23,7 +24,9 @@ from ._model import check_model, learned
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
 MOST_LEVELS = 30  # categories along an axis of a plane, whose names are still read
 MOST_PANELS = 12
-JUDGED_ROWS = 300  # by which columns are compared
+JUDGED_ROWS = 300  # by which columns are compared; of many columns fewer
+JUDGED_CELLS, FEWEST_JUDGED = 12_000, 60
+COPIES = 0.98  # correlation of ranks above which one column says what another does
 ASKED_TOGETHER = 1 << 25  # bytes of rows in which few cells are known, asked of a model at a time
 
 
@@ -110,7 +113,7 @@ class View:
 
     def _column(self, rows: Rows, position: int) -> NewColumn:
         """Return a column of encoded rows as a user has it: categories, truth values are objects, None if missing."""
-        column, levels = self.schema.columns[position], self._levels(position)
+        column, levels = self.schema.columns[position], self.levels(position)
         cells = self.cells(rows, position)
         if levels is None and column.kind is Kind.BOOLEAN:
             levels = (False, True)
@@ -160,7 +163,7 @@ class View:
         """Return the density of the block that a column is in."""
         return self.model.density.blocks[self.place[position][0]]
 
-    def _levels(self, position: int) -> Sequence[Level] | None:
+    def levels(self, position: int) -> Sequence[Level] | None:
         """Return the categories that a column's numbers stand for under its density, None where it has numbers."""
         levels: Sequence[Level] | None = self.density(position).column_levels(self.place[position][1])
         return levels
@@ -169,13 +172,13 @@ class View:
         """Return the axis of a column: its categories, or its range in the rows, a little widened."""
         block, j = self.place[position]
         density, column = self.density(position), self.schema.columns[position]
-        label = column.name if isinstance(column.name, str) else f"column {column.name}"
+        label = column_name(column.name)
         if isinstance(density, Multinomial):
             raise DataError(
                 f"{label!r} shares out a total with other columns (family 'multinomial'), so it cannot be drawn by "
                 "itself. Next: choose other columns."
             )
-        levels = (False, True) if isinstance(density, Bernoulli) else self._levels(position)
+        levels = (False, True) if isinstance(density, Bernoulli) else self.levels(position)
         if levels is not None:
             values = np.empty(len(levels), dtype=object)
             values[:] = levels
@@ -191,12 +194,12 @@ class View:
         at = (edges[1:] + edges[:-1]) / 2
         return Axis(position, label, at, at, low, high)
 
-    def readable(self, axis: Axis) -> Axis:
+    def readable(self, axis: Axis, most: int = MOST_LEVELS) -> Axis:
         """Return the axis with no more categories than can be read: those that are most probable, over all classes."""
-        if axis.levels is None or len(axis.levels) <= MOST_LEVELS:
+        if axis.levels is None or len(axis.levels) <= most:
             return axis
         share = np.exp(self.log_density([axis])) @ np.exp(self.model.log_prior)
-        places = np.sort(np.argsort(-share, kind="stable")[:MOST_LEVELS])
+        places = np.sort(np.argsort(-share, kind="stable")[:most])
         levels = tuple(axis.levels[place] for place in places)
         return replace(
             axis,
@@ -215,25 +218,56 @@ class View:
         X, y = self.estimator.sample(1000, random_state=0)
         return Rows(self.asked.rows(X), self._codes(y, 1000), own=True)
 
-    def informative(self, count: int, rows: Rows | None, *, numbers: bool = False) -> list[int]:
+    def informative(self, count: int, rows: Rows | None, *, numbers: bool = False, apart: bool = False) -> list[int]:
         """Return the `count` columns that tell most about the class, most first; `numbers` leaves out categories.
 
         That is how much the class of a row gains in log probability, on average, when this one cell is known. All
-        columns, where there are no more than `count`, come in their own order.
+        columns, where there are no more than `count`, come in their own order. `apart` leaves out columns of which a
+        better one says all: numbers whose ranks go together by more than 0.98.
         """
-        found = [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+        found = self.by_themselves
         if numbers:
-            found = [p for p in found if self._levels(p) is None and not isinstance(self.density(p), Bernoulli)]
+            found = [p for p in found if self.levels(p) is None and not isinstance(self.density(p), Bernoulli)]
         if len(found) <= max(count, 1):
             return sorted(found)
+        ranked = self.ranked(found, rows)
+        return (self._apart(ranked, rows, count) if apart else ranked)[:count]
+
+    @property
+    def by_forest(self) -> bool:
+        """Whether the joint density is a forest's."""
+        return any(isinstance(block, ForestDensity) for block in self.model.density.blocks)
+
+    @property
+    def by_themselves(self) -> list[int]:
+        """The columns of which one cell can be known alone: all but those that share out a total."""
+        return [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+
+    def ranked(self, positions: Sequence[int], rows: Rows | None) -> list[int]:
+        """Return columns in the order of what they tell about the class, each by itself."""
+        told = self.told(positions, rows)
+        return sorted(positions, key=lambda p: (-round(told[p], 9), p))
+
+    def told(self, positions: Sequence[int], rows: Rows | None) -> Mapping[int, float]:
+        """Return by column how much log p(class) gains on average, in nats, when this one cell is known."""
         seen = self._seen(rows)
         index = np.flatnonzero(seen.codes >= 0)
         if not len(index):
             seen = self._seen(None)
             index = np.arange(len(seen.codes))
-        index = np.sort(np.random.RandomState(0).permutation(index)[:JUDGED_ROWS])
-        told = self._gains(found, seen, index, known=self.fitted.made(_no_gains) if seen.own else {})
-        return sorted(found, key=lambda p: (-round(told[p], 9), p))[:count]
+        judged = max(FEWEST_JUDGED, min(JUDGED_ROWS, JUDGED_CELLS // len(self.schema)))
+        index = np.sort(np.random.RandomState(0).permutation(index)[:judged])
+        return self._gains(positions, seen, index, known=self.fitted.made(_no_gains) if seen.own else {})
+
+    def _apart(self, ranked: Sequence[int], rows: Rows | None, count: int) -> list[int]:
+        """Return the first `count` columns of which none is all but a copy of one before; of too few, all others."""
+        seen, kept, copies = self._seen(rows), list[int](), list[int]()
+        for position in ranked:
+            if len(kept) == count:
+                break
+            copy = any(_go_together(self.cells(seen, position), self.cells(seen, own)) for own in kept)
+            (copies if copy else kept).append(position)
+        return kept + copies
 
     def _gains(
         self, positions: Sequence[int], rows: Rows, index: Codes, known: dict[int, float]
@@ -299,7 +333,11 @@ class View:
 
     def posterior(self, axes: Sequence[Axis], priors: object = None) -> Array:
         """Return p(class | the cells on the axes), (…, k), as `predict_proba` has it with all other cells missing."""
-        return self._on_grid(self.fitted, axes, lambda rows: np.exp(self.fitted.log_posterior(rows, priors)))
+        return np.exp(self.log_posterior(axes, priors))
+
+    def log_posterior(self, axes: Sequence[Axis], priors: object = None) -> Array:
+        """Return log p(class | the cells on the axes), (…, k) in nats, all other cells missing."""
+        return self._on_grid(self.fitted, axes, lambda rows: self.fitted.log_posterior(rows, priors))
 
     def log_density(self, axes: Sequence[Axis]) -> Array:
         """Return log p(the cells on the axes | class), (…, k) in nats, all other columns integrated out."""
@@ -310,6 +348,15 @@ class View:
 def _no_gains(fitted: Fitted) -> dict[int, float]:
     """Return where a value keeps what its columns tell, on average over the rows that it keeps."""
     return {}
+
+
+def _go_together(one: Array, two: Array) -> bool:
+    """Return whether the ranks of two columns of cells are the same but for little."""
+    both = np.isfinite(one) & np.isfinite(two)
+    if both.sum() < 3 or np.ptp(one[both]) == 0 or np.ptp(two[both]) == 0:
+        return False
+    ranks = np.vstack([np.unique(own[both], return_inverse=True)[1] for own in (one, two)])
+    return bool(np.abs(np.asarray(np.corrcoef(ranks))[0, 1]) > COPIES)
 
 
 def _range(cells: Array) -> tuple[float, float]:

@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from .._arrays import Array, np
 from ..errors import DataError, SettingError, quoted
 from ..schema import Level
+from ..tasks.tally import wilson
 from . import _style as style
 from ._view import View
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+LEAST_ROWS = 20.0  # in a bin, whose interval is then no wider than 0.4
 
 
 class Bins(NamedTuple):
@@ -25,9 +29,9 @@ class Bins(NamedTuple):
 class CalibrationCurveDisplay:
     """How often the answer of a model is right, against how probable the model says it is.
 
-    Rows are put into bins of equal width by the probability of the most probable class (or of the class `label`). On
-    the diagonal probabilities come true; below it the model is too sure. Bars are 95 % intervals (Wilson) of the share,
-    and the lower panel counts rows.
+    Rows are put into bins of equal width by the probability of the most probable class (or of the class `label`), and
+    bins that hold few are merged with their neighbours until each says something. On the diagonal probabilities come
+    true; below it the model is too sure. Bars are 95 % intervals (Wilson) of the share; the lower panel counts rows.
 
     Without rows, those that the model keeps are judged by their exact leave-one-out posteriors, so no row is judged by
     a model that has seen it. Rows that are given are taken to be new; say `leave_one_out=True` if they were learned.
@@ -36,15 +40,17 @@ class CalibrationCurveDisplay:
 
     Attributes
     ----------
-    bins : probability, share and weight of each bin that holds a row.
-    error : the expected calibration error: how far share and probability are apart, on average over rows.
+    bins : probability, share and weight of each bin that is drawn; `edges` their ends.
+    error : the expected calibration error: how far share and probability are apart, on average over rows, in bins
+        before any are merged.
     ax_, figure_ : Matplotlib axes and figure; counts_ax_ the axes of the lower panel, None where `ax` was given.
     line_ : the curve.
     """
 
-    def __init__(self, bins: Bins, edges: Array, source: str, label: Level | None = None) -> None:
-        self.bins = bins
-        self.edges = edges
+    def __init__(
+        self, bins: Bins, edges: Array, source: str, label: Level | None = None, least: float = LEAST_ROWS
+    ) -> None:
+        self.bins, self.edges = merged(bins, edges, least)
         self.source = source
         self.label = label
         gap = np.abs(bins.share - bins.probability)
@@ -59,6 +65,7 @@ class CalibrationCurveDisplay:
         *,
         label: Level | None = None,
         n_bins: int = 15,
+        least: float = LEAST_ROWS,
         leave_one_out: bool | None = None,
         ax: Axes | None = None,
         **options: bool,
@@ -72,6 +79,8 @@ class CalibrationCurveDisplay:
         label : a class, optional
             Judge the probability of this class, instead of that of the most probable one.
         n_bins : int
+        least : float
+            Rows that a bin has to hold, else it is merged with the next; 0 merges none.
         leave_one_out : bool, optional
             Judge every row by the model of all others, which needs rows that were learned. By default only where no
             rows are given.
@@ -117,7 +126,7 @@ class CalibrationCurveDisplay:
         edges = np.linspace(0.0, 1.0, n_bins + 1)
         bins = reliability(chosen[known], hit[known], weights, edges)
         source = "leave-one-out" if told else "predictions"
-        return cls(bins, edges, source, label).plot(ax=ax, **options)
+        return cls(bins, edges, source, label, least).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure with the numbers of rows below."""
@@ -129,7 +138,7 @@ class CalibrationCurveDisplay:
         self.figure_ = ax.figure
         p, share, weight = self.bins
         low, high = wilson(share, weight)
-        ax.plot([0, 1], [0, 1], color=style.INK, linestyle=(0, (4, 3)), linewidth=1, label="probabilities come true")
+        ax.plot([0, 1], [0, 1], color=style.ink(), linestyle=(0, (4, 3)), linewidth=1, label="probabilities come true")
         ax.vlines(p, low, high, color=style.color(0), linewidth=1.4)
         text = f"{self.source}, calibration error {self.error:.3f}"
         (self.line_,) = ax.plot(p, share, color=style.color(0), marker="o", markersize=5, linewidth=1.6, label=text)
@@ -141,9 +150,9 @@ class CalibrationCurveDisplay:
         style.write_label(ax, "y", right)
         style.tidy(ax)
         if self.counts_ax_ is not None:
-            centers = (self.edges[1:] + self.edges[:-1]) / 2
-            place = np.clip(np.searchsorted(self.edges, p, side="right") - 1, 0, len(centers) - 1)
-            self.counts_ax_.bar(centers[place], weight, 0.92 * np.diff(self.edges)[0], color=style.color(0), alpha=0.6)
+            left, width = self.edges[:-1], np.diff(self.edges)
+            look = {"color": style.color(0), "alpha": 0.6, "align": "edge", "edgecolor": "white"}
+            self.counts_ax_.bar(left, weight, width, **look)
             self.counts_ax_.set_ylabel("rows")
             style.tidy(self.counts_ax_)
             self.figure_.align_ylabels()
@@ -151,6 +160,27 @@ class CalibrationCurveDisplay:
         if legend:
             ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, frameon=False)
         return self
+
+
+def merged(bins: Bins, edges: Array, least: float) -> tuple[Bins, Array]:
+    """Return the bins merged with their neighbours until each holds rows of this weight, and their edges.
+
+    A bin that is too light takes in the next; what is left at the upper end joins the last.
+    """
+    place = np.clip(np.searchsorted(edges, bins.probability, side="right") - 1, 0, len(edges) - 2)
+    groups, ends = [[0]], [float(edges[place[0]])]
+    for b in range(1, len(bins.weight)):
+        if bins.weight[groups[-1]].sum() >= max(least, 1e-300):
+            ends.append(float(edges[place[b]]))
+            groups.append([])
+        groups[-1].append(b)
+    if len(groups) > 1 and bins.weight[groups[-1]].sum() < least:
+        last = groups.pop()
+        groups[-1] += last
+        ends.pop()
+    weight = np.array([bins.weight[own].sum() for own in groups])
+    p, share = (np.array([(bins.weight[own] * part[own]).sum() for own in groups]) / weight for part in bins[:2])
+    return Bins(p, share, weight), np.array([*ends, float(edges[-1])])
 
 
 def reliability(p: Array, hit: Array, weight: Array, edges: Array) -> Bins:
@@ -162,10 +192,3 @@ def reliability(p: Array, hit: Array, weight: Array, edges: Array) -> Bins:
     )
     held = total > 0
     return Bins(said[held] / total[held], came[held] / total[held], total[held])
-
-
-def wilson(share: Array, n: Array, z: float = 1.959964) -> tuple[Array, Array]:
-    """Return the ends of Wilson's 95 % interval of a share of n (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
-    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
-    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
-    return np.clip(center - half, 0.0, 1.0), np.clip(center + half, 0.0, 1.0)

@@ -84,18 +84,7 @@ class ClassDensitiesDisplay:
 
     def plot(self, ax: Axes | None = None, *, rows: bool = True, legend: bool = True) -> Self:
         """Draw on a new figure, or one column on `ax`; `rows` draws histograms of rows behind the curves."""
-        count = len(self.axes)
-        if ax is not None:
-            panels = [ax]
-        else:
-            wide = min(count, 3 if count not in (2, 4) else 2)
-            high = -(-count // wide)
-            size = (max(3.1 * wide, 5.0) + 1.4, max(2.3 * high, 3.2))
-            _, grid = style.pyplot().subplots(high, wide, figsize=size, layout="constrained", squeeze=False)
-            panels = list(grid.ravel())
-            for panel in panels[count:]:
-                panel.set_axis_off()
-        self.axes_ = panels[:count]
+        self.axes_ = style.panels(len(self.axes), ax)
         self.ax_ = self.axes_[0]
         self.figure_ = self.ax_.figure
         self.lines_: list[list[Artist]] = []
@@ -110,12 +99,11 @@ class ClassDensitiesDisplay:
 
     def _plot_column(self, panel: Axes, axis: Axis, density: Array, cells: Array | None) -> None:
         style.tidy(panel)
-        panel.tick_params(labelsize="small")
         if axis.levels is not None:
             self.lines_.append([])
             self.bars_.append(self._plot_bars(panel, axis, density))
             return
-        style.name_axis(panel, "x", axis)
+        style.name_axis(panel, "x", axis, cells)
         if not axis.whole:
             panel.locator_params(axis="x", nbins=4 if max(abs(axis.low), abs(axis.high)) >= 1e4 else 6)
         tallest = 0.0
@@ -137,7 +125,7 @@ class ClassDensitiesDisplay:
         top = _height(density)
         panel.set_ylim(0.0, max(1.08 * top, min(tallest * 1.03, 1.6 * top)) if top > 0 else 1.0)
         panel.set_yticks([])
-        panel.set_ylabel("p(cell | class)" if axis.whole else "density", fontsize="small")
+        panel.set_ylabel("p(cell | class)" if axis.whole else "density")
 
     def _plot_bars(self, panel: Axes, axis: Axis, p: Array) -> list[Artist]:
         """Draw bars by level and class; of many levels the most probable ones, and the rest together."""
@@ -148,19 +136,17 @@ class ClassDensitiesDisplay:
             rest = np.setdiff1d(np.arange(len(texts)), order)
             texts = [texts[i] for i in order] + [f"{len(rest)} others"]
             p = np.concatenate([p[order], p[rest].sum(axis=0, keepdims=True)])
-        k, at = len(self.classes), np.arange(len(texts))
+        k, at = len(self.classes), np.arange(len(texts), dtype=np.float64)
         width = 0.84 / k
         bars = []
         for c in range(k):
             look = {"color": style.color(c), "hatch": style.hatch(c), "edgecolor": style.INK, "linewidth": 0.3}
             bars.append(panel.bar(at + (c - (k - 1) / 2) * width, p[:, c], width, **look))
-        crowded = sum(map(len, texts)) > 26
-        turned = {"rotation": 35, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
-        panel.set_xticks(at, texts, parse_math=False, **turned)
+        style.write_levels(panel, "x", at, texts)
         panel.set_xlim(-0.55, len(texts) - 0.45)
         panel.set_ylim(0.0, 1.0 if p.max() > 0.6 else 1.15 * p.max())
         style.write_label(panel, "x", axis.label)
-        panel.set_ylabel("p(cell | class)", fontsize="small")
+        panel.set_ylabel("p(cell | class)")
         return bars
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import SettingError
-from ..schema import Level, Name
+from ..schema import Level, Name, column_name
 from ..table import factorize, label_values, read_table
 from . import _style as style
 from ._model import Labels
@@ -209,4 +209,4 @@ def _two_columns(X: object, columns: Sequence[Name] | None) -> tuple[list[str], 
             f"{', '.join(repr(schema.names[p]) for p in numbers)}."
         )
     names = [schema.names[p] for p in positions]
-    return [name if isinstance(name, str) else f"column {name}" for name in names], table.numeric(positions)
+    return [column_name(name) for name in names], table.numeric(positions)

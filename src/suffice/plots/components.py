@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+MOST_TEXTS = 12  # components whose shares are written
+
+
 @dataclass(eq=False, repr=False)
 class MixtureComponentsDisplay:
     """The Gaussians that make up each class of a `MixtureDiscriminant`, over two columns or one.
@@ -126,10 +129,15 @@ class MixtureComponentsDisplay:
             look: dict[str, object] = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
             (patch,) = ellipses(self.centers[m], self.covariances[m], np.inf, (0.68,), **look)
             self.ellipses_.append(self.ax_.add_patch(patch))
+            if len(self.owner) > MOST_TEXTS:
+                continue
             box = {"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": style.color(c), "alpha": 0.9}
             text = f"{100 * self.weights[m]:.0f} %"
-            look = {"ha": "center", "va": "center", "fontsize": "x-small", "zorder": 5, "bbox": box}
+            look = {"ha": "center", "va": "center", "fontsize": "small", "zorder": 5, "bbox": box, "color": style.INK}
             self.texts_.append(self.ax_.text(*self.centers[m], text, clip_on=True, **look))
+        style.part(self.texts_)
+        shares = ", and its share of its class" if self.texts_ else ""
+        style.say(self.ax_, f"68 % of each component{shares}")
 
     def _plot_line(self) -> None:
         x = self.axes[0].at

@@ -108,6 +108,8 @@ class DiscriminantPlaneDisplay:
         for which, share in zip("xy", self.shares[: self.means.shape[1]], strict=False):
             number = "12"["xy".index(which)]
             style.write_label(self.ax_, which, f"discriminant {number} ({100 * share:.0f} % between classes)")
+        if self.means.shape[1] > 1 and len(self.classes) <= 8:
+            style.say(self.ax_, "circles hold 68 % and 95 % of a class")
         if self.means.shape[1] == 1:
             self._plot_line()
         else:

@@ -86,7 +86,7 @@ class ClassEllipsesDisplay:
         view = View(estimator)
         rows = view.rows(X, y)
         if columns is None:
-            positions = view.informative(2, rows, numbers=True)
+            positions = view.informative(2, rows, numbers=True, apart=True)
         else:
             positions = view.positions(columns)
         axes = [view.axis(p, rows, grid) for p in positions]
@@ -136,7 +136,7 @@ class ClassEllipsesDisplay:
                 look = {"edgecolor": style.color(c), "linestyle": style.line(c), "zorder": 4}
                 own = ellipses(centers[c], matrices[c], float(df[c]), self.levels, **look)
                 self.ellipses_.append([self.ax_.add_patch(patch) for patch in own])
-                self.ax_.plot(*centers[c], "+", color=style.INK, markersize=9, markeredgewidth=1.6, zorder=5)
+                self.ax_.plot(*centers[c], "+", color=style.ink(), markersize=9, markeredgewidth=1.6, zorder=5)
 
     def _contour(self, c: int, x: Axis, y: Axis, fill: bool) -> None:
         heights = holding(self.density[..., c], self.levels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from .._arrays import np
+from ..schema import column_name
 from . import _style as style
 from ._model import check_model
 
@@ -63,15 +64,15 @@ class ImportanceDisplay:
         place = np.arange(len(shown))[::-1]
         mean, half = found.mean[shown], HALF * np.nan_to_num(found.standard_error[shown])
         self.bars_ = self.ax_.barh(place, mean, 0.7, color=style.color(0), zorder=2)
-        self.ax_.hlines(place, mean - half, mean + half, color=style.INK, linewidth=1.2, zorder=3)
-        self.ax_.axvline(0.0, color=style.INK, linewidth=0.8, zorder=1)
+        self.ax_.hlines(place, mean - half, mean + half, color=style.ink(), linewidth=1.2, zorder=3)
+        self.ax_.axvline(0.0, color=style.ink(), linewidth=0.8, zorder=1)
         names = [found.columns[j] for j in shown.tolist()]
-        words = [style.brief(name if isinstance(name, str) else f"column {name}") for name in names]
+        words = [style.brief(column_name(name)) for name in names]
         self.ax_.set_yticks(place, words, parse_math=False)
         self.ax_.set_ylim(-0.6, len(shown) - 0.4)
         style.write_label(self.ax_, "x", "nats that leaving the column unknown costs")
         left_out = len(found.columns) - len(shown)
         title = f"log-loss {found.loss:.3f} with all columns" + (f"; {left_out} worth less" if left_out else "")
-        self.ax_.set_title(title, fontsize="medium", loc="left")
+        style.say(self.ax_, title)
         style.tidy(self.ax_)
         return self

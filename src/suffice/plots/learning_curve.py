@@ -100,8 +100,8 @@ class LearningCurveDisplay:
             self.lines_.append(line)
         chance = next(iter(self.curves.values())).chance
         if chance > 0.0:
-            ax.axhline(chance, color=style.INK, linestyle=":", linewidth=1, label="the classes' shares")
-        ax.set_xscale("log")
+            ax.axhline(chance, color=style.ink(), linestyle=":", linewidth=1, label="the classes' shares")
+        style.count_scale(ax)
         ax.set_ylim(bottom=0.0)
         style.write_label(ax, "x", "rows learned from")
         style.write_label(ax, "y", "log-loss on rows held out, in nats")

@@ -93,7 +93,8 @@ class OutlierPValuesDisplay:
         self.ax_.set_ylim(0.0, 1.22 * max(float(self.counts.max()), flat + half))
         self.ax_.set_xlabel("outlier p-value")
         self.ax_.set_ylabel("rows")
-        self.ax_.set_title(f"{below} of {n} rows below {FEW} ({FEW * n:.3g} expected)", fontsize="medium", loc="left")
+        style.say(self.ax_, f"{below:,} of {n:,} rows below {FEW} ({FEW * n:.3g} expected)")
+        self.ax_.yaxis.get_major_locator().set_params(integer=True)
         if legend:
             self.ax_.legend(loc="upper right", frameon=False)
         style.tidy(self.ax_)

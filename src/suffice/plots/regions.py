@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
+RARE = 0.1  # share of a class below which it is seldom the most probable one
+FULL = 10.0  # times as likely as its share, from which on a class has its full colour
+LIFTS = (1.5, 3.0, 10.0)  # in the legend
+
 
 @dataclass(eq=False, repr=False)
 class DecisionRegionsDisplay:
@@ -25,6 +29,9 @@ class DecisionRegionsDisplay:
     are integrated out exactly, not held at some value, so this is what the model says of a row of which only these
     cells are known. One column alone is drawn as curves of p(class | cell), categories as bands.
 
+    A rare class may be the most probable hardly anywhere. Then the background has the colour of the class that is
+    likelier than its share by the largest factor, p(class | cells) / p(class), from white at 1 to full at 10.
+
     Build it with `from_estimator`.
 
     Attributes
@@ -32,6 +39,7 @@ class DecisionRegionsDisplay:
     posterior : (rows of the grid, columns of the grid, k), or (cells, k) for one column.
     axes : the columns drawn: x, then y.
     ax_, figure_ : Matplotlib axes and figure.
+    share : the share p(class) of each class (k,) that it is compared with, None where colours are of probabilities.
     surface_ : the background image (none for one column of categories); boundaries_, points_ : lists of artists.
     """
 
@@ -40,6 +48,7 @@ class DecisionRegionsDisplay:
     classes: list[Level]
     cells: list[Array]
     codes: Codes
+    share: Array | None = None
 
     @classmethod
     def from_estimator(
@@ -51,6 +60,7 @@ class DecisionRegionsDisplay:
         columns: Sequence[Name] | Name | None = None,
         priors: object = None,
         grid: int = 100,
+        by: str = "auto",
         ax: Axes | None = None,
         **options: bool,
     ) -> Self:
@@ -67,6 +77,9 @@ class DecisionRegionsDisplay:
         priors : as for `predict_proba`
         grid : int
             Cells of the grid along each numeric axis.
+        by : "probability", "lift" or "auto"
+            What colours a plane: the most probable class, or the one likelier than its share by the largest factor;
+            "auto" takes that where a class has less than half an equal share of the rows, and less than a tenth.
         ax : Matplotlib axes, optional
         **options : passed to `plot`
 
@@ -83,15 +96,16 @@ class DecisionRegionsDisplay:
         """
         view = View(estimator)
         rows = view.rows(X, y)
-        positions = view.informative(2, rows) if columns is None else view.positions(columns)
+        positions = view.informative(2, rows, apart=True) if columns is None else view.positions(columns)
         axes = [view.readable(axis) for axis in check_axes([view.axis(p, rows, grid) for p in positions])]
         posterior = view.posterior(axes[::-1], priors)
+        share = _share_of(view, priors, by) if len(axes) == 2 else None
         cells, codes = view.drawn(rows, [axis.position for axis in axes])
         placed = [axis.on(own) for axis, own in zip(axes, cells, strict=False)]
         if cells:  # a row of a category that is not shown is not one that misses it
             shown = np.all([np.isnan(own) | ~np.isnan(at) for own, at in zip(cells, placed, strict=True)], axis=0)
             placed, codes = [at[shown] for at in placed], codes[shown]
-        return cls(tuple(axes), posterior, view.classes, placed, codes).plot(ax=ax, **options)
+        return cls(tuple(axes), posterior, view.classes, placed, codes, share).plot(ax=ax, **options)
 
     def plot(self, ax: Axes | None = None, *, points: bool = True, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure; `points` and `legend` may be left out."""
@@ -107,20 +121,44 @@ class DecisionRegionsDisplay:
         if legend:
             flat = len(self.axes) == 1 and self.axes[0].levels is not None
             style.class_legend(self.ax_, self.classes, "point" if points and self.cells and not flat else "patch")
+            if self.share is not None:
+                self._lift_legend()
         return self
+
+    def _lift_legend(self) -> None:
+        """Say below the picture what the strength of a colour means."""
+        from matplotlib.patches import Patch
+
+        patches = [
+            Patch(facecolor=(0.4, 0.4, 0.4, float(lift_strength(own))), edgecolor=style.INK, linewidth=0.5)
+            for own in LIFTS
+        ]
+        texts = [f"×{own:g}" for own in LIFTS[:-1]] + [f"×{LIFTS[-1]:g} or more"]
+        first = self.ax_.get_legend()
+        self.ax_.legend(
+            patches,
+            texts,
+            title="likelier than its share",
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.13),
+            ncols=len(LIFTS),
+            frameon=False,
+        )
+        if first is not None:
+            self.ax_.add_artist(first)
 
     def _plot_plane(self, points: bool) -> None:
         x, y = self.axes
         style.name_axis(self.ax_, "y", y)
         self.surface_ = self.ax_.imshow(
-            shade(self.posterior),
+            shade(self.posterior) if self.share is None else shade_lift(self.posterior / self.share),
             extent=(x.low, x.high, y.low, y.high),
             origin="lower",
             aspect="auto",
             interpolation="nearest",
             zorder=0,
         )
-        if x.levels is None and y.levels is None and not x.whole and not y.whole:
+        if self.share is None and x.levels is None and y.levels is None and not x.whole and not y.whole:
             self.boundaries_ = draw_boundaries(self.ax_, x.at, y.at, self.posterior)
         for axis, draw in ((x, self.ax_.axvline), (y, self.ax_.axhline)):
             if axis.levels is not None:
@@ -178,13 +216,38 @@ def check_axes(axes: list[Axis]) -> list[Axis]:
 
 
 def shade(posterior: Array) -> Array:
-    """Return the colour (…, 3) of the most probable class, the whiter the less sure."""
+    """Return the colour (…, 4) of the most probable class, red, green, blue and how much of it: more where surer."""
     k = posterior.shape[-1]
+    sure = (posterior.max(axis=-1) - 1.0 / k) / (1.0 - 1.0 / k) if k > 1 else np.ones(posterior.shape[:-1])
+    return _painted(posterior.argmax(axis=-1), 0.12 + 0.43 * np.clip(sure, 0.0, 1.0), k)
+
+
+def shade_lift(lift: Array) -> Array:
+    """Return the colour (…, 4) of the class of the largest lift, nothing of it at 1, most from FULL on."""
+    best = lift.argmax(axis=-1)
+    return _painted(best, lift_strength(lift.max(axis=-1)), lift.shape[-1])
+
+
+def lift_strength(lift: Array | float) -> Array:
+    """Return how strong the colour of a class is that is so many times as likely as its share."""
+    return np.asarray(0.65 * np.clip(np.log(np.maximum(lift, 1.0)) / np.log(FULL), 0.0, 1.0))
+
+
+def _painted(best: Codes, strength: Array, k: int) -> Array:
     colors = np.array([style.rgb(c) for c in range(k)])
-    best = posterior.argmax(axis=-1)
-    sure = (posterior.max(axis=-1) - 1.0 / k) / (1.0 - 1.0 / k) if k > 1 else np.ones(best.shape)
-    strength = (0.12 + 0.43 * np.clip(sure, 0.0, 1.0))[..., None]
-    return np.asarray(1.0 - strength * (1.0 - colors[best]))
+    return np.concatenate([colors[best], strength[..., None]], axis=-1)
+
+
+def _share_of(view: View, priors: object, by: str) -> Array | None:
+    """Return the shares p(class) (k,) that classes are compared with, None where their probabilities are drawn."""
+    if by not in ("auto", "probability", "lift"):
+        raise SettingError(f"by={by!r} is not known. Next: 'auto', 'probability' or 'lift'.")
+    if by == "probability":
+        return None
+    log_prior = view.fitted.log_prior if priors is None else view.fitted.log_prior_of(priors)
+    share = np.exp(log_prior)
+    rare = (share > 0.0) & (share < min(RARE, 0.5 / len(share)))
+    return np.maximum(share, 1e-300) if by == "lift" or rare.any() else None
 
 
 def draw_boundaries(ax: Axes, x: Array, y: Array, posterior: Array) -> list[Artist]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._arrays import Array, np
+from .._dialect import Remark
 from .._files import format_of
 from ..errors import SourceError
 from ..fitted import Fitted
-from ..learning.opening import open_table
+from ..learning.opening import open_table, remark_spaces
 from ..tasks import classify
 from ..tasks.conformal import class_sets
-from .decide import adapt_priors, log_posterior
+from ..vocabulary import UnseenLevel, sentences, united
+from .decide import adapt_priors, check_costs, log_posterior
 from .sets import threshold
 
 if TYPE_CHECKING:
@@ -29,25 +32,35 @@ def predict_table(
     output: str | os.PathLike[str],
     *,
     priors: object,
+    costs: object,
     reject: float | None,
     keep: Sequence[str],
     alpha: float | None,
     progress: Callable[[Progress], None] | None,
+    sheet: str | None = None,
 ) -> int:
     """Write the answers for every row of a table to a file; return their number."""
     from ..engines import answer, write_tables
 
-    opened, names = _opened(fitted, source)
+    opened, names = _opened(fitted, source, sheet)
     opened.check_columns(list(keep), "to keep")
-    kept = {name: opened.written(name) if _as_text(output, name, names) else name for name in keep}
+    kept = {
+        name: opened.written(name) if opened.csv is None or _as_text(output, name, names) else name for name in keep
+    }
     if isinstance(priors, str) and priors == "adapt":
         priors = _adapted(fitted, opened, names, progress)
     if alpha is not None:
         _ = fitted.left_out_rows  # once for all parts
-    kernel = Answers(fitted, priors, reject, kept, tuple(names), alpha)
+    matrix = None if costs is None else check_costs(costs, len(fitted.labels))
+    unseen: list[UnseenLevel] = []
+    kernel = Answers(fitted, priors, reject, kept, tuple(names), alpha, matrix, unseen)
     read = list(dict.fromkeys([*names, *kept.values()]))
     width = len(fitted.labels) * (1 if alpha is None else 2) + 2
-    return write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
+    rows = write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
+    remark_spaces(opened, may_keep=False)
+    for told in sentences(united(unseen)):
+        warnings.warn(f"{told}.", Remark, stacklevel=3)
+    return rows
 
 
 def adapt_to_table(fitted: Fitted, source: object, progress: Watcher | None) -> Array:
@@ -55,9 +68,9 @@ def adapt_to_table(fitted: Fitted, source: object, progress: Watcher | None) -> 
     return _adapted(fitted, *_opened(fitted, source), progress)
 
 
-def _opened(fitted: Fitted, given: object) -> tuple[Source, list[str]]:
+def _opened(fitted: Fitted, given: object, sheet: str | None = None) -> tuple[Source, list[str]]:
     """Return a source of rows to be answered for, and the model's columns in it."""
-    opened, schema = open_table(given, fitted.schema, fitted.past.dialect), fitted.schema
+    opened, schema = open_table(given, fitted.schema, fitted.dialect, sheet=sheet), fitted.schema
     names = [str(name) for name in schema.names] if schema.named else list(opened.schema.names)
     opened.check_columns(names, "which the model needs")
     return opened, names
@@ -102,14 +115,17 @@ class Answers:
     keep: dict[str, str]  # names of columns to copy, and of what is copied
     columns: tuple[str, ...]
     alpha: float | None = None
+    costs: Array | None = None
+    unseen: list[UnseenLevel] = field(default_factory=list)  # the levels never seen, told of each part
 
     def __call__(self, table: Table) -> Table:
         """Answer for the rows of a pyarrow table."""
         from ..engines import answers_table
 
-        rows = self.fitted.rows(table.select(list(self.columns)))
+        rows, unseen = self.fitted.rows_and_unseen(table.select(list(self.columns)))
+        self.unseen.extend(unseen)
         posterior, density = self.fitted.posterior_and_density(rows, self.priors)
-        choice = classify.decide(posterior, None, self.reject)
+        choice = classify.decide(posterior, self.costs, self.reject)
         labels = self.fitted.labels.tolist()
         columns = [(f"p_{label}", p) for label, p in zip(labels, np.exp(posterior).T, strict=True)]
         columns.append(("log_density", density))

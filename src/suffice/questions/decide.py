@@ -20,7 +20,7 @@ MOST_POSTERIORS = 1 << 25  # 256 MiB: of more rows `predict` makes them in parts
 def predict(fitted: Fitted, X: object, priors: object, costs: object, reject: float | None) -> Any:
     """Return the label of each row (n,): the most probable, or of least expected cost; None where none is given."""
     k = len(fitted.statistics.classes)
-    matrix = None if costs is None else _check_costs(costs, k)
+    matrix = None if costs is None else check_costs(costs, k)
     bound = None if reject is None else _check_reject(reject, free=matrix is not None)
     found = [classify.decide(log_posterior(fitted, part, priors), matrix, bound) for part in _in_parts(X, k)]
     codes = found[0] if len(found) == 1 else namespace(found[0]).concat(found)
@@ -87,7 +87,8 @@ def _check_reject(reject: object, free: bool) -> float:
     return float(reject)
 
 
-def _check_costs(costs: object, k: int) -> Array:
+def check_costs(costs: object, k: int) -> Array:
+    """Return what answers, in columns, cost for true classes, in rows (k, k); SettingError for what is none."""
     try:
         matrix = np.asarray(costs, dtype=np.float64)
     except (TypeError, ValueError):

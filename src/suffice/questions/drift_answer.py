@@ -203,6 +203,8 @@ class Drift:
         rest = [f"and {left} more columns"] if left else []
         return "\n".join([*self._about(), "", *(line.rstrip() for line in text), *rest])
 
+    __repr__ = __str__
+
     def _about(self) -> list[str]:
         shares = self.class_shares
         size = np.argsort(-np.abs(shares.after - shares.before), kind="stable")[:3]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .._arrays import Array, Codes, is_number, np
+from .._derived import has_made
 from ..errors import SettingError
 from ..fitted import Fitted
 from ..schema import Kind, Level, Name
@@ -87,6 +88,11 @@ class Importance:
 def importance(fitted: Fitted) -> Importance:
     """Return what each column is worth, made once for what was learned."""
     return fitted.made(_importance)
+
+
+def is_known(fitted: Fitted) -> bool:
+    """Return whether that was asked before."""
+    return has_made(fitted, _importance)
 
 
 def _importance(fitted: Fitted) -> Importance:

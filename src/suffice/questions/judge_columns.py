@@ -36,10 +36,10 @@ class ColumnJudge:
     def of(cls, fitted: Fitted) -> ColumnJudge:
         """Return the rows kept, or of many those whose hashes are smallest; DataError where there are none."""
         sample = _sample(fitted)
-        index = _within(sample, MOST_ROWS)
+        index = some_rows(sample, MOST_ROWS)
         by = fitted.by_columns(index)
         if by is None:
-            index = _within(sample, MOST_OF_FOLDS)
+            index = some_rows(sample, MOST_OF_FOLDS)
             by = ByFolds(fitted, index)
         part = sample.part(index)
         weight = part.represented(fitted.statistics.weight)
@@ -56,7 +56,7 @@ def _sample(fitted: Fitted) -> Reservoir:
     return sample
 
 
-def _within(sample: Reservoir, most: int) -> Codes:
+def some_rows(sample: Reservoir, most: int) -> Codes:
     """Return the numbers of at most so many rows, as a sample of them would keep."""
     limit = sample.bounded(most).limit
     return np.flatnonzero(sample.priority <= limit[sample.codes])

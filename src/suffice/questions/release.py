@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from .._arrays import Array, is_whole, np
-from .._dialect import Dialect
 from ..densities import Gaussian
 from ..disclosure import Given, Least, release_block
 from ..disclosure.blocks import Kept
@@ -120,8 +119,8 @@ def settings_to_pass_on(before: Fitted, released: Fitted) -> dict[str, object]:
 def _passed_on(fitted: F) -> F:
     """Return a value of which no more is told than has to be."""
     past, own = fitted.past, fitted.past.dialect
-    dialect = None if own is None else Dialect(own.decimal, dict(own.decimals))  # no text of a cell
-    told = Past(object_labels=past.object_labels, joined=past.joined, dialect=dialect)
+    dialect = None if own is None else replace(own, missing={}, blank=())  # no text of a cell
+    told = Past(object_labels=past.object_labels, joined=past.joined, dialect=dialect, target=past.target)
     return replace(fitted, past=told)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from sklearn.utils import check_random_state
 
 from .._arrays import Array, Codes, np
-from ..densities import Rows
+from ..densities import Density, Rows
 from ..densities.discrete import draw_codes
 from ..densities.product import take_rows
 from ..errors import SettingError, quoted
@@ -16,7 +16,7 @@ from ..estimate import Block
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..schema import Column, Kind, Name, Schema
-from ..stats import CategoricalStats, Statistic
+from ..stats import Statistic
 from ..table import NewColumn, Table, make_sparse, make_table, read_table
 from ..table.cells import holds_value
 from ..table.writing import FRAMES
@@ -101,12 +101,13 @@ def _of_class(fitted: Fitted, n: int, known: int, told: _Told, rng: np.random.Ra
 
 def _table(asked: Fitted, blocks: Rows, told: _Told) -> Any:
     """Return a table of new rows."""
-    if told.container == "sparse":
+    if told.container == "sparse" and not any(isinstance(rows, tuple) for rows in blocks):
         return make_sparse(_matrix(asked, blocks))
     kept = recorded(asked) if told.as_recorded else None
     # an array has one type for all of its numbers
     whole = _whole_columns(asked, kept) if told.container in FRAMES else set()
-    return make_table(told.container, asked.schema.named, _columns(asked, blocks, asked.joint, whole))
+    table = make_table(told.container, asked.schema.named, _columns(asked, blocks, asked.joint, whole))
+    return make_sparse(np.asarray(table)) if told.container == "sparse" else table
 
 
 def _class_number(fitted: Fitted, label: object) -> int:
@@ -139,11 +140,11 @@ def _given_row(fitted: Fitted, given: Mapping[Name, object]) -> Rows:
     # errors of the families name columns as the model does
     table.schema = Schema(tuple(map(Column, schema.names, kinds)), schema.named)
     told = set(positions)
-    blocks = zip(fitted.blocks, fitted.statistics.blocks, strict=True)
-    return tuple(_given_block(fitted, block, stats, table, told) for block, stats in blocks)
+    blocks = zip(fitted.blocks, fitted.statistics.blocks, fitted.joint.density.blocks, strict=True)
+    return tuple(_given_block(fitted, block, stats, density, table, told) for block, stats, density in blocks)
 
 
-def _given_block(fitted: Fitted, block: Block, stats: Statistic, table: Table, told: set[int]) -> Any:
+def _given_block(fitted: Fitted, block: Block, stats: Statistic, density: Density, table: Table, told: set[int]) -> Any:
     own = [p for p in block.positions if p in told]
     names = fitted.schema.names
     if not block.family.takes_missing and len(own) < len(block.positions):
@@ -154,11 +155,11 @@ def _given_block(fitted: Fitted, block: Block, stats: Statistic, table: Table, t
             )
         return np.full((1, len(block.positions)), np.nan)
     row = block.family.recode(block.family.encode(table, block.positions), stats)
-    if isinstance(row, tuple):
-        assert isinstance(stats, CategoricalStats)
-        for j, position in enumerate(block.positions):
-            levels = stats.levels[j]
-            if position in told and row[j][0] == len(levels):
+    for j, position in enumerate(block.positions):
+        levels = density.column_levels(j)
+        if position in told and levels is not None:
+            code = row[j][0] if isinstance(row, tuple) else row[0, j]
+            if code >= len(levels):
                 raise SettingError(
                     f"given {names[position]!r} is a category never seen. Next: use one of {quoted(levels)}."
                 )
@@ -182,7 +183,8 @@ def _columns(fitted: Fitted, blocks: Rows, model: JointModel, whole: Container[i
             values = values_of(rows[j] if isinstance(rows, tuple) else rows[:, j], column.kind, levels)
             if values.dtype.kind == "f" and (counts or (position in whole and _are_integers(values))):
                 values = values.astype(np.int64)
-            columns[position] = NewColumn(column.name, column.kind, values, None if levels is None else tuple(levels))
+            told = None if levels is None else column.in_order(levels)
+            columns[position] = NewColumn(column.name, column.kind, values, told, bool(column.order))
     return [column for column in columns if column is not None]
 
 

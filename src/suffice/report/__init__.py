@@ -4,5 +4,18 @@ from .explorer import collect_explorer
 from .facts import collect_facts
 from .judged import collect_answers
 from .page import render_page, write_page
+from .profile import collect_profile, profile_table
+from .summary import Summary, summarize, summarize_at_hand
 
-__all__ = ["collect_answers", "collect_explorer", "collect_facts", "render_page", "write_page"]
+__all__ = [
+    "Summary",
+    "collect_answers",
+    "collect_explorer",
+    "collect_facts",
+    "collect_profile",
+    "profile_table",
+    "render_page",
+    "summarize",
+    "summarize_at_hand",
+    "write_page",
+]

@@ -13,56 +13,93 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from ..errors import SufficeError
 from ..export.lower import lower
-from ..export.program import Code, Counts, Dense, Number, Pairs, Program, Projected, TreeSums
+from ..export.program import Code, Dense, Pairs, Program, Projected, TreeSums
 from ..fitted import Fitted
-from ..plots._model import Model, check_model, learned
+from ..plots._model import Model
+from ..plots._view import View
 from ..questions.information_gain import outcomes_of_nothing
-from ..questions.recorded import recorded
 from ..schema import Level
 from ..table import read_table, recode
 from ..tasks.information import HERMITE_BELOW, HERMITE_WEIGHT
+from .few_columns import of_columns
+from .form_fields import fields_of, recorded_columns
+from .worth import by_worth
 
 MOST_COLUMNS = 100  # of a form that a person may fill in
+FEW = 20  # columns asked of a model with more, or whose parameters take more than a page holds
 MOST_CLASSES = 100
 MOST_LETTERS = 4_000_000  # of parameters
 DRAWN_ROWS, DRAWN_CELLS = 500, 10_000  # rows of the model that a row is compared with
-SCRIPTS = ("numbers.js", "terms.js", "trees.js", "answers.js", "reasons.js", "gain.js", "form.js")
+SCRIPTS = (
+    *("numbers.js", "terms.js", "trees.js", "answers.js", "reasons.js", "gain.js", "typed.js", "waterfall.js"),
+    "form.js",
+)
+ALWAYS = ("table.js",)  # what pages without a form have as well
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
 def collect_explorer(estimator: object) -> dict[str, Any]:
     """Return what the explorer needs of a fitted model as plain values, or {"why_not": reason}.
 
-    `program` holds the parameters, `fields` how each column is asked for. The rows in `drawn` are drawn from the
-    model: none is one that it was fitted on. Its `joint` is None where the program has no joint density: the page then
-    leaves out what it tells of rows by that, and needs no row to compare with.
+    `program` holds the parameters, `fields` how each column is asked for, those that tell most first, and `left_out`
+    how many columns are not asked: of more than 100, or where the parameters of all would take more than 4 MB, the
+    twenty that tell most are, and the others are unknown in every row. The rows in `drawn` are drawn from the model:
+    none is one that it was fitted on. Where the program has no joint density, `beside` is one of Gaussians and
+    categories by which rows are compared instead; None where there is none either.
     """
-    model = check_model(estimator)
-    columns, classes = len(learned(model).schema), len(model.classes_)
-    if columns > MOST_COLUMNS:
-        return {"why_not": f"the model has {columns} columns, more than a form of {MOST_COLUMNS} can ask"}
+    view = View(estimator)
+    columns, classes = len(view.schema), len(view.classes)
     if classes > MOST_CLASSES:
         return {"why_not": f"the model has {classes} classes, and {MOST_CLASSES} are shown at most"}
     try:
-        program = lower(learned(model))
+        program = lower(view.fitted)
     except SufficeError as error:
         return {"why_not": str(error).removesuffix(".")}
     if any(isinstance(reading, Projected) for reading in program.readings):
         return {"why_not": "the model sees its columns through principal directions"}
-    drawn = [] if program.joint is None else _draw(model, program)
-    plain = _program(program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
-    plain["ahead"] = _ahead(learned(model), program)
-    size = len(write_json(plain))
-    if size > MOST_LETTERS:
-        return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
-    return {"program": plain, "fields": _fields(program)}
+    positions = by_worth(view)
+    plain, size = None, 0
+    for few in [FEW] if columns > MOST_COLUMNS else [columns, FEW]:
+        asked = positions[:few]
+        plain = _asked(view, program, asked)
+        size = len(write_json(plain))
+        if size <= MOST_LETTERS:
+            return {"program": plain, "fields": fields_of(view, program, asked), "left_out": columns - len(asked)}
+    return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
+
+
+def _asked(view: View, program: Program, positions: Sequence[int]) -> dict[str, object]:
+    """Return the parameters of a program that asks these columns alone, and what the page compares rows with."""
+    order = sorted(positions)
+    whole = len(order) == len(program.columns)
+    few = program if whole else of_columns(program, order)
+    beside = _beside(view) if program.joint is None else None
+    drawn = [] if few.joint is None and beside is None else _draw(view.estimator, program, order)
+    plain = _program(few) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
+    plain["ahead"] = _ahead(view.fitted, program, order)
+    plain["beside"] = None
+    if beside is not None:
+        own = beside if whole else of_columns(beside, order)
+        pairs = zip(few.columns, own.columns, strict=True)
+        maps = [_places(mine.levels, theirs.levels) if mine.kind == "category" else None for mine, theirs in pairs]
+        plain["beside"] = _program(own) | {"levels": maps}
+    return plain
+
+
+def _beside(view: View) -> Program | None:
+    """Return the program of Gaussians and categories beside a forest; None where there is none."""
+    beside: Fitted | None = getattr(view.fitted, "gaussians_beside", None)
+    try:
+        return None if beside is None else lower(beside)
+    except SufficeError:
+        return None
 
 
 @cache
-def script() -> str:
-    """Return the script of the page, whose one name is `suffice`."""
+def script(with_form: bool = True) -> str:
+    """Return the script of the page, whose one name is `suffice`; of a page without a form there is less of it."""
     folder = files(__package__) / "script"
-    parts = [(folder / name).read_text(encoding="utf-8") for name in SCRIPTS]
+    parts = [(folder / name).read_text(encoding="utf-8") for name in (SCRIPTS if with_form else ()) + ALWAYS]
     return '"use strict";\n(() => {\n' + "\n".join(parts) + "\n})();\n"
 
 
@@ -167,33 +204,27 @@ def page_cells(program: Program, X: object) -> list[list[float | None]]:
     return [[None if cell != cell else float(cell) for cell in row] for row in zip(*columns, strict=True)]
 
 
-def _draw(model: Model, program: Program) -> list[list[float | None]]:
-    """Return rows drawn from the joint density, always the same ones; the page compares densities with theirs."""
-    rows = max(50, min(DRAWN_ROWS, DRAWN_CELLS // max(len(program.columns), 1)))
+def _draw(model: Model, program: Program, columns: Sequence[int]) -> list[list[float | None]]:
+    """Return these columns of rows drawn from the joint density, always the same ones, to compare densities with."""
+    rows = max(50, min(DRAWN_ROWS, DRAWN_CELLS // max(len(columns), 1)))
     try:
         X, _ = model.sample(rows, random_state=0, as_recorded=False)
     except (SufficeError, ValueError):
         return []
-    return page_cells(program, X.toarray() if is_sparse(X) else X)
+    return [[row[j] for j in columns] for row in page_cells(program, X.toarray() if is_sparse(X) else X)]
 
 
-def _ahead(fitted: Fitted, program: Program) -> dict[str, object] | None:
+def _ahead(fitted: Fitted, program: Program, columns: Sequence[int]) -> dict[str, object] | None:
     """Return what the page needs to say what an unknown cell would tell a pool; None where there is none.
 
-    `hermite` are the nodes that stand for a number, `recorded` how the numbers of each column were recorded, and
-    `by_class` what each column holds in each class, where the program has no joint density.
+    `hermite` are the nodes that stand for a number, `recorded` how the numbers of each of `columns` were recorded, and
+    `by_class` what each holds in each class, where the program has no joint density.
     """
     if program.stack is None:
         return None
-    asked = fitted.joint_value
     kept: list[object] = [None] * len(program.columns)
-    for block, own in zip(asked.blocks, recorded(asked) or (), strict=False):
-        if own is None:
-            continue
-        ends = ("phase", "decimals", "low", "high")
-        for j, position in enumerate(block.positions):
-            step = None if np.isnan(own.step[j]) else own.step[j]
-            kept[position] = {"step": step} | {name: getattr(own, name)[j] for name in ends}
+    for position, own in recorded_columns(fitted).items():
+        kept[position] = {name: None if value != value else value for name, value in own.items()}
     by_class: list[object] = [None] * len(program.columns)
     if program.joint is None:
         for position, found in outcomes_of_nothing(fitted):
@@ -201,31 +232,11 @@ def _ahead(fitted: Fitted, program: Program) -> dict[str, object] | None:
             share = [[_short(cell) for cell in row] for row in found.share[0].T]
             by_class[position] = {"value": found.value[0], "share": share, "levels": levels}
     hermite = {"below": HERMITE_BELOW, "weight": HERMITE_WEIGHT}
-    return {"hermite": hermite, "recorded": kept, "by_class": by_class}
+    return {"hermite": hermite, "recorded": [kept[j] for j in columns], "by_class": [by_class[j] for j in columns]}
 
 
 def _short(cell: float | None) -> float | None:
     return None if cell is None else float(f"{cell:.7g}")
-
-
-def _fields(program: Program) -> list[dict[str, object]]:
-    """Return how each column is asked for: a number, or one of its levels."""
-    counts: dict[int, str] = {}
-    for term in program.terms:
-        if isinstance(term, Counts):
-            readings = [program.readings[number] for number in term.readings]
-            counts |= {reading.column: term.law for reading in readings if isinstance(reading, Number)}
-    found: list[dict[str, object]] = []
-    for position, column in enumerate(program.columns):
-        name = str(column.name) if program.named else f"column {column.name}"
-        if column.kind == "category":
-            found.append({"name": name, "levels": [str(level) for level in column.levels], "open": True})
-        elif column.kind == "truth" or counts.get(position) == "bernoulli":
-            truths = ["false", "true"] if column.kind == "truth" else ["0", "1"]
-            found.append({"name": name, "levels": truths, "open": False})
-        else:
-            found.append({"name": name, "levels": None, "count": position in counts})
-    return found
 
 
 def write_json(value: object) -> str:

@@ -7,10 +7,12 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..errors import SufficeError
+from ..plots._cells import cells_as_text, take
 from ..plots._view import View
-from ..schema import Kind
+from ..schema import Level
 from ..table import factorize, label_values
-from .facts import in_words, quality
+from ..tasks.quality import judge_answers
+from .facts import plain_quality
 
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps
 MOST_UNUSUAL = 10
@@ -21,8 +23,9 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
     """Return what a fitted model says of the rows of a table, as plain values.
 
     `classes` has, by class, how many rows are given it (`predicted`), the sum of its probabilities (`expected`) and,
-    with labels `y`, how many are of it (`actual`). `quality` judges rows of known class: accuracy, log_loss in nats,
-    the baseline of the model's own priors, and the confusion table, true classes in rows; None without labels.
+    with labels `y`, how many are of it (`actual`). `quality` judges rows of known class as the model's `quality()`
+    does those it kept: accuracy, log_loss in nats, the baseline of these rows' own shares of the classes, the confusion
+    table, true classes in rows, and so on; None without labels.
     `outliers` are the p-values of at most 5,000 rows at even steps, `unusual` the ten least of them, and `moved` what
     `drift` says of these rows, columns that have moved most surely first; None where it cannot be told.
 
@@ -55,7 +58,7 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
         ],
         "labelled": int((codes >= 0).sum()),
         "other_labels": others,
-        "quality": _quality(view.estimator.priors_, log_p, codes),
+        "quality": _quality(log_p, codes, view.classes),
         "judged": len(chosen),
         "few": int((pvalues <= FEW).sum()),
         "outliers": pvalues.tolist(),
@@ -90,14 +93,9 @@ def _codes(view: View, y: object, n: int) -> tuple[Codes, int]:
     return np.maximum(found, -1), int((found == -2).sum())
 
 
-def _quality(priors: Array, log_p: Array, codes: Codes) -> dict[str, object] | None:
+def _quality(log_p: Array, codes: Codes, classes: Sequence[Level]) -> dict[str, Any] | None:
     rows = np.flatnonzero(codes >= 0)
-    if not len(rows):
-        return None
-    with np.errstate(divide="ignore"):
-        prior = np.log(np.asarray(priors))
-    baseline = -float(np.maximum(prior[codes[rows]], -1e6).mean())
-    return quality(log_p[rows], codes[rows], np.ones(len(rows)), baseline)
+    return plain_quality(judge_answers(classes, log_p[rows], codes[rows])) if len(rows) else None
 
 
 def _unusual(
@@ -122,28 +120,3 @@ def _unusual(
             }
         )
     return found
-
-
-def cells_as_text(view: View, X: object, positions: Sequence[int]) -> list[list[tuple[str, str]]]:
-    """Return (column, cell as text) of some columns of every row; a missing cell is "unknown"."""
-    table, order = view.aligned(X)
-    columns = []
-    for position in positions:
-        column = view.schema.columns[position]
-        if column.kind is Kind.NUMERIC:
-            numbers = table.numeric([order[position]])[:, 0]
-            text = ["unknown" if cell != cell else in_words(float(cell)) for cell in numbers]
-        else:
-            levels, codes = table.categories(order[position])
-            text = ["unknown" if code < 0 else str(levels[code]) for code in codes]
-        columns.append([(str(column.name), cell) for cell in text])
-    return [list(row) for row in zip(*columns, strict=True)]
-
-
-def take(X: Any, index: Codes) -> Any:
-    """Return some rows of a table of any kind."""
-    if hasattr(X, "iloc"):
-        return X.iloc[index]
-    if hasattr(X, "take") and hasattr(X, "column_names"):  # pyarrow
-        return X.take(index)
-    return [X[int(i)] for i in index] if isinstance(X, list | tuple) else X[index]

@@ -6,8 +6,8 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..errors import SufficeError
+from ..plots._cells import cells_as_text, take
 from ..plots._view import View
-from .judged import cells_as_text, take
 
 MOST = 10
 LEAST = 0.1  # probability that a label is wrong, from which on it is shown

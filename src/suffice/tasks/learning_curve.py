@@ -123,6 +123,8 @@ class LearningCurve:
             return f"More rows would help: twice as many would bring {about}."
         return f"Whether more rows would help is not clear: twice as many would bring {about}."
 
+    __repr__ = __str__
+
 
 def _fit(losses: Array, size: Array, power: float, error: Array) -> tuple[Array, Array]:
     """Return b (r,) of curves through the last of the losses (r, s), by least squares of the others, and those squares.

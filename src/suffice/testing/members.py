@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np
 from ..automatic.choose import best_of
-from ..automatic.columns import MISSING, FrozenColumns, Reading
+from ..automatic.columns import FrozenColumns, Reading
 from ..automatic.member import Known, Member
 from ..automatic.member_family import MemberFamily
+from ..automatic.mixed_rows import MISSING
 from ..automatic.part import Part
 from ..automatic.sample import Sample
 from ..automatic.stack import Judge, centred, without_each

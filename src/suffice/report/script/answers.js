@@ -9,6 +9,12 @@ class Model {
     this.program = program;
     this.k = program.classes.length;
     this.terms = program.terms.map((term) => makeTerm(program, term));
+    // Where the program has no joint density, what cells may hold and how unusual a row is go by another model's.
+    this.beside = program.beside ? new Beside(program.beside) : null;
+  }
+
+  get compares() {
+    return Boolean(this.program.joint || this.beside);
   }
 
   // --- which class ---------------------------------------------------------------------------------------------------
@@ -37,16 +43,28 @@ class Model {
   logPosterior(row) {
     const reader = new Reader(this.program, row), stack = this.program.stack;
     if (!stack) return this.jointPosterior(reader);
-    const known = stack.known_readings.some((i) => reader.reading(i) !== null)
-      || stack.known_codes.some((i) => this.knowsCode(reader, i));
+    const known = this.knownOf(reader);
     if (!known) return stack.shares.map(Math.log);
-    const total = [...stack.offset];
+    const weight = this.weightsOf(known), total = stack.offset.map((prior, c) => prior + weight.bias[c]);
     stack.terms.forEach((i, t) => {
+      if (!weight.terms[t]) return;
       const part = centred(scoresOf(this.terms[i], this.terms[i].cells(reader)).score);
-      for (let c = 0; c < this.k; c++) total[c] += stack.weight[t] * part[c];
+      for (let c = 0; c < this.k; c++) total[c] += weight.terms[t] * part[c];
     });
     const keep = Math.log1p(-stack.floor), mixed = Math.log(stack.floor), prior = stack.prior.map(Math.log);
     return logSoftmax(total).map((value, c) => logAddExp(value + keep, mixed + prior[c]));
+  }
+
+  // How many cells are known, and what by that the terms of the pool and the biases of the classes count.
+  knownOf(reader) {
+    const { known_readings: readings, known_codes: codes } = this.program.stack;
+    return readings.filter((i) => reader.reading(i) !== null).length + codes.filter((i) => this.knowsCode(reader, i)).length;
+  }
+
+  weightsOf(known) {
+    const { by_known: byKnown, weight, bias } = this.program.stack, share = byKnown[Math.min(known, byKnown.length - 1)];
+    const blend = (rows) => rows[0].map((_, j) => rows.reduce((sum, row, w) => sum + share[w] * row[j], 0));
+    return { terms: blend(weight), bias: blend(bias) };
   }
 
   knowsCode(reader, i) {
@@ -64,13 +82,16 @@ class Model {
   // --- what the unknown cells may hold -------------------------------------------------------------------------------
 
   // By column, null where the cell is known or cannot be expected; else {mean, low, high} with `share` of the mass
-  // between, or {levels}: the probability of every level. None can be expected without a joint density.
+  // between, or {levels}: the probability of every level. None can be expected without any joint density.
   expected(row, share = 0.9, known = null) {
-    if (!this.program.joint) return row.map(() => null);
-    const reader = new Reader(this.program, row);
     const posterior = known === null ? this.logPosterior(row).map(Math.exp)
       : this.program.classes.map((_, c) => Number(c === known));
-    const found = row.map(() => null);
+    if (!this.program.joint) return this.beside ? this.beside.expected(row, posterior, share) : row.map(() => null);
+    return this.expectedBy(row, posterior, share);
+  }
+
+  expectedBy(row, posterior, share) {
+    const reader = new Reader(this.program, row), found = row.map(() => null);
     for (const i of this.program.joint) {
       const term = this.terms[i], cells = term.cells(reader);
       term.columns.forEach((column, j) => {
@@ -123,20 +144,38 @@ class Model {
 
   // --- how unusual ---------------------------------------------------------------------------------------------------
 
-  // The share of rows drawn from the model that are at most as likely as this one, in the cells that are known; null
-  // where the program has no joint density.
+  // The share of rows drawn from the model that are at most as likely as this one, in the cells that are known, by its
+  // joint density or that of the model beside it; null where there is neither.
   unusual(row) {
-    if (!this.program.joint) return null;
+    const judge = this.program.joint ? this : this.beside;
+    if (!judge) return null;
     const drawn = this.program.drawn, pattern = row.map((cell) => cell !== null);
     if (!drawn.length || !pattern.some(Boolean)) return { share: 1, rows: drawn.length };
     const key = pattern.join();
     if (!this.simulated || this.simulated.key !== key) {
       const hidden = drawn.map((cells) => cells.map((cell, j) => (pattern[j] ? cell : null)));
-      this.simulated = { key, densities: hidden.map((cells) => this.logDensity(cells)) };
+      this.simulated = { key, densities: hidden.map((cells) => judge.logDensity(cells)) };
     }
-    const own = this.logDensity(row);
+    const own = judge.logDensity(row);
     const below = this.simulated.densities.filter((value) => value <= own).length;
     return { share: (1 + below) / (1 + drawn.length), rows: drawn.length };
+  }
+}
+
+// A model of Gaussians and categories whose levels may go by other numbers.
+class Beside extends Model {
+  cells(row) {
+    return row.map((cell, j) => (cell === null || !this.program.levels[j] ? cell : this.program.levels[j][cell]));
+  }
+
+  logDensity(row) {
+    return super.logDensity(this.cells(row));
+  }
+
+  expected(row, posterior, share) {
+    const found = this.expectedBy(this.cells(row), posterior, share);
+    return found.map((cell, j) => (cell && cell.levels
+      ? { levels: this.program.levels[j].slice(0, -1).map((own) => cell.levels[own] ?? 0) } : cell));
   }
 }
 

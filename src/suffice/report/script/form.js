@@ -12,6 +12,9 @@ function element(tag, text, className) {
   return made;
 }
 
+// A number as a person may type it again: all its digits.
+const plainNumber = (x) => String(x).replace("-", "−");
+
 function number(x) {
   if (Math.abs(x) >= 1e5) return x.toLocaleString("en", { maximumFractionDigits: 0 });
   return String(Number(x.toPrecision(4))).replace("-", "−");
@@ -32,12 +35,15 @@ class Form {
     this.inputs = fields.map((_, j) => find(`cell${j}`));
     this.hints = fields.map((_, j) => find(`hint${j}`));
     this.tells = fields.map((_, j) => find(`tells${j}`));
+    this.troubles = fields.map(() => "");
     this.choice = find("why-class");
     find("row").addEventListener("input", () => this.later());
     find("row").addEventListener("submit", (event) => event.preventDefault());
+    find("row").addEventListener("keydown", (event) => this.step(event));
     find("forget").addEventListener("click", () => this.forget());
-    if (model.program.joint) find("typical").addEventListener("change", (event) => this.typical(event.target));
+    find("typical")?.addEventListener("change", (event) => this.typical(event.target));
     this.choice.addEventListener("change", () => this.later());
+    this.waterfall = find("fall") ? new Waterfall(this) : null;
     find("explorer-body").hidden = false;
     this.update();
   }
@@ -48,21 +54,31 @@ class Form {
   row() {
     return this.inputs.map((input, j) => {
       if (this.fields[j].levels) return input.value === "" ? null : Number(input.value);
-      const bad = input.validity.badInput || (input.value !== "" && !this.allowed(input.valueAsNumber, j));
-      input.setAttribute("aria-invalid", String(bad));
-      return bad || input.value === "" ? null : input.valueAsNumber;
+      const { value, why } = readTyped(input.value), trouble = why ?? (value === null ? "" : oddity(value, this.fields[j]));
+      this.troubles[j] = trouble;
+      input.setAttribute("aria-invalid", String(trouble !== ""));
+      return trouble ? null : value;
     });
   }
 
-  allowed(x, j) {
-    return Math.abs(x) <= 1e150 && !(this.fields[j].count && x < 0);
+  // The arrows up and down change a number by a step of its column.
+  step(event) {
+    const j = this.inputs.indexOf(event.target), way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!way || j < 0 || this.fields[j].levels || event.altKey || event.ctrlKey || event.metaKey) return;
+    const { value } = readTyped(event.target.value), field = this.fields[j];
+    if (value === undefined) return;
+    event.preventDefault();
+    const [low, high] = field.seen ?? [0, 1], begin = value ?? this.model.expected(this.row())[j]?.mean ?? 0.5 * (low + high);
+    const size = field.step ?? 10 ** Math.floor(Math.log10((high - low) / 20 || 1));
+    event.target.value = String(stepped(begin + (value === null ? 0 : way * size), field));
+    this.later();
   }
 
   forget() {
     for (const input of this.inputs) input.value = "";
-    if (this.model.program.joint) find("typical").value = "";
+    if (find("typical")) find("typical").value = "";
     this.update();
-    this.inputs[0].focus();
+    this.inputs[0].form.querySelector("input, select.cell").focus();
   }
 
   typical(chosen) {
@@ -71,7 +87,7 @@ class Form {
     found.forEach((cell, j) => {
       if (cell === null) this.inputs[j].value = "";
       else if (cell.levels) this.inputs[j].value = String(cell.levels.indexOf(Math.max(...cell.levels)));
-      else this.inputs[j].value = String(this.fields[j].count ? Math.round(cell.mean) : Number(cell.mean.toPrecision(4)));
+      else this.inputs[j].value = String(this.fields[j].count ? Math.round(cell.mean) : stepped(cell.mean, this.fields[j]));
     });
     this.update();
   }
@@ -88,8 +104,8 @@ class Form {
     const row = this.row(), posterior = this.model.logPosterior(row).map(Math.exp);
     this.showPosterior(posterior);
     this.showExpected(row);
-    if (this.model.program.joint) this.showUnusual(row);
-    this.say(row, posterior);
+    const strange = this.model.compares ? this.showUnusual(row) : false;
+    this.say(row, posterior, strange);
     clearTimeout(this.reasoning);
     this.reasoning = setTimeout(() => this.showReasons(row, posterior), this.slow ? 250 : 0);
     clearTimeout(this.asking);
@@ -148,38 +164,66 @@ class Form {
   showExpected(row) {
     const found = this.model.expected(row);
     this.hints.forEach((hint, j) => {
-      const wrong = this.inputs[j].getAttribute("aria-invalid") === "true";
-      hint.classList.toggle("wrong", wrong);
-      if (wrong) hint.textContent = this.fields[j].count ? "A count of 0 or more is needed; taken as unknown." : "Not a number; taken as unknown.";
-      else hint.textContent = found[j] ? this.expectation(found[j], this.fields[j]) : "";
+      const field = this.fields[j], typed = this.inputs[j].value.trim();
+      hint.classList.toggle("wrong", this.troubles[j] !== "");
+      hint.classList.remove("warned");
+      if (this.troubles[j]) hint.textContent = this.troubles[j];
+      else if (row[j] !== null && !field.levels) {
+        const odd = remark(row[j], field), same = typed.replace(/^\+/, "") === String(row[j]) || Number(typed) === row[j];
+        hint.classList.toggle("warned", odd !== "");
+        hint.textContent = `${same ? "" : `Read as ${plainNumber(row[j])}. `}${odd}`.trim();
+      } else hint.textContent = found[j] ? this.expectation(found[j], field) : "";
     });
   }
 
   expectation(cell, field) {
     if (!cell.levels) {
+      const told = (x) => number(field.count || field.step === null ? x : stepped(x, field));
       return cell.low === cell.high ? `always ${number(cell.mean)}`
-        : `about ${number(cell.mean)}; 90 %: ${number(cell.low)} to ${number(cell.high)}`;
+        : `about ${told(cell.mean)}; 90 %: ${told(cell.low)} to ${told(cell.high)}`;
     }
     const order = cell.levels.map((_, i) => i).sort((a, b) => cell.levels[b] - cell.levels[a]).slice(0, 3);
     return order.filter((i, place) => place === 0 || cell.levels[i] >= 0.005)
       .map((i) => `${field.levels[i]} ${percent(cell.levels[i])}`).join(", ");
   }
 
+  // Says how unusual the row is; where it is like nothing drawn from the model, the answer is greyed out.
   showUnusual(row) {
     const { share, rows } = this.model.unusual(row), density = this.model.logDensity(row);
-    const known = row.some((cell) => cell !== null);
+    const known = row.some((cell) => cell !== null), strange = known && rows > 0 && share <= Math.max(1 / (rows + 1), 0.002);
     let text = "Nothing is known of the row yet.";
     if (known && !rows) text = "This model draws no rows to compare with.";
-    else if (known && share <= 1 / (rows + 1)) text = `Very: none of ${rows} rows drawn from the model is as improbable as this one.`;
+    else if (strange) text = `Very: none of ${rows} rows drawn from the model is as improbable as this one.`;
     else if (known) {
       const verdict = share < 0.01 ? "Very" : share < 0.1 ? "Somewhat" : "Not at all";
       text = `${verdict}: ${percent(share)} of rows drawn from the model are as improbable as this one, or more.`;
     }
     find("unusual").textContent = text;
-    find("density").textContent = known ? `log p(x) = ${density === -Infinity ? "−∞" : density.toFixed(2).replace("-", "−")}` : "";
+    find("density").textContent = known && density !== null
+      ? `log p(x) = ${density === -Infinity ? "−∞" : density.toFixed(2).replace("-", "−")}` : "";
     const meter = find("unusual-bar");
     meter.hidden = !known || !rows;
     meter.firstElementChild.style.left = `${100 * share}%`;
+    find("answers").classList.toggle("strange", strange);
+    find("strange").hidden = !strange;
+    find("strange").textContent = strange ? `This row is like nothing the model has seen, so its answer says little. ${this.blame(row)}` : "";
+    return strange;
+  }
+
+  // The known number that lies farthest outside those drawn, in widths of their range.
+  blame(row) {
+    let most = 0, text = "Each cell by itself may occur; together they do not.";
+    row.forEach((cell, j) => {
+      if (cell === null || this.fields[j].levels) return;
+      const own = this.model.program.drawn.map((cells) => cells[j]).filter((value) => value !== null);
+      const low = Math.min(...own), high = Math.max(...own), width = high - low || Math.abs(high) || 1;
+      const away = own.length ? Math.max(low - cell, cell - high) / width : 0;
+      if (away <= most) return;
+      most = away;
+      const told = (x) => number(this.fields[j].step === null ? Number(x.toPrecision(3)) : stepped(x, this.fields[j]));
+      text = `${this.fields[j].name} is ${number(cell)}, and it expects ${told(low)} to ${told(high)}.`;
+    });
+    return text;
   }
 
   // The only answer that may take long, so that it waits for a pause in the typing where it did.
@@ -207,6 +251,7 @@ class Form {
     find("reasons-rest").textContent = known.length > shown.length ? `… and ${known.length - shown.length} smaller ones.` : "";
     find("reasons-sampled").hidden = !sampled;
     find("reasons-table").classList.toggle("sampled", sampled);
+    if (this.waterfall) this.waterfall.show(row, posterior, score);
   }
 
   cellText(cell, j) {
@@ -226,10 +271,10 @@ class Form {
   }
 
   // One sentence for people who do not see the bars, a moment after the last key.
-  say(row, posterior) {
+  say(row, posterior, strange) {
     clearTimeout(this.timer);
     const best = posterior.indexOf(Math.max(...posterior)), known = row.filter((cell) => cell !== null).length;
-    const text = `${this.model.program.classes[best]}, ${percent(posterior[best])}; ${known} of ${row.length} cells known`;
+    const text = `${strange ? "Like nothing seen; " : ""}${this.model.program.classes[best]}, ${percent(posterior[best])}; ${known} of ${row.length} cells known`;
     this.timer = setTimeout(() => { find("said").textContent = text; }, 400);
   }
 }
@@ -250,5 +295,7 @@ if (typeof document !== "undefined") {
       gain: gains(model, row),
     }),
   });
-  new Form(model, fields, colors);
+  const cells = [];
+  for (const field of fields) cells[field.cell] = field;
+  new Form(model, cells, colors);
 }

@@ -23,8 +23,9 @@ function jointReasons(model, row, reader) {
 // alike among its cells where none has any.
 function pooledReasons(model, row, reader) {
   const { score, error } = emptyReasons(model, row), { stack, log_prior: prior } = model.program;
+  const weight = model.weightsOf(model.knownOf(reader)).terms;
   stack.terms.forEach((i, t) => {
-    if (stack.weight[t]) addTerm(model, model.terms[i], model.terms[i].cells(reader), stack.weight[t], score, error, null);
+    if (weight[t]) addTerm(model, model.terms[i], model.terms[i].cells(reader), weight[t], score, error, null);
   });
   const known = new Set();
   for (const i of stack.known_readings) if (reader.reading(i) !== null) known.add(readingColumn(model.program, i));

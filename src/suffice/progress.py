@@ -1,0 +1,53 @@
+"""What a long fit is doing: told to whoever listens, a person at a notebook or the bar of the command line."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+Listener = Callable[[str], object]
+_LISTENER: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+def tell(stage: str) -> None:
+    """Say which stage of a fit begins; nothing where nobody listens."""
+    listener = _LISTENER.get()
+    if listener is not None:
+        listener(stage)
+
+
+@contextmanager
+def listen(listener: Listener) -> Iterator[None]:
+    """Have every stage of a fit in the block passed to a function, as a few words."""
+    token = _LISTENER.set(listener)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
+@contextmanager
+def verbose() -> Iterator[None]:
+    """Print on stderr what the fits in the block are doing, each stage with the seconds since the block began.
+
+    The automatic classifier tells which of its members it judges. Tables in parts have `fit_table(progress=…)`, which
+    is called with the rows done and the time left.
+
+    Examples
+    --------
+    >>> from contextlib import redirect_stderr
+    >>> from io import StringIO
+    >>> from sklearn.datasets import load_iris
+    >>> from suffice import GenerativeClassifier
+    >>> from suffice.progress import verbose
+    >>> with redirect_stderr(StringIO()) as said, verbose():
+    ...     model = GenerativeClassifier().fit(*load_iris(return_X_y=True))
+    >>> "weighing the members" in said.getvalue()
+    True
+    """
+    began = time.perf_counter()
+    with listen(lambda stage: sys.stderr.write(f"{time.perf_counter() - began:7.1f} s  {stage}\n")):
+        yield

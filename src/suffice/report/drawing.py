@@ -1,0 +1,222 @@
+"""The pictures of the page: displays of `suffice.plots` as SVG that has the page's ink, light or dark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from io import StringIO
+from typing import Any, NamedTuple, Protocol
+
+from .._arrays import Array, np
+from ..errors import SufficeError
+from ..plots import (
+    CalibrationCurveDisplay,
+    ClassDensitiesDisplay,
+    ClassEllipsesDisplay,
+    DecisionRegionsDisplay,
+    DiscriminantPlaneDisplay,
+    MixtureComponentsDisplay,
+    OutlierPValuesDisplay,
+)
+from ..plots._model import check_model, learned
+from ..plots._style import COLORS, INK, pyplot
+from ..plots._view import MOST_PANELS, View
+
+MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
+OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."
+CALIBRATION = "How often the answer is right against how probable the model says it is, for the rows with a label."
+
+
+LARGE = {"font.size": 12.5}  # so that words are read on a phone, too
+MOST_IN_LEGEND = 8  # classes that colours alone tell apart
+
+
+class Display(Protocol):
+    """A picture that has been drawn."""
+
+    figure_: object
+
+
+class Picture(NamedTuple):
+    """A picture that a page may have: its name, title, what it shows, and what draws it."""
+
+    name: str
+    title: str
+    text: str
+    display: Callable[[object], Display]
+
+
+PICTURES = (
+    Picture(
+        "regions",
+        "Which class where",
+        "The answer over two columns that tell most, all other cells missing; paler where the model is less sure. "
+        "Beside a rare class: the class that is likelier than its share by most.",
+        DecisionRegionsDisplay.from_estimator,
+    ),
+    Picture(
+        "densities",
+        "Column by column",
+        "What each class expects of each column. Of many columns, the twelve that tell most about the class.",
+        ClassDensitiesDisplay.from_estimator,
+    ),
+    Picture(
+        "ellipses",
+        "Where the rows of each class lie",
+        "Regions that hold 68 % and 95 % of each class.",
+        ClassEllipsesDisplay.from_estimator,
+    ),
+    Picture(
+        "plane",
+        "The discriminant plane",
+        "The two directions in which the classes differ most.",
+        DiscriminantPlaneDisplay.from_estimator,
+    ),
+    Picture(
+        "components",
+        "The components",
+        "The Gaussians each class is made of, with their shares of it.",
+        MixtureComponentsDisplay.from_estimator,
+    ),
+    Picture(
+        "calibration",
+        "Do probabilities come true",
+        "How often the answer is right against how probable the model says it is, by leave-one-out.",
+        CalibrationCurveDisplay.from_estimator,
+    ),
+    Picture(
+        "outliers",
+        "Are rows like those learned",
+        "Outlier p-values of the rows, each judged without itself: flat if the model fits.",
+        OutlierPValuesDisplay.from_estimator,
+    ),
+)
+
+
+def draw(estimator: object) -> dict[str, dict[str, Any]]:
+    """Return the pictures that this model has, by name, each with a title, what it shows, and SVG."""
+    sample = learned(check_model(estimator)).statistics.sample
+    few = sample is not None and len(sample.codes) <= MOST_ROWS_JUDGED
+    found = dict[str, dict[str, Any]]()
+    forest = View(estimator).by_forest
+    for own in PICTURES:
+        if own.name == "ellipses" and forest:  # whose contours follow the cuts of its trees, and take long
+            continue
+        if not few and _takes_folds(own.name, estimator):
+            continue
+        try:
+            if own.name == "densities" and (panels := _panels(estimator)):
+                found[own.name] = {"title": own.title, "text": own.text, "panels": panels}
+                continue
+            with pyplot().rc_context(LARGE):
+                figure = own.display(estimator).figure_
+        except SufficeError:  # a picture of another kind of model
+            continue
+        found[own.name] = picture(own.title, own.text, figure, own.name)
+    return found
+
+
+def _panels(estimator: object) -> list[str]:
+    """Return what each class expects of each column, a drawing for each, so that they stand below each other on phones.
+
+    Empty where a single drawing has to do: of more classes than have a pattern of their own.
+    """
+    view = View(estimator)
+    if len(view.classes) > MOST_IN_LEGEND:
+        return []
+    found = []
+    for position in view.informative(MOST_PANELS, view.rows()):
+        with pyplot().rc_context(LARGE):
+            _, ax = pyplot().subplots(figsize=(4.2, 2.9), layout="constrained")
+            display = ClassDensitiesDisplay.from_estimator(estimator, columns=[position], ax=ax, legend=False)
+        found.append(as_svg(display.figure_, f"density{position}"))
+        pyplot().close(display.figure_)
+    return found
+
+
+def draw_answers(estimator: object, X: object, y: object, answers: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the pictures of what a model says of a table."""
+    found = []
+    if answers["outliers"]:
+        figure = OutlierPValuesDisplay(np.array(answers["outliers"]), 20).plot().figure_
+        found.append(picture("Are these rows like those learned", OUTLIERS, figure, "table0"))
+    if answers["quality"] and not answers["other_labels"]:
+        figure = CalibrationCurveDisplay.from_estimator(estimator, X, y).figure_
+        found.append(picture("Do probabilities come true here", CALIBRATION, figure, "table1"))
+    return found
+
+
+def picture(title: str, text: str, figure: object, name: str) -> dict[str, Any]:
+    """Return a picture as the macro `figure` of sections/_macros.html shows it, and close the figure of Matplotlib.
+
+    `name` has to differ from those of all other pictures of the page.
+    """
+    svg = as_svg(figure, name)
+    pyplot().close(figure)
+    return {"title": title, "text": text, "svg": svg}
+
+
+def _takes_folds(name: str, estimator: object) -> bool:
+    """Return whether a picture takes models of folds of the rows."""
+    return name == "outliers"
+
+
+def class_color(c: int) -> str:
+    """Return the colour of class number `c` as the page has it: light or dark."""
+    return f"var(--c{c % len(COLORS)})"
+
+
+# Colours of the pictures as variables of the page, which has others for them in the dark: see style/base.css.
+_INKS = {own.lower(): class_color(c) for c, own in enumerate(COLORS)} | {
+    INK.lower(): "var(--ink)",
+    "#000000": "var(--ink)",  # also of the seventh class, whose variable is the same
+    "#ffffff": "var(--paper)",
+}
+_INKED = re.compile("|".join(_INKS), re.IGNORECASE)
+_FONT = re.compile(r"font-family: [^;\"]*")
+DARK_PAPER = "#161618"
+LEAST_CONTRAST = 3.5
+
+
+def class_colors() -> str:
+    """Return a style sheet with the colours of the classes, lighter ones in the dark where they would not be seen."""
+    light = "".join(f"--c{c}: {own};" for c, own in enumerate(COLORS))
+    dark = "".join(f"--c{c}: {_lighter(own)};" for c, own in enumerate(COLORS))
+    return f":root {{ {light} }}\n@media screen and (prefers-color-scheme: dark) {{ :root {{ {dark} }} }}"
+
+
+def _lighter(code: str) -> str:
+    """Return a colour mixed with as much white as it takes to be seen in the dark."""
+    own, paper = _rgb(code), _light(_rgb(DARK_PAPER)) + 0.05
+    shades = [own + white * (1.0 - own) for white in np.linspace(0.0, 1.0, 21)]
+    seen = next(shade for shade in shades if (_light(shade) + 0.05) / paper >= LEAST_CONTRAST)
+    return "#" + "".join(f"{round(255 * part):02x}" for part in seen)
+
+
+def _rgb(code: str) -> Array:
+    return np.array([int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+
+
+def _light(rgb: Array) -> float:
+    """Return the relative luminance of a colour (WCAG 2.2)."""
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def as_svg(figure: Any, salt: str) -> str:
+    """Return a figure as an SVG element in the colours of the page, whose identifiers no other one on it has."""
+    out = StringIO()
+    figure.patch.set_alpha(0.0)
+    for ax in figure.axes:
+        ax.patch.set_alpha(0.0)
+    with pyplot().rc_context({"svg.hashsalt": salt, "svg.fonttype": "none"}):
+        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+        figure.savefig(out, format="svg", metadata=nothing)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = _FONT.sub("font-family: inherit", text)
+    text = _INKED.sub(lambda found: _INKS[found[0].lower()], text)
+    text = re.sub(r'\bid="([^"]+)"', rf'id="{salt}-\1"', text)
+    text = re.sub(r"url\(#([^)]+)\)", rf"url(#{salt}-\1)", text)
+    return re.sub(r'href="#([^"]+)"', rf'href="#{salt}-\1"', text)

@@ -1,0 +1,305 @@
+"""What to look at in a table before its answers are trusted, in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import Any
+
+from ..._arrays import Array, np
+from ...errors import shown
+from ...schema import Kind
+from ...vocabulary import alike as groups_alike
+from .alone import recall_alone
+from .bars import brief, number
+from .columns import are_dates, are_sentences, share
+from .seen import SeenColumn, SeenTable
+
+NAMED = 6  # columns of one alert
+NEARLY_ALL = 0.95  # of the cells that are missing
+FEW_ROWS = 10  # of a class
+IMBALANCE = 0.9  # share of the commonest class
+MANY_LEVELS = 50
+ROWS_PER_LEVEL = 5.0
+EVERY = 20  # rows from which on "each has its own value" says something
+ALL_DIFFER = 0.99
+SURPRISING = 7.0  # repeats expected of numbers drawn from their range, from which on it is telling that there are none
+LEAK = 0.97  # recall, averaged over classes, of one column by itself
+LEAST_APART = 0.5  # between the shares of missing cells of two classes
+ROOM = 2.0  # powers of ten by which there must be more possible rows than rows, for equal ones to mean something
+SIGNS = frozenset({-1, -9, -99, -999, -9999, -99999, 9, 99, 999, 9999, 99999, 999999})
+AS_NUMBERS = 0.9
+
+
+class AlertKind(StrEnum):
+    """What sort of thing an alert tells; programs go by it."""
+
+    LEAK = "leak"
+    FEW_ROWS = "few rows"
+    IMBALANCE = "imbalance"
+    CONTRADICTION = "contradiction"
+    REPEATED = "repeated rows"
+    EMPTY = "empty"
+    CONSTANT = "constant"
+    MISSING = "nearly all missing"
+    MISSING_BY_CLASS = "missing by class"
+    IDENTIFIER = "identifier"
+    MANY_LEVELS = "many levels"
+    ALIKE = "levels alike"
+    DATES = "dates"
+    NUMBERS_AS_TEXT = "numbers as text"
+    PLACEHOLDER = "placeholder"
+    COPY = "copy"
+    FOLLOWS = "follows"
+
+
+Alert = dict[str, Any]
+
+
+def collect_alerts(table: SeenTable, rows: dict[str, Any] | None, same: dict[str, list[dict[str, Any]]]) -> list[Alert]:
+    """Return what to look at, what weighs most first: `kind`, `text`, and `columns` by their numbers in the table."""
+    found = [*_of_classes(table), *_of_rows(table, rows), *_of_columns(table), *_of_pairs(table, same)]
+    order = list(AlertKind)
+    return sorted(found, key=lambda alert: order.index(alert["kind"]))
+
+
+def _alert(kind: AlertKind, text: str, columns: Sequence[int] = ()) -> Alert:
+    return {"kind": kind.value, "text": text, "columns": list(columns)}
+
+
+def _of_classes(table: SeenTable) -> Iterator[Alert]:
+    weight = table.class_weight[: table.k]
+    rows = np.rint(table.class_rows())
+    some = [c for c in range(table.k) if weight[c] > 0 and rows[c] < FEW_ROWS]
+    if some:
+        names = [f"{brief(table.classes[c], 30)} ({number(float(rows[c]))})" for c in some]
+        verb = "class has" if len(some) == 1 else "classes have"
+        told = (
+            f"{len(some):,} {verb} fewer than {FEW_ROWS} rows: {_listed(names)}. What is said of so few is uncertain."
+        )
+        yield _alert(AlertKind.FEW_ROWS, told)
+    alike = groups_alike(table.classes)
+    if alike:
+        names = [" and ".join(shown(label, 30) for label in own) for own in alike]
+        yield _alert(
+            AlertKind.ALIKE, f"Classes that differ only by case or spaces: {_listed(names)}. Are they the same?"
+        )
+    total = float(weight.sum())
+    if table.k > 1 and total > 0 and weight.max() >= IMBALANCE * total:
+        c = int(weight.argmax())
+        told = (
+            f"{share(weight[c] / total)} of the rows are {brief(table.classes[c], 30)!r}: always naming that class is "
+        )
+        yield _alert(AlertKind.IMBALANCE, told + "right as often, so judge by recall and by log-loss.")
+    missing = float(table.class_weight[table.k])
+    if missing > 0 and total > 0:
+        yield _alert(AlertKind.MISSING, f"{number(missing)} rows have no label ({share(missing / (missing + total))}).")
+
+
+def _of_rows(table: SeenTable, rows: dict[str, Any] | None) -> Iterator[Alert]:
+    if rows is None or not _is_telling(table):
+        return
+    among, same = "" if table.is_whole else " of those kept", ", class included" if table.k else ""
+    if rows["contradicting"]:
+        told = (
+            f"{rows['contradicting']:,} rows{among} equal another one in all columns but have another class: no model "
+        )
+        yield _alert(AlertKind.CONTRADICTION, told + "can name both right.")
+    if rows["repeated"]:
+        told = f"{rows['repeated']:,} rows{among} repeat another one{same} (one occurs {rows['most']:,} times). "
+        yield _alert(AlertKind.REPEATED, told + "Copied rows make a model surer than it should be.")
+
+
+def _is_telling(table: SeenTable) -> bool:
+    """Return whether equal rows mean something: a few columns of a few levels each must bring many."""
+    sizes = [max(len(np.unique(column.facts.values[column.present])), 1) for column in table.columns
+             if column.facts.values is not None]  # fmt: skip
+    room = np.log10(np.array(sizes, dtype=np.float64)).sum() - np.log10(max(table.rows, 1))
+    return float(room) >= ROOM
+
+
+def _of_columns(table: SeenTable) -> Iterator[Alert]:
+    """Return alerts of single columns, one for all columns of which the same is to be said."""
+    found: dict[AlertKind, list[tuple[int, str]]] = {}
+    for j, column in enumerate(table.columns):
+        for kind, detail in _of_column(column, table):
+            found.setdefault(kind, []).append((j, detail))
+    for kind, own in found.items():
+        names = [f"{_name(table.columns[j])}{f' ({detail})' if detail else ''}" for j, detail in own]
+        yield _alert(kind, WORDS[kind].format(_listed(names)), [j for j, _ in own])
+
+
+WORDS = {
+    AlertKind.LEAK: "By itself it names the class nearly always: {}. Is that known before the class is? If not, leave "
+    "it out.",
+    AlertKind.EMPTY: "No cell has a value: {}.",
+    AlertKind.CONSTANT: "All cells are equal, which tells nothing: {}.",
+    AlertKind.MISSING: "Nearly all cells are missing: {}.",
+    AlertKind.MISSING_BY_CLASS: "Whether the cell is missing goes with the class: {}. Will it be so for new rows?",
+    AlertKind.IDENTIFIER: "Each row has its own value, as an identifier or a name has: {}. That says nothing of new "
+    "rows; leave it out.",
+    AlertKind.MANY_LEVELS: "Many levels with few rows each: {}.",
+    AlertKind.ALIKE: "Levels that differ only by case or spaces: {}.",
+    AlertKind.DATES: "Dates that are read as categories: {}. As numbers of days, or year and month, they would tell "
+    "more.",
+    AlertKind.NUMBERS_AS_TEXT: "Numbers that are read as categories: {}.",
+    AlertKind.PLACEHOLDER: "A number far from all others that may stand for a missing cell: {}.",
+}
+
+
+def _of_column(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:
+    """Return what is to be said of a column, each with a detail."""
+    missing = column.missing_share
+    if column.kind is Kind.EMPTY or missing == 1.0:
+        yield AlertKind.EMPTY, ""
+        return
+    if missing is not None and missing >= NEARLY_ALL:
+        yield AlertKind.MISSING, share(missing)
+    only = _only_value(column, table)
+    if only is not None:
+        yield AlertKind.CONSTANT, only
+        return
+    yield from _missing_by_class(column, table)
+    identifier = _is_identifier(column, table)
+    if identifier:
+        yield AlertKind.IDENTIFIER, ""
+    recall = None if identifier else recall_alone(column, table)
+    if recall is not None and recall >= LEAK:
+        yield AlertKind.LEAK, f"{share(recall)} by class"
+    yield from _of_levels(column, table, identifier)
+    if column.facts.is_number and column.facts.values is not None:
+        yield from _placeholder(column, table)
+
+
+def _only_value(column: SeenColumn, table: SeenTable) -> str | None:
+    """Return the one value that all cells have, None where there are several or it is not known."""
+    facts = column.facts
+    if facts.counts is not None and facts.levels is not None:
+        used = np.flatnonzero(facts.counts.sum(axis=0) > 0)
+        return brief(facts.levels[int(used[0])], 30) if len(used) == 1 else None
+    if facts.moments is not None and facts.moments.weight.any():
+        pooled = facts.moments.pooled()
+        mean = float(pooled.mean[0, 0])
+        varies = pooled.scatter[0, 0] > 1e-18 * pooled.weight[0, 0] * max(mean * mean, 1e-300)
+        return None if varies else number(mean)
+    if facts.values is not None:
+        seen = facts.values[column.present]
+        return number(float(seen[0])) if len(seen) and (seen == seen[0]).all() else None
+    return None
+
+
+def _missing_by_class(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:
+    facts, k = column.facts, table.k
+    total = (facts.seen + facts.missing)[:k]
+    judged = np.flatnonzero(total >= FEW_ROWS) if not np.isnan(total).any() else np.zeros(0, dtype=np.int64)
+    if len(judged) < 2:
+        return
+    own = facts.missing[judged] / total[judged]
+    low, high = int(own.argmin()), int(own.argmax())
+    if own[high] - own[low] >= LEAST_APART:
+        most, least = (brief(table.classes[int(judged[i])], 30) for i in (high, low))
+        yield AlertKind.MISSING_BY_CLASS, f"{share(own[high])} of {most!r}, {share(own[low])} of {least!r}"
+
+
+def _is_identifier(column: SeenColumn, table: SeenTable) -> bool:
+    """Return whether every row has a value of its own, where that is no matter of course: in text and whole numbers."""
+    facts = column.facts
+    if facts.levels is not None and facts.counts is not None:
+        total = float(facts.counts.sum())
+        own_value = total >= EVERY and int((facts.counts.sum(axis=0) > 0).sum()) >= ALL_DIFFER * total
+        return own_value and column.kind.is_label and not are_dates(facts.levels) and not are_sentences(facts.levels)
+    if facts.values is None:
+        return False
+    seen = facts.values[column.present]
+    if len(seen) < EVERY or not (seen == np.rint(seen)).all():
+        return False
+    again = len(seen) - len(np.unique(seen))
+    by_chance = len(seen) ** 2 / (2.0 * max(float(np.ptp(seen)), 1.0))  # how many numbers drawn from the range repeat
+    if by_chance >= SURPRISING:
+        return again <= 0.1 * by_chance and again <= (1.0 - ALL_DIFFER) * len(seen)
+    return again == 0 and _same_digits(seen)
+
+
+def _same_digits(seen: Array) -> bool:
+    """Return whether long whole numbers are all as long, as those of accounts are."""
+    size = np.abs(seen)
+    return bool(size.min() >= 1e7 and np.floor(np.log10(size.min())) == np.floor(np.log10(size.max())))
+
+
+def _of_levels(column: SeenColumn, table: SeenTable, identifier: bool) -> Iterator[tuple[AlertKind, str]]:
+    facts = column.facts
+    if facts.levels is None or facts.counts is None or not column.kind.is_label:
+        return
+    used = [str(facts.levels[int(i)]) for i in np.flatnonzero(facts.counts.sum(axis=0) > 0)]
+    if are_dates(used):
+        yield AlertKind.DATES, f"as {brief(used[0], 30)}"
+        return
+    alike = groups_alike(used)
+    if alike:
+        yield AlertKind.ALIKE, " and ".join(shown(level, 30) for level in alike[0])
+    numbers = sum(map(_is_number, used))
+    if len(used) > 2 and numbers >= AS_NUMBERS * len(used):
+        odd = [level for level in used if not _is_number(level)]
+        yield AlertKind.NUMBERS_AS_TEXT, f"but for {_listed([repr(brief(level, 20)) for level in odd])}" if odd else ""
+    elif not identifier and len(used) > MANY_LEVELS and facts.counts.sum() < ROWS_PER_LEVEL * len(used):
+        yield AlertKind.MANY_LEVELS, f"{len(used):,} levels"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.strip().lstrip("$€£").rstrip("%€$ ").replace(",", ""))
+    except ValueError:
+        return False
+    return True
+
+
+def _placeholder(column: SeenColumn, table: SeenTable) -> Iterator[tuple[AlertKind, str]]:
+    """Return a number such as −999 or 9999 that is the least or most, occurs often, and lies far from all others."""
+    values = column.facts.values
+    assert values is not None
+    seen = np.unique(values[column.present])
+    if len(seen) < 4:
+        return
+    for end, next_one, rest in ((seen[0], seen[1], seen[1:]), (seen[-1], seen[-2], seen[:-1])):
+        if float(end) not in SIGNS:
+            continue
+        times = float(table.copies[values == end].sum())
+        reach = max(float(np.ptp(rest)), 1.0)
+        if times >= 3 and abs(end - next_one) > reach:
+            yield AlertKind.PLACEHOLDER, f"{number(float(end))} in {number(times)} rows"
+
+
+def _of_pairs(table: SeenTable, same: dict[str, list[dict[str, Any]]]) -> Iterator[Alert]:
+    for own in same["copies"][:NAMED]:
+        names = [_name(table.columns[j]) for j in own["columns"]]
+        how = (
+            f"the same in other units or spellings ({_line(own, names)})"
+            if own["lines"]
+            else "the same, level for level"
+        )
+        yield _alert(AlertKind.COPY, f"{_listed(names)} say {how}. One of them is enough.", own["columns"])
+    for own in same["near"][:NAMED]:
+        first, second = (_name(table.columns[j]) for j in own["columns"])
+        text = f"{first} and {second} are nearly the same (correlation {own['correlation']:.3f})."
+        yield _alert(AlertKind.COPY, text, own["columns"])
+    for own in same["follows"][:NAMED]:
+        first, second = (_name(table.columns[j]) for j in own["columns"])
+        yield _alert(AlertKind.FOLLOWS, f"{second} follows from {first}: each level of {first} has one of {second}.",
+                     own["columns"])  # fmt: skip
+
+
+def _line(own: dict[str, Any], names: Sequence[str]) -> str:
+    """Return the line that the second of these columns is of the first."""
+    slope, intercept = own["lines"][0]["slope"], own["lines"][0]["intercept"]
+    size = abs(slope) + abs(intercept)
+    tail = "" if abs(intercept) <= 1e-9 * size else f" {'+' if intercept > 0 else '−'} {number(abs(intercept))}"
+    return f"{names[1]} = {number(slope)} × {names[0]}{tail}"
+
+
+def _name(column: SeenColumn) -> str:
+    return brief(column.name)
+
+
+def _listed(names: Sequence[str], most: int = NAMED) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")

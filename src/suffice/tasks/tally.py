@@ -1,0 +1,159 @@
+"""How good posteriors are at rows whose class is known: sums that merge, and how high each class ranks its own rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Self
+
+from .._arrays import Array, Codes, NDArray, logsumexp, np
+from ..schema import Level
+from .learning_curve import LEAST_PROBABILITY
+
+BINS = 15  # of the confidence, for the calibration error
+FINE = 8  # steps of each, from which bins with enough rows are put together
+MOST_SCORES = 1 << 21  # different log-odds kept, of all classes together: 48 MiB
+STEPS = 256  # of a unit of log-odds, beyond that: odds are then known to 0.4 %
+
+
+def wilson(share: Array, n: Array, z: float = 1.959964) -> tuple[Array, Array]:
+    """Return the ends of Wilson's 95 % interval of a share of n (Wilson 1927, doi:10.1080/01621459.1927.10502953)."""
+    center = (share + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(share * (1 - share) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    return np.clip(center - half, 0.0, 1.0), np.clip(center + half, 0.0, 1.0)
+
+
+def log_odds(log_posterior: Array) -> Array:
+    """Return log p_c − log Σ of the other classes' p (n, k), where 1 − p_c would have no digits left, too."""
+    n, k = log_posterior.shape
+    with np.errstate(divide="ignore"):
+        found = log_posterior - np.log1p(-np.exp(np.minimum(log_posterior, 0.0)))
+    if k > 1 and n:
+        every, best = np.arange(n), log_posterior.argmax(axis=1)
+        others = log_posterior.copy()
+        others[every, best] = -np.inf
+        found[every, best] = log_posterior[every, best] - logsumexp(others, axis=1)
+    return np.clip(found, -1e300, 1e300)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The log-odds of one class that rows were given, and the weight of its own rows and of the others at each.
+
+    `odds` (m,) rise, without repeats; `own` and `others` (m,) are weights. Where these are not `exact`, log-odds are
+    rounded down to 256ths, so that what is at least one of those listed is still known exactly.
+    """
+
+    odds: Array
+    own: Array
+    others: Array
+    exact: bool = True
+
+    @classmethod
+    def of(cls, odds: Array, is_own: NDArray[np.bool_], weight: Array) -> Self:
+        """Return the ranking of rows by their log-odds (n,)."""
+        return cls._grouped(odds, weight * is_own, weight * ~is_own, True)
+
+    @classmethod
+    def _grouped(cls, odds: Array, own: Array, others: Array, exact: bool) -> Self:
+        distinct, place = np.unique(odds, return_inverse=True)
+        one, two = (np.bincount(place, part, len(distinct)).astype(np.float64) for part in (own, others))
+        return cls(distinct, one, two, exact)
+
+    def merge(self, other: Self, most: int) -> Self:
+        """Return the ranking of the rows of both, rounded once there are more than `most` different log-odds."""
+        one, two = (self, other) if self.exact == other.exact else (self.rounded(), other.rounded())
+        odds = np.concatenate([one.odds, two.odds])
+        own, others = np.concatenate([one.own, two.own]), np.concatenate([one.others, two.others])
+        found = type(self)._grouped(odds, own, others, one.exact)
+        return found if len(found.odds) <= most else found.rounded()
+
+    def rounded(self) -> Self:
+        """Return the ranking with log-odds rounded down to whole steps, up to 40 and from −750 on."""
+        if not self.exact:
+            return self
+        low = np.floor(np.clip(self.odds, -750.0, 40.0) * STEPS) / STEPS
+        return type(self)._grouped(low, self.own, self.others, False)
+
+    @property
+    def probability(self) -> Array:
+        """The probabilities (m,)."""
+        with np.errstate(over="ignore"):
+            return np.asarray(1.0 / (1.0 + np.exp(-self.odds)))
+
+    @property
+    def doubt(self) -> float:
+        """By how much the area under the ROC curve may differ from that of exact probabilities."""
+        both = float(self.own.sum()) * float(self.others.sum())
+        return 0.0 if self.exact or both <= 0 else 0.5 * float((self.own * self.others).sum()) / both
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What is added up of judged rows, k classes and weights w: k means k copies of a row.
+
+    `confusion` (k, k) has the true class in rows. `loss` is Σ w L with L = −log p(true class), `loss_squares` Σ w L²,
+    `brier` Σ w Σ_c (p_c − [y = c])², `expected` what the answers cost by the posteriors themselves; `calibration`
+    (3, 120) the weight, the confidence and what was right by steps of the confidence; `impossible` the rows whose class
+    was given less than `LEAST_PROBABILITY`. `recognised` is the weight of rows that the model keeps as learned.
+    `unlabelled` rows had no label, those of `unknown` labels one of no class of the model: neither is in the sums.
+    """
+
+    rows: int
+    confusion: Array
+    loss: float
+    loss_squares: float
+    brier: float
+    expected: float
+    calibration: Array
+    impossible: int
+    rankings: tuple[Ranking, ...]
+    recognised: float = 0.0
+    unlabelled: int = 0
+    unknown: Counter[Level] = field(default_factory=Counter)
+
+    @classmethod
+    def of(cls, log_posterior: Array, codes: Codes, weight: Array, choice: Codes, costs: Array | None) -> Self:
+        """Return the sums of rows of known classes (n,), answered by the class numbers `choice` (n,).
+
+        `costs` (k, k) are those of answers in columns for true classes in rows; without them a wrong answer costs 1.
+        """
+        n, k = log_posterior.shape
+        p, every = np.exp(log_posterior), np.arange(n)
+        own = p[every, codes]
+        lost = -np.log(np.clip(own, LEAST_PROBABILITY, 1.0))
+        confusion: Array = np.bincount(k * codes + choice, weight, k * k).reshape(k, k).astype(np.float64)
+        confidence = p.max(axis=1)
+        right = p.argmax(axis=1) == codes
+        expected = 1.0 - p[every, choice] if costs is None else np.einsum("nk,kn->n", p, costs[:, choice])
+        place = np.minimum((confidence * BINS * FINE).astype(np.int64), BINS * FINE - 1)
+        sums = [np.bincount(place, part, BINS * FINE) for part in (weight, weight * confidence, weight * right)]
+        return cls(
+            n,
+            confusion,
+            float((weight * lost).sum()),
+            float((weight * lost**2).sum()),
+            float((weight * ((p**2).sum(axis=1) - 2.0 * own + 1.0)).sum()),
+            float((weight * expected).sum()),
+            np.stack(sums).astype(np.float64),
+            int((own < LEAST_PROBABILITY).sum()),
+            tuple(Ranking.of(odds, codes == c, weight) for c, odds in enumerate(log_odds(log_posterior).T)),
+        )
+
+    def merge(self, other: Self) -> Self:
+        """Return the sums of the rows of both."""
+        most = max(1, MOST_SCORES // max(len(self.rankings), 1))
+        return type(self)(
+            self.rows + other.rows,
+            self.confusion + other.confusion,
+            self.loss + other.loss,
+            self.loss_squares + other.loss_squares,
+            self.brier + other.brier,
+            self.expected + other.expected,
+            self.calibration + other.calibration,
+            self.impossible + other.impossible,
+            tuple(a.merge(b, most) for a, b in zip(self.rankings, other.rankings, strict=True)),
+            self.recognised + other.recognised,
+            self.unlabelled + other.unlabelled,
+            self.unknown + other.unknown,
+        )

@@ -1,0 +1,111 @@
+"""`suffice look` says what is in a table, whatever the kind of file, and changes nothing."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from suffice.datasets import penguins_path
+
+
+def looked(cli, *words):
+    done = cli("look", *words, "--json")
+    assert done.status == 0, done.err
+    return json.loads(done.out)
+
+
+@pytest.fixture
+def shop(tmp_path, rng):
+    """A table as people have it."""
+    n = 200
+    table = pd.DataFrame(
+        {
+            "order": np.arange(5001, 5001 + n),
+            "paid": rng.choice(["yes", "no", "Yes"], n, p=[0.5, 0.4, 0.1]),
+            "age": np.where(rng.random(n) < 0.05, -999, rng.integers(18, 90, n)),
+            "shop": "Aachen",
+            "net": rng.normal(50, 9, n).round(2),
+        }
+    )
+    table["gross"] = (table["net"] * 1.19).round(9)
+    table.loc[rng.random(n) < 0.3, ["net", "gross"]] = np.nan
+    path = tmp_path / "shop.csv"
+    table.to_csv(path, index=False)
+    return path, table
+
+
+def test_columns_and_alerts(cli, shop) -> None:
+    path, table = shop
+    found = looked(cli, path, "--target", "paid")
+    assert [own["name"] for own in found["columns"]] == [name for name in table if name != "paid"]
+    for own in found["columns"]:
+        assert own["missing"] == pytest.approx(table[own["name"]].isna().mean())
+        assert own["distinct"] == table[own["name"]].nunique()
+    names = [own["name"] for own in found["columns"]]
+    alerts = {own["kind"]: [names[j] for j in own["columns"]] for own in found["alerts"]}
+    assert alerts == {
+        "levels alike": [],
+        "constant": ["shop"],
+        "identifier": ["order"],
+        "placeholder": ["age"],
+        "copy": ["net", "gross"],
+    }
+    text = cli("look", path, "--target", "paid").out
+    for own in found["alerts"]:
+        assert own["text"].split(":")[0] in " ".join(text.split())
+    both = table[["net", "gross"]].isna().all(axis=1).sum()
+    assert f"- net, gross: {both} rows" in text
+    assert "gross = 1.19 × net" in " ".join(text.split())
+    counts = table["paid"].value_counts()
+    assert f"paid: yes {counts['yes']}, no {counts['no']}, Yes {counts['Yes']}" in text
+
+
+def test_every_kind_of_file_says_the_same(cli, shop, tmp_path) -> None:
+    path, table = shop
+    table.to_parquet(tmp_path / "shop.parquet")
+    one, two = looked(cli, path, "--target", "paid"), looked(cli, tmp_path / "shop.parquet", "--target", "paid")
+    for part in ("columns", "alerts", "holes", "repeated"):
+        assert one[part] == two[part], part
+
+
+def test_without_a_target_all_columns_are_told(cli, shop) -> None:
+    path, table = shop
+    rest = table.drop(columns=["order", "shop"])
+    found = looked(cli, path, "--drop", "order", "--drop", "shop")
+    assert [own["name"] for own in found["columns"]] == ["paid", "age", "net", "gross"]
+    alerts = {own["kind"]: own["text"] for own in found["alerts"]}
+    assert alerts.keys() == {"levels alike", "placeholder", "copy", "repeated rows"}
+    assert alerts["repeated rows"].startswith(f"{rest.duplicated().sum()} rows repeat another one (one")
+    assert "paid:" not in cli("look", path).out
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_lines_keep_to_the_width(cli, shop, monkeypatch, width) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    lines = cli("look", shop[0], "--target", "paid").out.splitlines()
+    assert max(map(len, lines)) <= width
+
+
+def test_rows_without_a_label_are_counted(cli, tmp_path) -> None:
+    path = tmp_path / "some.csv"
+    path.write_text("x,y\n1,a\n2,\n3,b\n4,\n5,a\n")
+    done = cli("look", path, "--target", "y")
+    assert "y: a 2, b 1, without a label 2" in done.out
+    assert "2 rows have no label (40 %)" in done.out
+
+
+def test_refused_in_the_users_words(cli, shop) -> None:
+    path, _ = shop
+    done = cli("look", path, "--target", "payd")
+    assert done.status != 0
+    assert "'payd'" in done.err
+    assert "Next:" in done.err
+    done = cli("look", path, "--drop", "nothing")
+    assert "'nothing'" in done.err
+
+
+def test_nothing_stands_out_among_penguins(cli) -> None:
+    assert "Nothing stands out." in cli("look", penguins_path(), "--target", "species").out

@@ -1,0 +1,148 @@
+"""Files in each other's places, models merged twice, names that promise something else, p-values that do not fit."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from suffice import load
+from suffice.cli.output import broken
+from suffice.datasets import penguins_path
+
+TABLE = penguins_path()
+SWAPPED = ["predict", "score", "explain", "outliers", "next", "impute", "update", "forget", "report"]
+
+
+@pytest.mark.parametrize("command", SWAPPED)
+def test_a_table_in_front_of_its_model_is_told_apart(cli, model, tmp_path, command) -> None:
+    table = shutil.copy(TABLE, tmp_path / "new rows.csv")
+    before = model.read_bytes()
+    words = [table, model, *(["--target", "species"] if command in ("score", "update", "forget") else [])]
+    done = cli(command, *words)
+    assert done.status == (2 if command in ("update", "forget") else 1)  # the table would be replaced by a model
+    right = done.complaint.partition("Next: ")[2]
+    assert shlex.split(right)[:4] == ["suffice", command, str(model), str(table)]
+    assert model.read_bytes() == before
+    if command != "forget":  # of all rows, which leaves nothing
+        output = ["-o", tmp_path / "o.html"] if command == "report" else []
+        again = cli(*shlex.split(right)[1:], *output)  # what is to be done next can be pasted
+        assert again.status == 0, again.err
+
+
+@pytest.mark.parametrize("command", ["fit", "compare", "labels"])
+def test_a_model_where_a_table_belongs(cli, model, tmp_path, command) -> None:
+    done = cli(command, model, "--target", "species", *(["-o", tmp_path / "m.suffice"] if command == "fit" else []))
+    assert done.status == 1
+    assert "is a model" in done.complaint
+
+
+@pytest.mark.parametrize("command", ["show", "columns"])
+def test_a_table_where_a_model_belongs(cli, command) -> None:
+    assert "is a table" in cli(command, TABLE).complaint
+
+
+def test_what_fails_for_another_reason_says_that(cli, model) -> None:
+    assert "'nothing'" in cli("score", model, TABLE, "--target", "nothing").complaint
+
+
+def test_the_same_is_not_merged_twice_unless_told(cli, model, tmp_path) -> None:
+    copy, other, merged = (tmp_path / f"{name}.suffice" for name in ("copy", "other", "merged"))
+    shutil.copy(model, copy)
+    rows = load(model).statistics_.rows
+    assert cli("fit", TABLE, "--target", "species", "--model", "nb", "-o", other).status == 0  # by itself, of the same
+    for second in (model, copy, other):
+        done = cli("merge", model, second, "-o", merged)
+        assert done.status == 2
+        assert "--again" in done.complaint
+        assert not merged.exists()
+        assert cli("merge", model, second, "-o", merged, "--again").status == 0
+        assert load(merged).statistics_.rows == 2 * rows
+        merged.unlink()
+
+
+def test_others_merge_as_they_did(cli, tmp_path) -> None:
+    table = pd.read_csv(TABLE)
+    for name, part in (("a", table[::2]), ("b", table[1::2])):
+        part.to_csv(tmp_path / f"{name}.csv", index=False)
+        words = ["--target", "species", "--model", "nb", "-o", tmp_path / f"{name}.suffice"]
+        assert cli("fit", tmp_path / f"{name}.csv", *words).status == 0
+    done = cli("merge", tmp_path / "a.suffice", tmp_path / "b.suffice", "-o", tmp_path / "all.suffice")
+    assert done.status == 0, done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "promised"),
+    [
+        (["predict", "MODEL", TABLE], "o.suffice", "model"),
+        (["outliers", "MODEL", TABLE], "o.html", "web page"),
+        (["sample", "MODEL", "-n", "3"], "o.suffice", "model"),
+        (["fit", TABLE, "--target", "species"], "o.csv", "table"),
+        (["fit", TABLE, "--target", "species"], "o.html", "web page"),
+        (["merge", "MODEL", "MODEL", "--again"], "o.parquet", "table"),
+        (["report", "MODEL"], "o.csv", "table"),
+        (["report", "MODEL"], "o.suffice", "model"),
+        (["export", "MODEL", "--to", "sql"], "o.onnx", "ONNX file"),
+        (["export", "MODEL", "--to", "onnx"], "o.sql", "query"),
+        (["export", "MODEL", "--to", "sql"], "o.suffice", "model"),
+    ],
+)
+def test_a_name_that_promises_something_else_is_questioned(cli, model, tmp_path, words, name, promised) -> None:
+    done = cli(*(model if word == "MODEL" else word for word in words), "-o", tmp_path / name)
+    assert done.status == 2
+    assert f"the ending of a {promised}" in done.complaint
+    assert not (tmp_path / name).exists()
+
+
+def test_outliers_counts_what_it_writes(cli, model, tmp_path) -> None:
+    for below in (0.001, 0.3):
+        output = tmp_path / f"{below}.csv"
+        done = cli("outliers", model, TABLE, "--below", below, "-o", output)
+        rows = len(pd.read_csv(output))
+        one = "row" if rows == 1 else "rows"
+        assert f"{rows} {one} of 344 with a p-value up to {below}, which is what comes out" in done.err
+        assert f"Wrote {output}: {rows} {one}." in done.err
+
+
+def test_p_values_that_do_not_fit_the_table_are_pointed_out(cli, tmp_path) -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.standard_normal(600), "z": rng.standard_normal(600), "y": ["p", "q"] * 300})
+    learned, same, odd = (tmp_path / name for name in ("learned.csv", "same.csv", "odd.csv"))
+    table[:300].to_csv(learned, index=False)
+    table[300:].to_csv(same, index=False)
+    table[300:].assign(x=lambda t: 3 * t["x"]).to_csv(odd, index=False)
+    model = tmp_path / "m.suffice"
+    assert cli("fit", learned, "--target", "y", "--model", "nb", "-o", model).status == 0
+    assert "Note" not in cli("outliers", model, same, "-o", tmp_path / "o.csv").err
+    found = cli("outliers", model, odd, "-o", tmp_path / "o.csv")
+    share = (pd.read_csv(tmp_path / "o.csv")["p_value"] <= 0.05).mean()
+    assert f"{share:.2g} of the rows have a p-value up to 0.05" in found.err
+    assert "suffice drift" in found.err
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, None])
+def test_lines_are_as_long_as_the_page_is_wide(cli, model, tmp_path, monkeypatch, width) -> None:
+    if width is not None:
+        monkeypatch.setenv("COLUMNS", str(width))
+    else:
+        monkeypatch.delenv("COLUMNS", raising=False)
+    small = tmp_path / "small.csv"
+    pd.read_csv(TABLE)[::5].to_csv(small, index=False)
+    for words in (["show", model], ["show", model, "--details"], ["compare", small, "--target", "species"]):
+        out = cli(*words).out
+        assert max(map(len, out.splitlines())) <= (width or 80), out
+    score = cli("score", model, small, "--target", "species")
+    assert max(map(len, score.out.splitlines())) <= (width or 80)
+    if width is None:  # notes of a program's log are a line each
+        assert len(score.err.splitlines()) == 1
+    else:
+        assert all(len(line) <= width or " " not in line.strip() for line in score.err.splitlines()), score.err
+
+
+@pytest.mark.parametrize("width", [10, 30, 60])
+def test_breaking_lines_keeps_every_word(width) -> None:
+    text = "Next: suffice predict /a/very/long/path/that/is/longer.csv b-c"
+    assert " ".join(" ".join(broken(text, width)).split()) == text

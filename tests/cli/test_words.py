@@ -1,0 +1,295 @@
+"""What is said at the command line is said in its own words: no keyword, class or value of Python in any message."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import suffice
+from suffice.cli.spelling import spoken
+from suffice.datasets import penguins_path
+
+PYTHON = re.compile(
+    r"""(?x)
+    (?<![\w/.-]) [a-z][a-z_]* = (?= ["'\[{(] | \.?\d | [A-Z] )      # name="value", name=3, name=None
+    | \b(?: GaussianDiscriminant | NaiveBayes | MixtureDiscriminant | GenerativeClassifier | GenerativeForest
+        | NormalInverseWishart | DataFrame | ndarray | sklearn | isinstance | kwargs? | estimator | callable
+        | keep_rows | sample_weight | partial_fit | fit_table | predict_table | predict_proba | score_samples
+        | random_state | n_components | leave_one_out | outlier_pvalues | classes_ | notes_
+        | None | True | False | NaN | nan | int | float | bool | dict | tuple | NoneType | dtypes? )\b
+    | \b\w+\(\) | \b[XY]\b | \by\ (?:has|holds|mixes) | <class | Traceback | <\w[\w.]*\ object
+    """
+)
+OWN = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|--[a-z-]+(?: (?:float|int)\d+)?|(?:[\w.-]*/)+[\w.*-]*")
+TABLE = penguins_path()
+
+
+def python_in(text: str) -> list[str]:
+    """The words of Python in a text, outside the users' own names and values."""
+    return PYTHON.findall(OWN.sub(" ", text))
+
+
+# Each line is a command that fails, or says a note; M is a model of each kind in turn, D the penguins.
+EVERY_MODEL = """
+predict M D --priors Adelie=0.5
+predict M D --priors Adelie=2 --priors Gentoo=-1 --priors Chinstrap=0
+predict M D --priors some
+predict M D --set 0.1
+predict M D --set 0.0001 --priors uniform
+predict M D --reject 0
+predict M D --reject nothing
+predict M D --costs Adelie:Emperor=2
+predict M infinite.csv
+predict M text.csv
+predict M few.csv
+predict M empty.csv
+predict M names.csv
+predict M none.csv
+predict D M
+predict M D -o x.suffice
+predict M D -o x.xyz
+score M D --target island
+score M D --target sex
+score M D --target none
+score M D --weight sex
+score M D --positive Emperor
+explain M few.csv
+explain M infinite.csv
+outliers M D --below 2
+outliers M infinite.csv
+next M D --costs sex=-1
+next M D --costs emperor=3
+columns M --within -1
+columns M
+drift M D --target island
+drift M few.csv
+drift M M
+impute M text.csv
+sample M -n 0
+sample M -n 3 --label Emperor
+sample M -n 3 --given island=Nowhere
+sample M -n 3 --given bill_length_mm=long
+sample M -n 3 --given bill_length_mm=inf
+show M
+update M few.csv --target species
+update M text.csv --target species
+update M infinite.csv --target species
+update M D --target species --decay 2
+update M D --target species --weight sex
+update M D --target bill_length_mm
+forget M other.csv --target species
+forget M D --target species --weight year
+merge M M -o x.suffice
+merge M other.suffice -o x.suffice
+merge M D -o x.suffice
+drop-class M Emperor
+drop-class M Adelie Gentoo Chinstrap -o x.suffice
+rename-class M Adelie
+rename-class M Emperor=King
+release M -o x.suffice --least 1
+release M -o x.suffice --least 200
+release M -o x.suffice
+export M --to sql --dialect klingon
+export M --to sql --missing null
+export M --to sql --dtype float32
+export M --to onnx --dtype float32 --check -o x.onnx
+report M -o x.csv
+report M other.csv --target none -o x.html
+"""
+
+EVERY_FIT = """
+fit D --target species -o x.suffice --keep-rows 3
+fit D --target species -o x.suffice --keep-rows -3
+fit D --target species -o x.suffice --keep-rows many
+fit D --target species -o x.suffice --shrinkage 2
+fit D --target species -o x.suffice --shrinkage 0
+fit D --target species -o x.suffice --shrinkage x
+fit D --target species -o x.suffice --smoothing -1
+fit D --target species -o x.suffice --smoothing x
+fit D --target species -o x.suffice --divisor other
+fit D --target species -o x.suffice --components 0
+fit D --target species -o x.suffice --components 300
+fit D --target species -o x.suffice --components x
+fit D --target species -o x.suffice --family island=poisson
+fit D --target species -o x.suffice --family bill_length_mm=categorical
+fit D --target species -o x.suffice --family bill_length_mm=multinomial
+fit D --target species -o x.suffice --family poisson
+fit D --target species -o x.suffice --engine dask
+fit D --target species -o x.suffice --engine other
+fit D --target bill_length_mm -o x.suffice
+fit D --target island -o x.csv
+fit constant.csv --target species -o x.suffice --shrinkage 0
+fit few.csv --target species -o x.suffice
+fit infinite.csv --target species -o x.suffice
+fit huge.csv --target species -o x.suffice
+fit one.csv --target species -o x.suffice
+fit empty.csv --target species -o x.suffice
+fit names.csv --target species -o x.suffice
+fit D --target species --drop none -o x.suffice
+fit D --target species --weight sex -o x.suffice
+fit negative.csv --target species --family poisson -o x.suffice
+fit M --target species -o x.suffice
+"""
+
+OTHERS = """
+predict
+predict M
+predict M D D
+predict M D --keep 3
+fit D
+compare D --target none
+compare D --target species --folds 1
+compare D --target species --folds 400
+compare M --target species
+compare D --target species --draws 3
+compare D --target species --by other
+labels D --target species --fdr 2
+labels M --target species
+completion powershell
+frobnicate
+demo --seed x
+"""
+KINDS = ("nb", "full", "shared", "mixture", "forest", "auto")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models of every kind, and tables with something wrong."""
+    from suffice.__main__ import main
+
+    place = tmp_path_factory.mktemp("words")
+    table = pd.read_csv(TABLE)
+    table.to_csv(place / "D.csv", index=False)
+    for kind in KINDS:
+        words = [
+            "fit",
+            str(place / "D.csv"),
+            "--target",
+            "species",
+            "--model",
+            kind,
+            "-o",
+            str(place / f"{kind}.suffice"),
+        ]
+        assert main([*words, "--quiet"]) == 0
+    infinite, text, few = table.copy(), table.astype({"bill_length_mm": object}), table.drop(columns="body_mass_g")
+    infinite.loc[3, "bill_length_mm"] = float("inf")
+    text["bill_length_mm"] = "long"
+    constant = table[["species", "bill_length_mm"]].dropna().assign(same=1.0, twice=lambda t: 2 * t["bill_length_mm"])
+    for name, own in {
+        "infinite": infinite,
+        "text": text,
+        "few": few[few.columns[::-1]],
+        "other": table.assign(bill_length_mm=table["bill_length_mm"] + 100),
+        "constant": constant,
+        "huge": table.assign(body_mass_g=table["body_mass_g"] * 1e200),
+        "one": table[:1],
+        "negative": table.assign(body_mass_g=-table["body_mass_g"]),
+    }.items():
+        own.to_csv(place / f"{name}.csv", index=False)
+    (place / "empty.csv").write_text("")
+    (place / "names.csv").write_text(",".join(table.columns) + "\n")
+    (place / "other.suffice").write_bytes((place / "nb.suffice").read_bytes()[:-100])
+    return place
+
+
+def said(cli, folder, monkeypatch, line: str, model: str = "nb") -> str:
+    monkeypatch.chdir(folder)
+    words = [{"M": f"{model}.suffice", "D": "D.csv"}.get(word, word) for word in shlex.split(line)]
+    before = (folder / f"{model}.suffice").read_bytes()
+    done = cli(*words)
+    (folder / f"{model}.suffice").write_bytes(before)  # what an edit that succeeds has changed
+    assert "unexpected error" not in done.err, (line, done.err)
+    return done.err + (done.out if words[0] == "show" else "")
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_no_command_says_a_word_of_python(cli, folder, monkeypatch, model) -> None:
+    heard = {line: said(cli, folder, monkeypatch, line, model) for line in EVERY_MODEL.strip().splitlines()}
+    assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
+    assert sum(map(bool, heard.values())) > 30  # they do say something
+
+
+@pytest.mark.parametrize("model", KINDS)
+def test_no_fit_says_a_word_of_python(cli, folder, monkeypatch, model) -> None:
+    heard = {}
+    for line in EVERY_FIT.strip().splitlines():
+        heard[line] = said(cli, folder, monkeypatch, f"{line} --model {model} --force")
+    assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
+    assert sum(text.startswith("suffice: ") for text in heard.values()) > 15
+
+
+def test_no_other_line_says_a_word_of_python(cli, folder, monkeypatch) -> None:
+    heard = {line: said(cli, folder, monkeypatch, line) for line in OTHERS.strip().splitlines()}
+    assert {line: (python_in(text), text) for line, text in heard.items() if python_in(text)} == {}
+    assert all(heard.values())
+
+
+# ── every text of the library, whether a command meets it or not ──────────────────────────────────────────────
+
+# Said where only Python comes: attributes, devices, settings that no option gives, the insides of damaged files.
+ONLY_PYTHON = {
+    *("plots/", "testing/", "drop_in/", "datasets/", "cli/", "_arrays_api.py", "engines/", "export/onnx/file.py"),
+    *("stats/_checks.py", "stats/statistic.py", "files/model_file.py", "errors/conversions.py", "table/devices.py"),
+    *(
+        "report/summary.py",
+        "questions/frames.py",
+        "questions/linear.py",
+        "estimate/priors.py",
+        "estimate/predictive.py",
+        "table/__init__.py",
+        "table/matrices.py",
+    ),
+    *("estimate/families/_location.py", "automatic/costs.py"),
+}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """Every message in the source that holds a word of Python, with a number in place of what is filled in."""
+    source = Path(suffice.__file__).parent
+    for path in sorted(source.rglob("*.py")):
+        relative = path.relative_to(source).as_posix()
+        if relative.startswith(tuple(ONLY_PYTHON)):
+            continue
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        docs = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        inside: set[int] = set()
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in docs | inside:
+                inside |= {id(part) for part in ast.walk(node)}
+                text = "".join(
+                    str(part.value) if isinstance(part, ast.Constant) else "7"
+                    for part in (node.values if isinstance(node, ast.JoinedStr) else [node])
+                )
+                if re.search(r"[a-z]{3}.* .*[.:;]", text) and python_in(text):
+                    yield f"{relative}:{node.lineno}", text
+
+
+def test_every_text_of_the_library_has_words_for_the_command_line() -> None:
+    found = dict(texts())
+    assert len(found) > 40  # there is something to be said otherwise
+    left = {place: (python_in(spoken(text)), spoken(text)) for place, text in found.items() if python_in(spoken(text))}
+    assert left == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("Next: fit it again with keep_rows=2000.", "Next: fit it again with --keep-rows 2000."),
+        ('Next: use covariance="diagonal".', "Next: use --model diagonal."),
+        ("sample_weight[3] is -1.0; weights count", "the weight of row 4 is -1.0; weights count"),
+        ("A GenerativeForest cannot take in a NaiveBayes.", "A forest cannot take in a naive Bayes model."),
+        ("Column 'keep_rows=3 of NaiveBayes' is not there.", "Column 'keep_rows=3 of NaiveBayes' is not there."),
+        ("The classes' shares, Jeffreys' prior, shared=True", "The classes' shares, Jeffreys' prior, --model shared"),
+        ("/data/label=A/part.csv: it lacks 'x'", "/data/label=A/part.csv: it lacks 'x'"),
+        ("7 has rank 1 of 2 and shrinkage=0.0 forbids repair.", "7 has rank 1 of 2 and --shrinkage 0 forbids repair."),
+    ],
+)
+def test_words_are_exchanged_and_names_of_users_stay(text, wanted) -> None:
+    assert spoken(text) == wanted
