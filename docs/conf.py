@@ -7,11 +7,15 @@ import doctest
 import io
 import os
 import re
+import sys
 from importlib.metadata import version as installed
 from pathlib import Path
 from typing import Any
 
 os.environ["MPLBACKEND"] = "Agg"  # pictures are drawn into files
+sys.path.insert(0, str(Path(__file__).parent))
+
+from small_svg import shrink
 
 project = "suffice"
 author = "the suffice developers"
@@ -54,7 +58,10 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
 }
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_css_files = ["suffice.css"]
+html_search_scorer = str(Path(__file__).with_name("_static") / "search.js")
 html_sidebars = {"index": [], "start": [], "search": [], "genindex": [], "**": ["sidebar-nav-bs"]}
 
 
@@ -79,13 +86,15 @@ def draw_pictures(app: Any) -> None:
     folder.mkdir(exist_ok=True)
     for page in sorted(Path(app.srcdir).rglob("*.md")):
         text = page.read_text(encoding="utf-8")
-        if "savefig(" not in text or "_build" in page.parts:
+        if "](plots/" not in text.replace("](../", "](") or "_build" in page.parts:
             continue
         names: dict[str, Any] = {}
         with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
             for example in doctest.DocTestParser().get_examples(text):
                 with contextlib.suppress(*([Exception] if example.exc_msg else [])):
                     exec(compile(example.source, str(page), "single"), names)
+    for picture in folder.glob("*.svg"):
+        shrink(picture)
 
 
 def close_examples(app: Any, name: str, source: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Draw docs/how-it-works*.png, how the numbers of a table become answers: python docs/diagram.py."""
+"""Draw docs/how-it-works*.svg, how the numbers of a table become answers: python docs/diagram.py."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ os.environ["MPLBACKEND"] = "Agg"
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-from PIL import Image
+from small_svg import save
 
 from suffice import GaussianDiscriminant
 from suffice.datasets import penguins_path
@@ -19,7 +19,10 @@ from suffice.plots import ClassEllipsesDisplay
 from suffice.plots._style import color, marker
 
 PAIR = ["flipper_length_mm", "bill_length_mm"]
-GREY = "#555555"
+THEMES = {  # of the page that the picture stands on: its ink, and a softer one
+    "": {"ink": "#1c1c1e", "soft": "#555555"},
+    "-dark": {"ink": "#ececf0", "soft": "#b4b4be"},
+}
 STEPS = ["rows", "statistics", "joint density", "answers"]
 VERBS = ["summarize", "estimate", "ask"]
 ANSWERS = [
@@ -39,7 +42,7 @@ def write_statistics(axes: Any, model: GaussianDiscriminant) -> None:
     for i, (name, weight, mean) in enumerate(zip(model.classes_, shares, model.means_, strict=True)):
         text = f"{name}\n  n = {weight:.0f}\n  mean = ({mean[0]:.0f}, {mean[1]:.0f})\n  scatter = (2 × 2)"
         axes.text(0.08, 1.0 - 0.3 * i, text, linespacing=1.15, **style)
-    axes.text(0.08, 0.08, "parts merge: +\nrows leave: −", color=GREY, linespacing=1.15, **style)
+    axes.text(0.08, 0.08, "parts merge: +\nrows leave: −", color=soft(), linespacing=1.15, **style)
 
 
 def write_answers(axes: Any) -> None:
@@ -49,7 +52,7 @@ def write_answers(axes: Any) -> None:
         place = 0.96 - 0.2 * i
         axes.text(0.05, place, question, transform=axes.transAxes, fontsize=10, va="top")
         axes.text(
-            0.05, place - 0.075, verb, transform=axes.transAxes, fontsize=9, va="top", color=GREY, family="monospace"
+            0.05, place - 0.075, verb, transform=axes.transAxes, fontsize=9, va="top", color=soft(), family="monospace"
         )
 
 
@@ -60,40 +63,55 @@ def draw(axes: Any, titles: Any) -> None:
     model = GaussianDiscriminant().fit(X, y)
     for i, name in enumerate(model.classes_):
         axes[0].scatter(*X[y == name].to_numpy().T, s=10, color=color(i), marker=marker(i), alpha=0.7)
-    ClassEllipsesDisplay.from_estimator(model, X, y, columns=PAIR, ax=axes[2], legend=False, fill=True)
+    ClassEllipsesDisplay.from_estimator(
+        model, X, y, columns=PAIR, ax=axes[2], legend=False, fill=True, points=False, grid=32
+    )
     for plane in (axes[0], axes[2]):
         plane.set(xlabel="flipper length, mm", ylabel="bill length, mm")
     write_statistics(axes[1], model)
     write_answers(axes[3])
     for place, title in zip(axes, titles, strict=True):
-        place.set_title(title, fontsize=13, fontweight="bold")
+        place.set_title(title, fontsize=13, fontweight="bold", color=plt.rcParams["text.color"])
 
 
-def save(figure: Any, name: str) -> None:
-    """Save a figure in a small file."""
-    path = Path(__file__).with_name(name)
-    figure.savefig(path, dpi=110)
-    Image.open(path).convert("RGB").quantize(64).save(path, optimize=True)
+def soft() -> str:
+    """Return the colour of what is said beside."""
+    return str(plt.rcParams["axes.titlecolor"])
 
 
-def main() -> None:
-    """Draw the picture in one row, and in two rows for narrow screens."""
+def wide(name: str) -> None:
+    """Draw the way in one row."""
     figure, axes = plt.subplots(1, 4, figsize=(12, 3.3), width_ratios=[1, 0.75, 1, 0.85])
     figure.subplots_adjust(left=0.045, right=0.995, bottom=0.16, top=0.86, wspace=0.36)
     draw(axes, STEPS)
     boxes = [place.get_position() for place in axes]
     for left, right, word in zip(boxes[:-1], boxes[1:], VERBS, strict=True):
         x = np.array([left.x0 + left.width / 2 + 0.065, right.x0 + right.width / 2 - 0.065])
-        arrow = {"arrowstyle": "-|>", "color": GREY, "lw": 1.5}
-        figure.add_artist(
-            plt.Annotation("", (x[1], 0.915), (x[0], 0.915), "figure fraction", "figure fraction", arrowprops=arrow)
-        )
-        figure.text(x.mean(), 0.935, word, ha="center", color=GREY, fontsize=10, style="italic")
-    save(figure, "how-it-works.png")
+        look = {"arrowprops": {"arrowstyle": "-|>", "color": soft(), "lw": 1.5}}
+        arrow = plt.Annotation("", (x[1], 0.915), (x[0], 0.915), "figure fraction", "figure fraction", **look)
+        figure.add_artist(arrow)
+        figure.text(x.mean(), 0.935, word, ha="center", color=soft(), fontsize=10, style="italic")
+    save(figure, Path(__file__).with_name(name))
+
+
+def narrow(name: str) -> None:
+    """Draw the way in two rows, for narrow screens."""
     figure, axes = plt.subplots(2, 2, figsize=(5.6, 6.2), width_ratios=[1, 0.8])
     figure.subplots_adjust(left=0.105, right=0.99, bottom=0.075, top=0.95, wspace=0.2, hspace=0.32)
     draw(axes.ravel(), [f"{i + 1}. {step}" for i, step in enumerate(STEPS)])
-    save(figure, "how-it-works-narrow.png")
+    save(figure, Path(__file__).with_name(name))
+
+
+def main() -> None:
+    """Draw both forms for light and for dark pages; neither has a background of its own."""
+    for theme, colors in THEMES.items():
+        ink = dict.fromkeys(("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"))
+        settings: dict[str, Any] = {**dict.fromkeys(ink, colors["ink"]), "axes.titlecolor": colors["soft"]}
+        settings |= {"savefig.transparent": True, "axes.facecolor": "white" if not theme else "#161618"}
+        with plt.rc_context(settings):
+            wide(f"how-it-works{theme}.svg")
+            narrow(f"how-it-works-narrow{theme}.svg")
+            plt.close("all")
 
 
 if __name__ == "__main__":

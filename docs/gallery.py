@@ -1,42 +1,79 @@
-"""Draw docs/gallery.png, the picture of the README: python docs/gallery.py."""
+"""Draw docs/gallery/*.svg, what the pictures of suffice.plots look like: python docs/gallery.py."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 os.environ["MPLBACKEND"] = "Agg"
 
 import matplotlib.pyplot as plt
 import pandas as pd
-from PIL import Image
+from small_svg import save
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 from suffice.datasets import penguins_path
 from suffice.plots import (
+    BeeswarmDisplay,
     CalibrationCurveDisplay,
     ClassDensitiesDisplay,
     ClassEllipsesDisplay,
     DecisionRegionsDisplay,
     DiscriminantPlaneDisplay,
+    EffectDisplay,
+    ImportanceDisplay,
+    LearningCurveDisplay,
+    MixtureComponentsDisplay,
+    OutlierPValuesDisplay,
+    WaterfallDisplay,
 )
 
-penguins = pd.read_csv(penguins_path())
-species = penguins.pop("species")
-numbers = penguins[["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]]
-bayes = NaiveBayes().fit(penguins, species)
-qda = GaussianDiscriminant().fit(numbers, species)
-lda = GaussianDiscriminant(shared=True).fit(numbers, species)
-mass = NaiveBayes().fit(numbers[["body_mass_g"]], species)
+PAIR = ["bill_length_mm", "bill_depth_mm"]
+NUMBERS = [*PAIR, "flipper_length_mm", "body_mass_g"]
 
-figure, axes = plt.subplots(2, 3, figsize=(11, 6.4), layout="constrained")
-pair = ["bill_length_mm", "bill_depth_mm"]
-DecisionRegionsDisplay.from_estimator(qda, columns=pair, ax=axes[0, 0], legend=False)
-ClassEllipsesDisplay.from_estimator(qda, columns=pair, ax=axes[0, 1], legend=False, fill=True)
-DecisionRegionsDisplay.from_estimator(bayes, columns=["bill_length_mm", "island"], ax=axes[0, 2])
-ClassDensitiesDisplay.from_estimator(bayes, columns="flipper_length_mm", ax=axes[1, 0], legend=False)
-DiscriminantPlaneDisplay.from_estimator(lda, ax=axes[1, 1], legend=False)
-CalibrationCurveDisplay.from_estimator(mass, ax=axes[1, 2])
-path = Path(__file__).with_name("gallery.png")
-figure.savefig(path, dpi=100)
-Image.open(path).convert("RGB").quantize(96).save(path, optimize=True)  # a third of the size
+
+def pictures() -> dict[str, Callable[[Any], Any]]:
+    """Return by name what draws a picture of every kind on axes that are given."""
+    penguins = pd.read_csv(penguins_path())
+    species = penguins.pop("species")
+    numbers, island = penguins[NUMBERS], penguins["island"]
+    bayes, qda = NaiveBayes().fit(penguins, species), GaussianDiscriminant().fit(numbers, species)
+    lda = GaussianDiscriminant(shared=True)
+    curve = LearningCurveDisplay.from_estimator(lda, numbers, island).curves
+    lda.fit(numbers, species)
+    mass = NaiveBayes().fit(numbers[["body_mass_g"]], species)
+    mixture = MixtureDiscriminant(shared="class", random_state=0).fit(numbers, island)
+    parts = {"columns": ["flipper_length_mm", "bill_length_mm"], "points": False}
+    two = {"label": "Chinstrap", "against": "Adelie"}
+    return {
+        "regions": lambda ax: DecisionRegionsDisplay.from_estimator(qda, columns=PAIR, ax=ax),
+        "bands": lambda ax: DecisionRegionsDisplay.from_estimator(bayes, columns=["bill_length_mm", "island"], ax=ax),
+        "ellipses": lambda ax: ClassEllipsesDisplay.from_estimator(qda, columns=PAIR, fill=True, ax=ax),
+        "densities": lambda ax: ClassDensitiesDisplay.from_estimator(bayes, columns="flipper_length_mm", ax=ax),
+        "plane": lambda ax: DiscriminantPlaneDisplay.from_estimator(lda, ax=ax),
+        "components": lambda ax: MixtureComponentsDisplay.from_estimator(mixture, ax=ax, **parts),
+        "waterfall": lambda ax: WaterfallDisplay.from_estimator(bayes, penguins, row=200, ax=ax),
+        "effects": lambda ax: EffectDisplay.from_estimator(bayes, columns="flipper_length_mm", ax=ax),
+        "beeswarm": lambda ax: BeeswarmDisplay.from_estimator(lda, rows=120, ax=ax, **two),
+        "worth": lambda ax: ImportanceDisplay.from_estimator(bayes, ax=ax),
+        "calibration": lambda ax: CalibrationCurveDisplay.from_estimator(mass, ax=ax),
+        "learning-curve": lambda ax: LearningCurveDisplay.from_curves(curve, ax=ax),
+        "outliers": lambda ax: OutlierPValuesDisplay.from_estimator(qda, ax=ax),
+    }
+
+
+def main() -> None:
+    """Draw each picture into a file of its own, all of one size."""
+    folder = Path(__file__).with_name("gallery")
+    folder.mkdir(exist_ok=True)
+    for name, draw in pictures().items():
+        figure, ax = plt.subplots(figsize=(6.4, 4.4), layout="constrained")
+        draw(ax)
+        save(figure, folder / f"{name}.svg")
+        plt.close("all")
+
+
+if __name__ == "__main__":
+    main()
