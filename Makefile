@@ -19,7 +19,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy generation honest examples docs dist lock clean
+.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy generation honest examples docs dist each lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,7 +36,7 @@ test: $(VENV)/.test ## Run the tests, then every example in the code and in the 
 oldest: export OPENBLAS_NUM_THREADS := 1
 oldest: export OMP_NUM_THREADS := 1
 oldest: $(OLDEST)/.oldest ## Run the tests with the oldest releases that pyproject.toml allows (Python 3.11 or 3.12)
-	$(OLDEST)/bin/python -m pytest -n 2
+	$(OLDEST)/bin/python -m pytest -n 2 $(TESTS)
 
 engines: export OPENBLAS_NUM_THREADS := 1
 engines: export SUFFICE_CLUSTERS := 1
@@ -89,7 +89,7 @@ bench: $(VENV)/.accuracy ## Measure against the peers and the limits: benchmarks
 
 accuracy: export OPENBLAS_NUM_THREADS := 1
 accuracy: export OMP_NUM_THREADS := 1
-accuracy: $(VENV)/.accuracy ## Compare probabilities with others' on public tables (many hours; PART, TABLES, MODELS choose, AGAIN=MODEL measures it anew, README=1 writes there too): benchmarks/RESULTS.md
+accuracy: $(VENV)/.accuracy ## Compare probabilities with others' on public tables (many hours; PART, TABLES, MODELS choose, AGAIN=MODEL measures it anew, README=1 writes README and docs/results.md too): benchmarks/RESULTS.md
 	$(PY) benchmarks/accuracy.py $(if $(PART),--part $(PART)) $(if $(TABLES),--tables $(TABLES)) \
 		$(if $(MODELS),--models $(MODELS)) $(if $(AGAIN),--again $(AGAIN)) $(if $(README),--readme)
 
@@ -113,14 +113,17 @@ docs: $(VENV)/.docs ## Build the documentation into docs/_build/html
 	$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Open docs/_build/html/index.html"
 
-dist: $(VENV)/.test ## Build the wheel and the source archive, install the wheel alone, run README's tour with it
+dist: $(VENV)/.test ## Build the wheel and the source archive, install the wheel alone, run README and the tour of the verbs with it
 	@rm -rf dist $(VENV)-wheel
 	$(PY) -m hatchling build
 	@$(PYTHON) -m venv $(VENV)-wheel
 	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/wheel.txt
 	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install --quiet --no-deps dist/*.whl
-	$(VENV)-wheel/bin/python scripts/check_wheel.py README.md
+	$(VENV)-wheel/bin/python scripts/check_wheel.py README.md docs/verbs.md
 	@rm -rf $(VENV)-wheel
+
+each: ## Try every target in a copy and an environment of its own (CHEAP=1: those of a few minutes; TARGETS="docs dist": these)
+	@$(PYTHON) scripts/each.py $(if $(CHEAP),--cheap) $(TARGETS)
 
 lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@command -v $(UV) >/dev/null || { echo "make lock needs uv. Next: pip install uv, or make lock UV=/path/to/uv" >&2; exit 1; }

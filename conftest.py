@@ -17,11 +17,15 @@ collect_ignore_glob = ["docs/*.py"]  # Sphinx settings, and scripts that draw pi
 os.environ["MPLBACKEND"] = "Agg"  # plots are drawn, and shown to nobody
 
 
+def _close() -> None:
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture(autouse=True)
 def _close_figures() -> Iterator[None]:
     yield
-    if "matplotlib.pyplot" in sys.modules:
-        sys.modules["matplotlib.pyplot"].close("all")
+    _close()
 
 
 def _enter(namespace: dict[str, Any]) -> None:
@@ -31,6 +35,7 @@ def _enter(namespace: dict[str, Any]) -> None:
 
 
 def _leave(namespace: dict[str, Any]) -> None:
+    _close()
     os.chdir(namespace["_home"])
     namespace["_folder"].cleanup()
 

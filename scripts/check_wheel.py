@@ -1,7 +1,7 @@
-"""Check an installed suffice that has no extras: README's tour runs, and what is missing says what to install.
+"""Check an installed suffice that has no extras: examples of documents run, and what is missing says what to install.
 
 Run by `make dist` with the interpreter of an environment that holds the wheel, its core dependencies and pandas:
-`python scripts/check_wheel.py README.md`. Exit status 1 and a list on stderr if something fails.
+`python scripts/check_wheel.py README.md docs/verbs.md`. Exit status 1 and a list on stderr if something fails.
 """
 
 from __future__ import annotations
@@ -45,19 +45,17 @@ class Tour(doctest.DocTestRunner):
             super().report_unexpected_exception(out, test, example, exc_info)
 
 
-def tour(readme: Path) -> list[str]:
-    """Return what goes wrong in the section "A tour" of the README."""
-    text = readme.read_text(encoding="utf-8")
-    section = text[text.index("## A tour") :]
-    section = section[: section.index("\n## ", 3)]
+def tour(documents: list[Path]) -> list[str]:
+    """Return what goes wrong in the examples of documents."""
     runner = Tour()
-    test = doctest.DocTestParser().get_doctest(section, {}, "README", str(readme), 0)
-    failed, tried = runner.run(test)[:2]
+    for path in documents:
+        runner.run(doctest.DocTestParser().get_doctest(path.read_text(encoding="utf-8"), {}, path.name, str(path), 0))
+    failed, tried = runner.failures, runner.tries
     really = failed - len(runner.advised)
-    print(f"README: {tried} examples, {len(runner.advised)} of them need an extra, {really} fail")
+    print(f"Documents: {tried} examples, {len(runner.advised)} of them need an extra, {really} fail")
     if tried < 50:
-        return [f"only {tried} examples were found in the tour"]
-    return [f"{really} examples of the README fail"] if really else []
+        return [f"only {tried} examples were found in the documents"]
+    return [f"{really} examples of the documents fail"] if really else []
 
 
 def advice() -> list[str]:
@@ -104,10 +102,10 @@ def contents() -> list[str]:
 
 def main() -> int:
     """Run all checks in an empty folder."""
-    readme = Path(sys.argv[1]).resolve()
+    documents = [Path(name).resolve() for name in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        wrong = [*contents(), *tour(readme), *advice()]
+        wrong = [*contents(), *tour(documents), *advice()]
         os.chdir("/")
     print("\n".join(wrong), file=sys.stderr)
     return 1 if wrong else 0

@@ -10,6 +10,14 @@ import sklearn
 from suffice.table import residence
 
 
+@pytest.fixture(autouse=True, scope="session")
+def no_page_width():
+    """No width of a page, which runners of tests or a shell may hand on."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("COLUMNS", raising=False)
+        yield
+
+
 @pytest.fixture
 def rng():
     """A generator that starts alike in every test, whatever the order of the tests."""

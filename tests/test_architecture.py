@@ -22,9 +22,10 @@ SOURCE = Path(__file__).resolve().parents[1] / "src" / PACKAGE
 # ROW_n holds all units up to row n.
 
 ROW_0 = {"errors", "_arrays", "_arrays_api", "_derived", "_dialect", "_files", "_foreign", "_locks", "_memory"}
+ROW_0 |= {"_spaces", "progress"}
 ROW_1 = ROW_0 | {"schema", "notes", "stats", "table"}
 ROW_5 = ROW_1 | {"densities", "em", "estimate", "joint", "tasks", "released", "leave_one_out", "forest"}
-ROW_7 = ROW_5 | {"fitted", "disclosure", "export", "automatic", "files", "engines"}
+ROW_7 = ROW_5 | {"vocabulary", "fitted", "disclosure", "export", "automatic", "files", "engines"}
 ROW_9 = ROW_7 | {"learning", "questions", "plots", "report", "datasets"}
 ROW_10 = ROW_9 | {"estimators"}
 
@@ -36,6 +37,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "_dialect": set(),
     "_foreign": set(),
     "_locks": set(),
+    "progress": set(),
+    "_spaces": set(),
     "_files": {"_locks"},
     "_memory": {"errors"},
     "_arrays_api": {"errors", "_arrays"},
@@ -57,7 +60,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "tasks": {"joint", "densities", "schema"} | ROW_0,
     "leave_one_out": ROW_5 - {"released", "leave_one_out"},
     # row 6: what was learned, as one value
-    "fitted": ROW_5,
+    "vocabulary": ROW_5,
+    "fitted": ROW_5 | {"vocabulary"},
     # what leaves the house: statistics of which none is of few rows
     "disclosure": ROW_5,
     # row 7: an engine knows no distribution
@@ -72,7 +76,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     # example tables: they sit beside everything and know only how to read a table
     "datasets": {"schema", "table"} | ROW_0,
     # the page is made of pictures and of what any fitted model answers; it knows no estimator by name
-    "report": ROW_5 | {"fitted", "plots", "export", "questions"},
+    "report": ROW_5 | {"vocabulary", "fitted", "plots", "export", "questions"},
     # row 9
     "estimators": ROW_9,
     # scikit-learn's names for what the estimators do
@@ -101,7 +105,14 @@ OWNERS: dict[str, set[str]] = {
     # the estimator contract: base classes, checks, warnings, and what it calls a random state
     "sklearn": {
         *("estimators/_state.py", "estimators/_edits.py", "estimators/discriminant.py", "learning/mixture.py"),
-        *("questions/decide.py", "questions/impute.py", "questions/sample.py", "table/labels.py", "table/residence.py"),
+        *(
+            "questions/assess.py",
+            "questions/decide.py",
+            "questions/impute.py",
+            "questions/sample.py",
+            "table/labels.py",
+        ),
+        "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
         # and its builders of trees, which are read out into plain arrays at once, and its walk down trees
         *("forest/grow.py", "automatic/members/boosted.py", "forest/compiled.py"),
@@ -119,6 +130,7 @@ OWNERS: dict[str, set[str]] = {
     "sqlglot": {"export/sql/"},
     "onnx": {"export/onnx/"},
     "onnxruntime": {"export/onnx/check.py"},
+    "python_calamine": {"engines/workbooks.py"},
     # data frames come to us, and `table` meets them all the same way
     "pandas": set(),
     "polars": set(),
@@ -127,7 +139,18 @@ OWNERS: dict[str, set[str]] = {
 # Packages that need not be there: they, and files of ours that import them, may be imported inside functions.
 OPTIONAL = {
     *("array_api_compat", "array_api_extra", "cupy", "torch", "cyclopts", "rich", "dask", "distributed", "pyspark"),
-    *("duckdb", "jinja2", "matplotlib", "onnx", "onnxruntime", "pandas", "polars", "pyarrow", "sqlglot"),
+    *(
+        "duckdb",
+        "jinja2",
+        "matplotlib",
+        "onnx",
+        "onnxruntime",
+        "pandas",
+        "polars",
+        "pyarrow",
+        "sqlglot",
+        "python_calamine",
+    ),
 }
 
 # What else is imported inside functions, and why: a file or folder of ours, and the packages that this keeps from being
@@ -136,6 +159,7 @@ LATE: dict[str, tuple[set[str], str]] = {
     "cli/": ({"numpy", "scipy", "sklearn", "narwhals"}, "`suffice --help` answers before NumPy would be loaded"),
     "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
+    "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),
     "forest/grow.py": ({"sklearn"}, "its trees take long to import, and no other model grows any"),
     "forest/compiled.py": ({"sklearn"}, "its trees take long to import, and a few rows are not sent down them"),
     "automatic/members/boosted.py": ({"sklearn"}, "its trees take long to import, and small tables grow none"),

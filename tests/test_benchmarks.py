@@ -5,6 +5,7 @@ import signal
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from sklearn.metrics import log_loss
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 MODULES = (
     *("measures", "runs", "splits", "tables", "holes", "drawn_rows"),
-    *("accuracy_summary", "accuracy_report", "accuracy_curves"),
+    *("accuracy_summary", "accuracy_report", "accuracy_curves", "generation_report"),
 )
 
 
@@ -198,17 +199,18 @@ def test_learning_curves_are_drawn_where_there_are_some(tmp_path):
 
 
 def test_a_report_can_be_made_before_all_is_measured():
-    from accuracy_report import readme, report
+    from accuracy_report import page, report, short
 
     ours = [line for line in compared() if line["model"] == "suffice"]
     others = [line for line in compared() if line["model"] != "suffice"]
     assert "### Medium" in report([{**line, "table": "breast_cancer"} for line in ours[:2]], None)
     assert "Left out, for not every classifier" in report(others, None)
-    assert "Nothing measured yet" in readme(others, None)
+    assert "Nothing measured yet" in page(others, None)
+    assert "Nothing measured yet" in short(others)
 
 
 def test_reports_name_what_is_lost_and_what_failed():
-    from accuracy_report import readme, report
+    from accuracy_report import page, report, short
 
     lines = [line for line in compared() if line["table"] in ("iris", "wine")]
     lines += [{**line, "table": "breast_cancer"} for line in compared() if line["table"] == "tae"]
@@ -217,7 +219,11 @@ def test_reports_name_what_is_lost_and_what_failed():
     assert "### Medium (301 to 1,000 rows, or as many of more): 1 tables" in text
     assert "wine 2.00 (other)" in text
     assert "- other on breast_cancer (1×): ValueError: why" in text
-    assert "| other | 0.300 (1.00×), 1 / 0 / 1 | failed, 0 / 0 / 0 |" in readme(lines, None)
+    assert "| other | 0.300 (1.00×), 1 / 0 / 1 | failed, 0 / 0 / 0 |" in page(lines, None)
+    rows = short(lines).split("\n\n")[1].splitlines()
+    assert rows[0] == "| classifier | small, 2 tables | medium, 1 tables | suffice is better on |"
+    assert [row.split(" | ")[0] for row in rows[2:]] == ["| suffice", "| other"]
+    assert rows[3].endswith("| failed | 1 of 3 |")  # and nothing is won against who fails
 
 
 # --- drawn rows ------------------------------------------------------------------------------------------------------
@@ -252,6 +258,21 @@ def test_distances_of_columns_by_hand():
     assert found["within"] == pytest.approx(1 / 2)
     assert found["copies"] == pytest.approx(1 / 4)  # (1, x)
     assert compared(real, real, real)["copies"] == 1.0
+
+
+def test_the_rows_hardest_to_tell_are_counted_by_model(monkeypatch):
+    # reports need no more than names of what draws; its libraries are in an environment of their own
+    monkeypatch.setitem(sys.modules, "generators", SimpleNamespace(REAL="rows learned", ABSENT=[]))
+    from generation_report import short
+
+    auc = {"a": (0.51, 0.9, 0.6), "b": (0.5, 0.7, 0.8), "c": (0.5, 0.7, 0.6)}  # the rows learned compete with none
+    lines = [
+        {"table": table, "model": model, "auc": value}
+        for table, values in auc.items()
+        for model, value in zip(("rows learned", "GenerativeForest", "Gaussian copula"), values, strict=True)
+    ]
+    assert "Of 3 tables" in short(lines)
+    assert "those of Gaussian copula on 2, GenerativeForest on 1\n" in short(lines)
 
 
 def test_holes_come_back():

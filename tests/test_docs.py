@@ -194,6 +194,19 @@ def test_relative_links_lead_somewhere(path: Path) -> None:
     assert broken == []
 
 
+def test_search_sends_people_to_pages_that_have_the_word() -> None:
+    text = (ROOT / "docs" / "_static" / "search.js").read_text(encoding="utf-8")
+    table = text.partition("const ABOUT = {")[2].partition("};")[0]
+    about = dict(re.findall(r'(\w+): "([\w/-]+)"', table))
+    assert len(about) > 30
+    wrong = []
+    for word, page in about.items():
+        path = ROOT / "docs" / f"{page}.md"
+        if not path.exists() or word not in path.read_text(encoding="utf-8").lower():
+            wrong.append((word, page))
+    assert wrong == []
+
+
 def test_pictures_that_the_build_draws_are_saved_by_an_example() -> None:
     shown = set(re.findall(r"\]\((?:\.\./)?plots/([\w-]+\.svg)\)", prose()))
     saved = set(re.findall(r"savefig\(\"([\w-]+\.svg)\"\)", prose()))

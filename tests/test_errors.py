@@ -6,7 +6,8 @@ import pytest
 
 from suffice import errors
 
-CLASSES = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+RAISED = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, Exception)]
+CLASSES = [kind for kind in RAISED if not issubclass(kind, Warning)]
 
 
 @pytest.mark.parametrize("kind", CLASSES, ids=lambda kind: kind.__name__)

@@ -8,7 +8,7 @@ import sys
 
 OPTIONAL = [
     *["pyarrow", "cyclopts", "rich", "matplotlib", "jinja2", "dask", "distributed", "pyspark", "duckdb"],
-    *["sqlglot", "onnx", "pandas", "polars", "torch", "cupy"],
+    *["sqlglot", "onnx", "python_calamine", "pandas", "polars", "torch", "cupy"],
     *["array_api_compat", "array_api_extra", "array_api_strict"],
 ]
 

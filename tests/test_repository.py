@@ -6,9 +6,11 @@ import ast
 import re
 import shutil
 import subprocess
+import sys
 import tomllib
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -79,6 +81,7 @@ def test_requirements_hold_every_declared_dependency() -> None:
     for name, wanted in {
         "demo.txt": declared,
         "test.txt": [*declared, *requirements(groups, "test"), *groups["lint"]],
+        "docs.txt": [*declared, *extras["plot"], "jinja2", *groups["docs"]],
     }.items():
         names = {re.split(r"[^\w.\-]", key)[0] for key in pins(ROOT / "requirements" / name)}
         assert {re.split(r"[^\w.\-]", item)[0] for item in wanted} - {"suffice"} <= names, name
@@ -150,13 +153,116 @@ def test_every_test_file_tests_something(path: Path) -> None:
     assert any(name.startswith("test_") for name in functions), f"{path.name} holds no test function"
 
 
-def test_changelog_and_version_agree() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert re.search(rf"^## \[(Unreleased|{re.escape(project['project']['version'])})\]", changelog, re.MULTILINE)
+def test_pages_that_draw_pictures_import_what_the_documents_require() -> None:
+    """The build runs their examples, in an environment of requirements/docs.txt alone."""
+    required = {re.split(r"[^\w.\-]", key)[0] for key in pins(ROOT / "requirements" / "docs.txt")}
+    drawing = [path for path in (ROOT / "docs").rglob("*.md") if "plots/" in path.read_text(encoding="utf-8")]
+    assert drawing
+    for path in drawing:
+        text = path.read_text(encoding="utf-8")
+        imported = set(re.findall(r"^(?:>>>|\.\.\.) +(?:from|import) (\w+)", text, re.MULTILINE))
+        foreign = {"scikit-learn" if name == "sklearn" else name for name in imported - sys.stdlib_module_names}
+        assert foreign - {"suffice"} <= required, path.name
 
 
-def test_citation_and_version_agree() -> None:
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    cited = dict(re.findall(r"^(version|license): (\S+)$", (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M))
-    assert cited == {"version": project["version"], "license": project["license"]}
+# --- a release -------------------------------------------------------------------------------------------------------
+
+
+def read(*names: str) -> str:
+    return ROOT.joinpath(*names).read_text(encoding="utf-8")
+
+
+def project() -> dict[str, Any]:
+    return tomllib.loads(read("pyproject.toml"))["project"]
+
+
+def released() -> list[tuple[str, str]]:
+    """(version, date) of every entry of the changelog, the newest first."""
+    return re.findall(r"^## \[(\d+\.\d+\.\d+)\] - (\d{4}-\d\d-\d\d)$", read("CHANGELOG.md"), re.MULTILINE)
+
+
+def test_the_changelog_has_an_entry_for_every_version() -> None:
+    headings = re.findall(r"^## (.+)$", read("CHANGELOG.md"), re.MULTILINE)
+    versions = [tuple(map(int, version.split("."))) for version, _ in released()]
+    assert [head for head in headings if head != "[Unreleased]"] == [f"[{v}] - {date}" for v, date in released()]
+    assert versions == sorted(versions, reverse=True)
+    assert [date for _, date in released()] == sorted((date for _, date in released()), reverse=True)
+    assert released()[0][0] == project()["version"]
+
+
+def test_one_version_everywhere() -> None:
+    cited = dict(re.findall(r"^(version|license|date-released): (\S+)$", read("CITATION.cff"), re.M))
+    version, date = released()[0]
+    assert cited == {"version": version, "date-released": date, "license": project()["license"]}
+    assert re.findall(r"^__version__ = \"(.+)\"$", read("src", "suffice", "__init__.py"), re.M) == [version]
+
+
+def test_the_citation_has_what_its_format_demands() -> None:
+    """Of the Citation File Format 1.2.0."""
+    text = read("CITATION.cff")
+    keys = re.findall(r"^([\w-]+):", text, re.M)
+    assert len(keys) == len(set(keys))
+    assert {"cff-version", "message", "title", "authors"} <= set(keys)
+    assert "cff-version: 1.2.0" in text
+    assert re.search(r"^authors:\n  - name: ", text, re.M)
+
+
+def recipe(section: str) -> set[str]:
+    """Return the lines of a section of the conda recipe, without blanks."""
+    listed = re.search(rf"^  {section}:\n((?:    - .*\n)+)", read("recipe", "meta.yaml"), re.M)
+    assert listed is not None
+    return {line.replace("    - ", "").replace(" ", "") for line in listed[1].splitlines()}
+
+
+def test_the_conda_recipe_agrees_with_the_project() -> None:
+    text, extras = read("recipe", "meta.yaml"), project()["optional-dependencies"]
+    assert f'set version = "{project()["version"]}"' in text
+    assert project()["description"] in text
+    assert f"license: {project()['license']}" in text
+    python = f"python{project()['requires-python']}"
+    assert recipe("run") == {python, *project()["dependencies"]}
+    assert recipe("host") == {python, "pip", *tomllib.loads(read("pyproject.toml"))["build-system"]["requires"]}
+    optional = {item for name in ("parquet", "excel", "cli", "plot", "report") for item in extras[name]}
+    conda = {item.replace("matplotlib-base", "matplotlib") for item in recipe("run_constrained")}
+    assert conda == {item for item in optional if not item.startswith("suffice[")}
+    assert recipe("entry_points") == {f"suffice={project()['scripts']['suffice']}"}
+
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_workflows_pin_actions_hold_no_secret_and_call_targets_there_are(path: Path) -> None:
+    text, makefile = path.read_text(encoding="utf-8"), read("Makefile")
+    used = re.findall(r"uses: (\S+)", text)
+    assert used
+    assert [name for name in used if not re.search(r"@(v\d+|release/v\d+|[0-9a-f]{40})$", name)] == []
+    assert "secrets." not in text
+    assert re.search(r"^permissions:\n  contents: read$", text, re.M)
+    lists = "".join(re.findall(r"target: \[(.*)\]", text))
+    called = re.findall(r"run: make (\w+)", text) + [item.strip(' "').split()[0] for item in lists.split(",") if item]
+    assert [name for name in called if not re.search(rf"^{name}:", makefile, re.M)] == []
+
+
+def test_workflows_try_every_python_and_system() -> None:
+    text = read(".github", "workflows", "test.yml")
+    systems, pythons = (re.search(rf"^        {name}: \[(.*)\]", text, re.M) for name in ("system", "python"))
+    assert systems is not None
+    assert pythons is not None
+    tried = set(re.findall(r'"(3\.\d+)"', pythons[1]))
+    promised = {found for line in project()["classifiers"] for found in re.findall(r":: (3\.\d+)$", line)}
+    assert promised <= tried
+    assert project()["requires-python"] == ">=" + min(tried, key=lambda name: int(name.split(".")[1]))
+    assert {name.partition("-")[0] for name in systems[1].split(", ")} == {"ubuntu", "macos", "windows"}
+
+
+def test_hooks_run_what_make_check_runs() -> None:
+    hooks = read(".pre-commit-config.yaml")
+    check = read("Makefile").partition("\ncheck:")[2].partition("\n\n")[0]
+    for tool in ("ruff check", "ruff format", "mypy"):
+        assert f"-m {tool}" in hooks
+        assert f"-m {tool}" in check
+
+
+def test_the_readme_is_short() -> None:
+    assert len(read("README.md").splitlines()) <= 200
