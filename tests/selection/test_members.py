@@ -180,7 +180,7 @@ def test_one_dependence_of_many_weights(rng):
 
 
 def test_one_dependence_of_many_levels(rng):
-    """Where a row's own pairs are few beside all: counted and looked up one by one, as by indicators and whole tables."""
+    """Where a row's own pairs are few beside all: counted and looked up one by one, as by whole tables."""
     starts = (0, 300, 310, 700)
     levels = np.column_stack([rng.integers(low, high, 90) for low, high in pairwise(starts)])
     levels[rng.random(levels.shape) < 0.1] = -1
