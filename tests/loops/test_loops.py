@@ -16,6 +16,8 @@ from numpy.testing import assert_array_equal
 from suffice.automatic.columns import FrozenColumns
 from suffice.automatic.knots import Splines
 from suffice.automatic.leaves import LeafWeights
+from suffice.automatic.members.dependence import count_pairs
+from suffice.automatic.mixed_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
 from suffice.loops import columns as of_columns, library as of_library, trees as of_trees
 from suffice.loops.columns import Knots
@@ -178,6 +180,10 @@ def test_what_does_not_fit_together_is_refused():
     knots = Knots.of([np.zeros(1), np.ones(3)])
     with pytest.raises(ValueError, match="2 columns"):
         of_columns.normal_scores(np.zeros((4, 1)), knots, np.zeros(4), np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="level 3 of 3"):
+        of_columns.count_pairs(np.array([[0, 3]]), 3, np.zeros(1, dtype=np.int64), 1, None)
+    with pytest.raises(ValueError, match="levels of 1 rows"):
+        of_columns.count_pairs(np.array([[0, 3]]), 4, np.zeros(2, dtype=np.int64), 1, None)
     with pytest.raises(ValueError, match="4 numbers of 3 rows"):
         of_columns.count_splines(np.zeros(4), np.arange(3.0), np.zeros(3, dtype=np.int64), None, 1)
 
@@ -209,6 +215,7 @@ def test_cells_scores_and_splines_are_the_same_to_the_last_bit(learned, asked, o
 
     def answers():
         found = [frozen.normal_scores(rows), cells.reading(rows, ()).cells]
+        found += [frozen.binned(bins, MixedRows(rows, ())) for bins in frozen.cuts]
         for splines in frozen.splines.values():
             found += [splines.count(rows, codes, 3, own) for own in (None, weight)]
         return found
@@ -232,6 +239,28 @@ def test_splines_share_each_number_between_its_knots(without, loops):
         return splines.count(rows, codes, 2, np.array([1.0, 4.0, 1.0, 1.0, 1.0, 1.0]))
 
     assert_array_equal(count() if loops else without(count), [[0.5, 1.5, 3.0], [1.0, 1.0, 1.0]])
+
+
+@pytest.mark.parametrize("loops", [False, pytest.param(True, marks=needs_library)])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("levels", [2, 3, 40])
+def test_pairs_are_those_of_single_rows(without, loops, weighted, levels):
+    """Counted row by row here; some cells missing, a class without rows."""
+    rng = np.random.default_rng(levels)
+    rows = rng.integers(levels, size=(300, 4)) + levels * np.arange(4)
+    rows[rng.uniform(size=rows.shape) < 0.1] = -1
+    codes, weight = rng.integers(2, size=300), rng.exponential(size=300)
+    expected = np.zeros((3, 4 * levels, 4 * levels))
+    for row, code, heavy in zip(rows.tolist(), codes.tolist(), weight if weighted else np.ones(300), strict=True):
+        for u in row:
+            for v in row:
+                if u >= 0 and v >= 0:
+                    expected[code, u, v] += heavy
+
+    def count():
+        return count_pairs(rows, 4 * levels, codes, 3, weight if weighted else None)
+
+    assert_array_equal(count() if loops else without(count), expected)
 
 
 # ── a model ──────────────────────────────────────────────────────────────────────────────────────────────────

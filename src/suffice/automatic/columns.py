@@ -336,6 +336,11 @@ class FrozenColumns:
         slopes = np.array([end_slopes(*own) for own in self.scores]).reshape(-1, 2)
         return Knots.of([x for x, _ in self.scores]), np.concatenate([*(z for _, z in self.scores), []]), slopes
 
+    @cached_property
+    def _bin_cuts(self) -> dict[int, Knots]:
+        """The cuts of all numbers, by the number of bins."""
+        return {bins: Knots.of(own) for bins, own in self.cuts.items()}
+
     @property
     def owners(self) -> Codes:
         """The column behind each column of the Gaussian block: numbers first, then those of the indicators."""
@@ -352,13 +357,17 @@ class FrozenColumns:
         """Return level numbers (n, columns) counted through all columns, −1 where missing or unknown."""
         starts = self.bin_starts(bins)
         out = np.empty((len(rows), len(starts) - 1), dtype=np.int64)
-        for j, cuts in enumerate(self.cuts[bins]):
-            x, place = np.ascontiguousarray(rows.numbers[:, j]), np.full(len(rows), starts[j], dtype=np.int64)
-            for cut in cuts:  # of so few, looking at each takes less than searching
-                place += x >= cut
-            place[np.isnan(x)] = -1
-            out[:, j] = place
         d = len(self.cuts[bins])
+        cells = np.empty((len(rows), d), dtype=np.int16)
+        if self._bin_cuts[bins].cells(rows.numbers, cells):
+            out[:, :d] = np.where(cells < 0, -1, cells + np.array(starts[:d], dtype=np.int64))
+        else:
+            for j, cuts in enumerate(self.cuts[bins]):
+                x, place = np.ascontiguousarray(rows.numbers[:, j]), np.full(len(rows), starts[j], dtype=np.int64)
+                for cut in cuts:  # of so few, looking at each takes less than searching
+                    place += x >= cut
+                place[np.isnan(x)] = -1
+                out[:, j] = place
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
         return out

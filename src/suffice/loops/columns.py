@@ -70,6 +70,28 @@ def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k:
     return out
 
 
+def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array | None:
+    """Return the weights (k, size, size) of rows by class and the levels of two columns, or of one column twice.
+
+    `levels` (n, p) are counted through all columns, those of a column after those of the columns before it, −1 where
+    missing. None without a library.
+    """
+    if library() is None:
+        return None
+    levels, codes = np.ascontiguousarray(levels, dtype=np.int64), below(codes, k)
+    heavy = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+    if len(codes) != len(levels) or (heavy is not None and len(heavy) != len(levels)):
+        raise ValueError(f"levels of {len(levels)} rows, and classes of {len(codes)}")
+    if levels.size and int(levels.max()) >= size:
+        raise ValueError(f"level {levels.max()} of {size}")
+    out = np.zeros((k, size, size))
+    order = np.argsort(codes, kind="stable")  # the counts of one class stay near the processor
+    about = address(order), address(codes), None if heavy is None else address(heavy)
+    library().suffice_count_pairs(address(levels), *levels.shape, *about, size, address(out))
+    out += np.triu(out, 1).swapaxes(1, 2)
+    return out
+
+
 def _regular(x: Array) -> bool:
     return x.dtype == np.float64 and x.flags.aligned and not any(step % x.itemsize for step in x.strides)
 

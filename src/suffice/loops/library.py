@@ -24,6 +24,7 @@ FUNCTIONS = {
     "suffice_cells": "pnnnnppnp",
     "suffice_normal_scores": "pnnnnppppnp",
     "suffice_count_splines": "pnnpnppnp",
+    "suffice_count_pairs": "pnnpppnp",
 }
 KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
 

@@ -217,3 +217,20 @@ PUBLIC void suffice_count_splines(const double *x, int64_t n, int64_t by_row, co
         right[codes[i] * m + at + 1] += share * heavy;
     }
 }
+
+/* total (k, size, size) += the weights of rows by class and both levels of two columns, of the first column before the
+   second or the same: `levels` (n, p) are counted through all columns, below 0 where missing. Rows come in `order`. */
+PUBLIC void suffice_count_pairs(const int64_t *levels, int64_t n, int64_t p, const int64_t *order,
+                                const int64_t *codes, const double *weight, int64_t size, double *total) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = order[i];
+        const int64_t *own = levels + row * p;
+        double *sums = total + codes[row] * size * size, heavy = weight ? weight[row] : 1.0;
+        for (int64_t u = 0; u < p; u++) {
+            if (own[u] < 0) continue;
+            double *with = sums + own[u] * size;
+            for (int64_t v = u; v < p; v++)
+                if (own[v] >= 0) with[own[v]] += heavy;
+        }
+    }
+}

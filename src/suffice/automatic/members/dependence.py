@@ -18,6 +18,7 @@ from typing import ClassVar
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ...densities import Density
 from ...export.program import Pairs, Term
+from ...loops import columns as loops
 from ...notes import Kind, Note
 from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
@@ -38,20 +39,19 @@ Floats = NDArray[np.floating]
 
 def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:
     """Return the weight (k, L, L) of the rows of each class that have both levels; `levels` (n, p), −1 missing."""
+    found = loops.count_pairs(levels, size, codes, k, weight)
+    if found is not None:
+        return found
     total = np.zeros((k, size, size))
-    if COUNTED * levels.shape[1] ** 2 <= size**2:
+    alike = weight is None or (weight == 1.0).all()
+    if COUNTED * levels.shape[1] ** 2 <= size**2 or not alike:  # a product would add weights in another order
         _count_own_pairs(levels, codes, weight, total)
         return total
     for c in range(k):
         members = np.flatnonzero(codes == c)
         for part in row_chunks(len(members), rows_within(8 * size, IN_MEMORY)):
-            own = members[part]
-            if weight is None or (weight[own] == 1.0).all():
-                hot = one_hot(levels[own], size, np.float32)  # exact, as no count of so few rows reaches 2²⁴
-                total[c] += hot.T @ hot
-            else:
-                hot = one_hot(levels[own], size, np.float64)
-                total[c] += (hot * weight[own][:, None]).T @ hot
+            hot = one_hot(levels[members[part]], size, np.float32)  # exact, as no count of so few rows reaches 2²⁴
+            total[c] += hot.T @ hot
     return total
 
 
