@@ -151,9 +151,9 @@ class MemberRows(Statistic):
         return replace(reduce(lambda total, own: total.merge(own), parts), sampled=self.sampled)
 
     def gaussians(self) -> MemberStats:
-        """Return the statistics of the Gaussians alone, in columns that these rows freeze, without trees."""
+        """Return the statistics of Gaussians of the columns as they are alone, which these rows freeze."""
         weight = self.weight * rows_per_weight(self.weight, self.copies)
-        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, None)
+        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, only_raw=True)
         reading = columns.read(self.rows.numbers, self.rows.coded)
         part = GaussianPart.summarize(reading, self.codes, self.k, self.weight)
         return replace(MemberStats.of(columns, self.column_weight(), part), sampled=self.sampled)

@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np, pattern_groups, row_chunks
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.wishart import LeftOut, WishartClasses
+from ...leave_one_out.pencil import LeftOut
+from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block

@@ -16,7 +16,8 @@ from typing import ClassVar
 from ..._arrays import Array, np
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
+from ...leave_one_out.pencil import LeftOut
+from ...leave_one_out.wishart import SPHERES, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import RAW, FrozenColumns, Reading
