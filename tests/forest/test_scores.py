@@ -12,13 +12,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from suffice._arrays import single_openmp_thread
 from suffice.automatic.columns import FrozenColumns
+from suffice.automatic.judge import Judge
 from suffice.automatic.leaves import LeafWeights
 from suffice.automatic.member import Known
 from suffice.automatic.members import boosted
 from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember
 from suffice.automatic.sample import Sample
-from suffice.automatic.stack import Judge, centred, without_each
+from suffice.automatic.stack import centred, without_each
 from suffice.forest import FrozenForest, TreeScores, scores as module
 from suffice.stats.counts import CodedColumns
 

@@ -15,13 +15,14 @@ from itertools import chain, groupby
 from .._arrays import Array, log_softmax, np, single_blas_thread
 from ..notes import Kind, Note
 from ..progress import tell
+from .judge import Judge
 from .judged import JudgedMember
 from .member import Again, Candidate, Known, Member
 from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import LEAST_TEMPERATURE, PSEUDO, Automatic, raise_floor
 from .sample import Sample, Unlabelled
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
-from .stack import Judge, Stack, centred, prior_shares, without_each
+from .stack import Stack, centred, prior_shares, without_each
 from .statistics import MemberStats
 
 MEMBER_PENALTY = 100.0

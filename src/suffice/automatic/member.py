@@ -19,10 +19,11 @@ from ..tasks.explain import Explanation
 from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
+from .judge import Judge
 from .mixed_rows import Hidden
 from .part import Part
 from .sample import Sample, SomeRows, Unlabelled
-from .stack import Judge, centred
+from .stack import centred
 
 Setting = Mapping[str, float]
 P = TypeVar("P", bound=Part)

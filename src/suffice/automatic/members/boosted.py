@@ -17,10 +17,10 @@ from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, sin
 from ...forest import FrozenForest, Trees, TreeScores
 from ...notes import Kind, Note
 from ..folds import deal
+from ..judge import Judge
 from ..member import Candidate, Known
 from ..mixed_rows import MISSING, Hidden
 from ..sample import Sample, SomeRows
-from ..stack import Judge
 from .forest import TreeMember
 
 FOLDS = 5

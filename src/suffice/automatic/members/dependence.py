@@ -23,10 +23,10 @@ from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
 from ..columns import BINS, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..part import Counts, Part
 from ..sample import Sample
-from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
 MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up

@@ -20,11 +20,11 @@ from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, FoldedGaussians
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
-from ..stack import Judge
 
 CHUNK_ROWS = 1 << 16
 ENOUGH = 100  # complete rows to choose settings on

@@ -22,11 +22,11 @@ from ...tasks.explain import explain_block
 from ..columns import SCORES, FrozenColumns, Reading
 from ..completion import fill_blindly
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample, SomeRows
-from ..stack import Judge
 from .gaussian import GaussianPart
 
 PARTS = (2, 4, 8)
