@@ -294,9 +294,9 @@ class Fitted(Vocabulary):
     # What follows, to the end, other kinds of models give in their own way: `automatic.pooled`, `learning.mixture`,
     # `drop_in`. What is said to be None or empty here is what a model answers that has no way of its own.
 
-    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
-        """Return log p(class | row), (n, k) in nats, of rows as `rows` reads them; under other priors if given."""
-        return classify.log_posterior(self.joint, rows, None if priors is None else self.log_prior_of(priors))
+    def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
+        """Return log p(class | row), (n, k) in nats; under other priors if given; see `classify` for `leading`."""
+        return classify.log_posterior(self.joint, rows, None if priors is None else self.log_prior_of(priors), leading)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return log posteriors (n, k), under other priors if these are given, and log p(x) (n,) of rows."""

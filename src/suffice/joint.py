@@ -24,14 +24,16 @@ class JointModel:
         kinds = ", ".join(type(block).__name__ for block in self.density.blocks)
         return f"JointModel({len(self.classes)} classes: {quoted(self.classes)}; densities: {kinds})"
 
-    def log_joint(self, rows: Rows, log_prior: Array | None = None) -> Array:
-        """Return log π_k + log p(x | k), (n, k) in nats.
+    def log_joint(self, rows: Rows, log_prior: Array | None = None, leading: bool = False) -> Array:
+        """Return log π_k + log p(x | k), (n, k) in nats; if `leading`, more for classes that cannot matter.
 
         `rows` has one entry per block of columns, as the encoder made it. `log_prior` (k,) replaces the model's own.
-        Rows on another device get their answer there.
+        Rows on another device get their answer there. Classes that cannot matter to a row's posteriors share less than
+        1e-17 of its probability, whether by these numbers or by their own.
         """
-        scores = self.density.log_density(rows)
-        scores += like(self.log_prior if log_prior is None else log_prior, scores)
+        prior = self.log_prior if log_prior is None else log_prior
+        scores = self.density.leading_log_density(rows, prior) if leading else self.density.log_density(rows)
+        scores += like(prior, scores)
         return scores
 
     def limit_log_joint(self, rows: Rows, chosen: Codes, log_prior: Array) -> tuple[Array, Array]:

@@ -175,10 +175,10 @@ class ForestFitted(HeldFitted):
         density, notes = self._joint_alone.estimated
         return density, (*notes, *self.frozen_statistics.notes)
 
-    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
+    def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
         """Return log p(class | row), (n, k) in nats."""
         asked = self.joint_value
-        return asked.log_posterior(asked.recoded(rows), priors)
+        return asked.log_posterior(asked.recoded(rows), priors, leading)
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:
         """Return log posteriors (n, k) and log p(x) (n,)."""

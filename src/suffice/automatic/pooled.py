@@ -198,8 +198,8 @@ class PooledFitted(HeldFitted):
 
     # --- answers -----------------------------------------------------------------------------------------------------
 
-    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
-        """Return the pooled log posteriors (n, k) in nats."""
+    def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
+        """Return the pooled log posteriors (n, k) in nats, of all classes."""
         log_prior = None
         if priors is not None or self.priors is not None:
             log_prior = self.log_prior if priors is None else self.log_prior_of(priors)

@@ -52,8 +52,39 @@ def chunk_rows(d: int, least: int = 64) -> int:
     return rows_within(16 * d, least=least)
 
 
-def _far_apart(whitened_means: Array) -> bool:
+def far_apart(whitened_means: Array) -> bool:
+    """Return whether means (k, d) are so far from the origin that squares of differences may not be expanded."""
     return bool((whitened_means**2).sum(axis=-1).max(initial=0.0) > FAR)
+
+
+def rows_at_once(whitener: Array) -> int:
+    """Return how many rows are whitened by g triangular factors (d, g, d) while they are in cache."""
+    d, g, _ = whitener.shape
+    return rows_within(16 * max(_height(d) * g, d), least=256)
+
+
+def _height(d: int) -> int:
+    """Return how many rows of triangular factors are multiplied at once."""
+    return PANEL if d > 32 else d
+
+
+def squared_lengths(whitener: Array, targets: Array, rows: Array, out: Array) -> None:
+    """Put in `out` (n, g) squared lengths of rows (n, d) whitened by triangular factors (d, g, d), less targets (d, g).
+
+    Rows are no more than `rows_at_once`.
+    """
+    d, g, _ = whitener.shape
+    height = _height(d)
+    z = np.empty((height * g, len(rows)))
+    squares, total = np.empty((g, len(rows))), np.zeros((g, len(rows)))
+    for top in range(0, d, height):
+        stop = min(top + height, d)
+        panel = whitener[top:stop].reshape(-1, d)[:, :stop]  # right of it, these rows are zero
+        white = np.matmul(panel, rows[:, :stop].T, out=z[: len(panel)])
+        white -= targets[top:stop].reshape(-1, 1)
+        cube = white.reshape(-1, *squares.shape)
+        total += np.einsum("bgn,bgn->gn", cube, cube, out=squares)
+    out[...] = total.T
 
 
 def _shared_distances(rows: Array, means: Array, whiten: Callable[[Array], Array]) -> Array:
@@ -61,7 +92,7 @@ def _shared_distances(rows: Array, means: Array, whiten: Callable[[Array], Array
     center = means.mean(axis=0)
     targets = whiten(means - center)
     lengths = np.einsum("kd,kd->k", targets, targets)
-    far = _far_apart(targets)
+    far = far_apart(targets)
     out = np.empty((len(rows), len(means)))
 
     def fill(part: slice) -> None:
@@ -141,26 +172,14 @@ class Full:
         n, d = rows.shape
         center = means.mean(axis=0)
         targets = np.einsum("igj,gj->ig", self.whitener, means - center)
-        if _far_apart(targets.T):
+        if far_apart(targets.T):
             return self._direct_distances(rows, means)
-        height = PANEL if d > 32 else d
-        size = rows_within(16 * max(height * self.g, d), least=256)
         out = np.empty((n, self.g))
 
         def fill(part: slice) -> None:
-            block = rows[part] - center
-            z = np.empty((height * self.g, len(block)))
-            squares, total = np.empty((self.g, len(block))), np.zeros((self.g, len(block)))
-            for top in range(0, d, height):
-                stop = min(top + height, d)
-                panel = self.whitener[top:stop].reshape(-1, d)[:, :stop]  # right of it, these rows are zero
-                white = np.matmul(panel, block[:, :stop].T, out=z[: len(panel)])
-                white -= targets[top:stop].reshape(-1, 1)
-                cube = white.reshape(-1, *squares.shape)
-                total += np.einsum("bgn,bgn->gn", cube, cube, out=squares)
-            out[part] = total.T
+            squared_lengths(self.whitener, targets, rows[part] - center, out[part])
 
-        parallel_each(fill, row_chunks(n, size), cost=float(rows.size) * d * self.g)
+        parallel_each(fill, row_chunks(n, rows_at_once(self.whitener)), cost=float(rows.size) * d * self.g)
         return out
 
     def _direct_distances(self, rows: Array, means: Array) -> Array:
@@ -218,7 +237,7 @@ class Diagonal:
         n, d = rows.shape
         center = means.mean(axis=0)
         shifted, precision = means - center, 1.0 / self.variance
-        if _far_apart(shifted * np.sqrt(precision)):
+        if far_apart(shifted * np.sqrt(precision)):
             return self._direct_distances(rows, means)
         linear = -2.0 * (precision * shifted).T
         constant = np.einsum("kd,kd,kd->k", precision, shifted, shifted)
@@ -240,7 +259,7 @@ class Diagonal:
         n, d = rows.shape
         center = means.mean(axis=0)
         shifted, precision = means - center, 1.0 / self.variance
-        if _far_apart(shifted * np.sqrt(precision)):
+        if far_apart(shifted * np.sqrt(precision)):
             return self._direct_distances(rows, means, missing=0.0)
         linear, constant = -2.0 * (precision * shifted).T, (precision * shifted**2).T
         out = np.empty((n, len(means)))

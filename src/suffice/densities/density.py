@@ -29,6 +29,14 @@ class Density(ABC):
     def log_density(self, rows: Any) -> Array:
         """Return log p(x | k), (n, k) in nats; a missing cell is integrated out, so that it contributes nothing."""
 
+    def leading_log_density(self, rows: Any, offset: Array) -> Array:
+        """Return log p(x | k), (n, k), or more for classes that cannot matter to a row's posteriors.
+
+        `offset` plus it is the log joint, with an offset (k,), or (n, k) by row. The classes for which more is returned
+        share less than 1e-17 of a row's probability, all of them together, even so. By default there are none.
+        """
+        return self.log_density(rows)
+
     def log_density_there(self, rows: Any) -> DeviceArray:
         """Return the log densities of rows on another device, there; by default they are scored here and sent back."""
         return score_here(self.log_density, rows)
@@ -95,6 +103,11 @@ class Density(ABC):
         A column that never varies may be left out. By default values are drawn.
         """
         return drawn_outcomes(self, rows)
+
+    @property
+    def has_leading(self) -> bool:
+        """Whether `leading_log_density` measures fewer classes than `log_density`, of many rows at least."""
+        return False
 
     @property
     def has_outcomes(self) -> bool:

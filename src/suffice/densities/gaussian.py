@@ -10,9 +10,11 @@ from .._arrays_api import DeviceArray, DeviceCache
 from ._device import Whitened, score_here, score_there
 from .covariance import Covariance, Diagonal, Full, Spherical
 from .density import Density
+from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
 from .outcomes import NEAR, Outcomes, gaussian_kernel, number_outcomes
 
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
+LEADING = "leading"
 LOG_2PI = float(np.log(2.0 * np.pi))
 
 Spread = Callable[[Array, Sequence[int], Codes], Array]
@@ -23,14 +25,15 @@ class Gaussian(Density):
     """N(x; μ_k, Σ_k), or Σ for all: `means` (k, d) and a covariance structure over the `used` columns.
 
     Columns not in `used` never varied; they have no density and contribute nothing. `sent` holds the factors that other
-    devices have been given. `divisor` is what an estimate divided sums of squares and products by, (g,), or (g, used)
-    where columns have their own; None unless the covariance is that quotient and nothing else.
+    devices have been given, and the directions that tell which classes lead. `divisor` is what an estimate divided sums
+    of squares and products by, (g,), or (g, used) where columns have their own; None unless the covariance is that
+    quotient and nothing else.
     """
 
     means: Array
     covariance: Covariance
     used: tuple[int, ...]
-    sent: DeviceCache = field(default_factory=DeviceCache, repr=False, compare=False)
+    sent: DeviceCache = field(default_factory=DeviceCache, init=False, repr=False, compare=False)
     divisor: Array | None = field(default=None, repr=False, compare=False)
 
     def log_density(self, rows: Array) -> Array:
@@ -42,10 +45,38 @@ class Gaussian(Density):
         """
         if isinstance(self.covariance, Diagonal | Spherical):
             return self._sum_columns(rows, self.covariance.diagonal())
+        return self._integrated(rows, lambda cells: _scores(self.covariance, cells, self.means[:, self.used]))
+
+    @property
+    def has_leading(self) -> bool:
+        return isinstance(self.covariance, Full) and self.covariance.g >= LEAST_CLASSES
+
+    def leading_log_density(self, rows: Array, offset: Array) -> Array:
+        """Return the same, or more for classes that cannot matter to posteriors, see `Density.leading_log_density`."""
+        covariance, means = self.covariance, self.means[:, self.used]
+        if not isinstance(covariance, Full) or not is_worth_it(covariance, len(rows)):
+            return self.log_density(rows)
+        if LEADING not in self.sent:
+            self.sent[LEADING] = Directions.find(covariance, means)
+        directions: Directions | None = self.sent[LEADING]
+        if directions is None:
+            return self.log_density(rows)
+        constant = -0.5 * (covariance.log_det + means.shape[1] * LOG_2PI)
+
+        def score(cells: Array) -> Array:
+            scores = leading_distances(directions, covariance, cells, means, offset + constant)
+            scores *= -0.5
+            scores += constant
+            return scores
+
+        return self._integrated(rows, score)
+
+    def _integrated(self, rows: Array, whole: Callable[[Array], Array]) -> Array:
+        """Return log densities (n, k) of rows; `whole` gives those without missing cells, NaN for the others."""
 
         def score(cells: Array, columns: Sequence[int] | None) -> Array:
             if columns is None:
-                return _scores(self.covariance, cells, self.means[:, self.used])
+                return whole(cells)
             kept = [self.used[c] for c in columns]
             return _scores(self.covariance.marginal(columns), cells, self.means[:, kept])
 

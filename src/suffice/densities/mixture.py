@@ -39,6 +39,16 @@ class Mixture(Density):
         scores += self.log_weight
         return sum_within(scores, self.owner)
 
+    @property
+    def has_leading(self) -> bool:
+        return self.components.has_leading
+
+    def leading_log_density(self, rows: Array, offset: Array) -> Array:
+        """Return the same, or more for classes and components that cannot matter to posteriors."""
+        scores = self.components.leading_log_density(rows, offset[..., self.owner] + self.log_weight)
+        scores += self.log_weight
+        return sum_within(scores, self.owner)
+
     def marginal(self, columns: Sequence[int]) -> Mixture:
         """Return the density of some of the columns: the same weights, each component's marginal."""
         return Mixture(self.components.marginal(columns), self.owner, self.log_weight)

@@ -33,6 +33,21 @@ class Product:
             total += _log_density(block, part)
         return total
 
+    def leading_log_density(self, rows: Rows, offset: Array) -> Array:
+        """Return the same, or more for classes that cannot matter to posteriors, see `Density.leading_log_density`.
+
+        One block, the widest of those that can, is asked for the classes that lead it after all others; `offset` (k,).
+        """
+        able = [i for i, block in enumerate(self.blocks) if block.has_leading and not is_device_array(rows[i])]
+        if not able:
+            return self.log_density(rows)
+        last = max(able, key=lambda i: rows[i].shape[1])
+        others = (pair for i, pair in enumerate(zip(self.blocks, rows, strict=True)) if i != last)
+        rest = sum((_log_density(block, part) for block, part in others), start=np.zeros(1))
+        total = self.blocks[last].leading_log_density(rows[last], offset + rest)
+        total += rest
+        return total
+
     def condition(self, rows: Rows, posterior: Array) -> tuple[object, ...]:
         """Return the rows with each missing cell at its best guess, classes weighted by `posterior` (n, k).
 

@@ -97,10 +97,10 @@ class LinearFitted(DiscriminantFitted):
         """The overall mean (d,)."""
         return np.asarray(np.exp(self.joint.log_prior) @ gaussian_of(self).means)
 
-    def log_posterior(self, rows: Rows, priors: object = None) -> Array:
+    def log_posterior(self, rows: Rows, priors: object = None, leading: bool = False) -> Array:
         """Return log posteriors (n, k) from linear scores, as they do there."""
         if priors is not None:
-            return super().log_posterior(rows, priors)
+            return super().log_posterior(rows, priors, leading)
         return log_softmax(linear_scores(self, rows[0], self.mean))
 
     def posterior_and_density(self, rows: Rows, priors: object = None) -> tuple[Array, Array]:

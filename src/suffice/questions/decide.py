@@ -22,7 +22,8 @@ def predict(fitted: Fitted, X: object, priors: object, costs: object, reject: fl
     k = len(fitted.statistics.classes)
     matrix = None if costs is None else check_costs(costs, k)
     bound = None if reject is None else _check_reject(reject, free=matrix is not None)
-    found = [classify.decide(log_posterior(fitted, part, priors), matrix, bound) for part in _in_parts(X, k)]
+    leading = matrix is None and bound is None  # a rare class may cost much
+    found = [classify.decide(log_posterior(fitted, part, priors, leading), matrix, bound) for part in _in_parts(X, k)]
     codes = found[0] if len(found) == 1 else namespace(found[0]).concat(found)
     if bound is None:
         return _labels(fitted.labels, codes)
@@ -30,9 +31,12 @@ def predict(fitted: Fitted, X: object, priors: object, costs: object, reject: fl
     return answers[fetch(codes)]  # −1, no answer, is the last
 
 
-def log_posterior(fitted: Fitted, X: object, priors: object = None) -> Array:
-    """Return log p(class | x) (n, k) of the rows of a table, on the device where these are."""
-    return fitted.log_posterior(fitted.rows(X, resident=True), priors)
+def log_posterior(fitted: Fitted, X: object, priors: object = None, leading: bool = False) -> Array:
+    """Return log p(class | x) (n, k) of the rows of a table, on the device where these are.
+
+    If `leading`, classes that cannot matter to probabilities may have more, see `classify.log_posterior`.
+    """
+    return fitted.log_posterior(fitted.rows(X, resident=True), priors, leading)
 
 
 def log_odds(fitted: Fitted, X: object) -> Array:
@@ -43,7 +47,7 @@ def log_odds(fitted: Fitted, X: object) -> Array:
 
 def posterior(fitted: Fitted, X: object, priors: object) -> Array:
     """Return p(class | x) (n, k)."""
-    found = log_posterior(fitted, X, priors)
+    found = log_posterior(fitted, X, priors, leading=True)
     if is_device_array(found):
         return namespace(found).exp(found)  # type: ignore[no-any-return]
     return np.exp(found, out=found)

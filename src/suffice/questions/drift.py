@@ -127,10 +127,10 @@ def _posteriors(fitted: Fitted, pair: Pair, judged: Judged | None) -> Posteriors
     uniform = fitted.log_posterior(rows, "uniform")
     if judged is not None:
         return Posteriors(posteriors(judged.old), posteriors(judged.new), uniform)
-    new = np.exp(fitted.log_posterior(rows))
+    new = np.exp(fitted.log_posterior(rows, leading=True))
     if pair.old.rows is None:
         return Posteriors(np.zeros((0, new.shape[1])), new, uniform)
-    return Posteriors(np.exp(fitted.log_posterior(fitted.recoded(pair.old.rows))), new, uniform)
+    return Posteriors(np.exp(fitted.log_posterior(fitted.recoded(pair.old.rows), leading=True)), new, uniform)
 
 
 def _estimated_shares(fitted: Fitted, pair: Pair, found: Posteriors) -> ClassShares:

@@ -43,7 +43,7 @@ def judge(fitted: Fitted, pair: Pair) -> Judged | None:
     labels = [pair.codes(side) for side in (pair.old, pair.new)]
     same = [mixed(own + c.astype(np.uint64)) for own, c in zip(keys, labels, strict=True)]
     if (labels[1] < 0).any():  # without labels the likeliest class: where classes are small, the row left out is missed
-        labels = [pair.old.codes, asked.log_posterior(asked.recoded(new)).argmax(axis=1)]
+        labels = [pair.old.codes, asked.log_posterior(asked.recoded(new), leading=True).argmax(axis=1)]
         same = keys
     groups = [same, keys, [c.astype(np.uint64) for c in labels], [np.zeros_like(own) for own in keys]]
     new_fold = _dealt(groups, density, keys, pair.old.count, old_fold)

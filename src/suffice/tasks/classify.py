@@ -11,14 +11,17 @@ from ..densities import Rows
 from ..joint import JointModel
 
 
-def log_posterior(model: JointModel, rows: Rows, log_prior: Array | None = None) -> Array:
+def log_posterior(model: JointModel, rows: Rows, log_prior: Array | None = None, leading: bool = False) -> Array:
     """Return log p(y = k | x), (n, k) in nats: log joint − log Σ joint.
+
+    If `leading`, for what reads probabilities, these are right to 1e-16 and their logarithms need not be: classes that
+    cannot matter have more, together less than 1e-17.
 
     Where every class gives the row density zero (an unsmoothed category not seen in any class), the answer is the
     limit for vanishing smoothing; where even that leaves no class, it is the class prior.
     """
     prior = model.log_prior if log_prior is None else log_prior
-    scores = model.log_joint(rows, prior)
+    scores = model.log_joint(rows, prior, leading)
     if is_device_array(scores):  # Gaussians: only numbers beyond all bounds have density zero in every class
         return device_log_softmax(scores, put(prior, scores))
     return normalize(scores, prior, lambda chosen: model.limit_log_joint(rows, chosen, prior))
