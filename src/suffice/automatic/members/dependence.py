@@ -259,7 +259,8 @@ class PairCounts(Counts):
 
     @classmethod
     def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
-        return count_pairs(reading.binned(entry), reading.columns.bin_starts(entry)[-1], codes, k, weight)
+        levels = reading.columns.binned(entry, reading)  # not kept: no other statistic reads them
+        return count_pairs(levels, reading.columns.bin_starts(entry)[-1], codes, k, weight)
 
     @classmethod
     def may_lack(cls) -> bool:
