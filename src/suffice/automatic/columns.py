@@ -14,6 +14,7 @@ from typing import Self
 from .._arrays import Array, Codes, NDArray, ndtri, np
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..forest.columns import Cells
+from ..loops.columns import Knots, normal_scores
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
@@ -312,6 +313,9 @@ class FrozenColumns:
 
     def normal_scores(self, numbers: Array) -> Array:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
+        found = normal_scores(numbers, *self._score_knots)
+        if found is not None:
+            return found
         out = np.empty(numbers.shape)
         for j, (knots, z) in enumerate(self.scores):
             x = np.ascontiguousarray(numbers[:, j])
@@ -325,6 +329,12 @@ class FrozenColumns:
                 own[np.isnan(x)] = np.nan
             out[:, j] = own
         return out
+
+    @cached_property
+    def _score_knots(self) -> tuple[Knots, Array, Array]:
+        """The knots of all numbers, the normal scores at them, and the slopes (d, 2) beyond the end ones."""
+        slopes = np.array([end_slopes(*own) for own in self.scores]).reshape(-1, 2)
+        return Knots.of([x for x, _ in self.scores]), np.concatenate([*(z for _, z in self.scores), []]), slopes
 
     @property
     def owners(self) -> Codes:
