@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
+from suffice.automatic.judge import Judge
 from suffice.automatic.knots import Splines
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.levels import LevelShares
