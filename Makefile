@@ -13,13 +13,15 @@ DOC_FILES := src $(wildcard README.md ARCHITECTURE.md docs)
 OLDEST := $(VENV)-oldest
 DRAWN := $(VENV)-generation
 MINUTES ?= 2
+# Compiled when the package is installed, editable too.
+LOOPS := hatch_build.py src/suffice/loops/loops.c
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy generation honest examples docs dist each lock clean
+.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy generation honest examples docs dist wheels each lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -122,6 +124,10 @@ dist: $(VENV)/.test ## Build the wheel and the source archive, install the wheel
 	$(VENV)-wheel/bin/python scripts/check_wheel.py README.md docs/verbs.md
 	@rm -rf $(VENV)-wheel
 
+wheels: $(VENV)/.wheels ## Build the source archive, a wheel with compiled loops for each system, and one without any
+	@rm -rf dist
+	$(PY) scripts/wheels.py
+
 each: ## Try every target in a copy and an environment of its own (CHEAP=1: those of a few minutes; TARGETS="docs dist": these)
 	@$(PYTHON) scripts/each.py $(if $(CHEAP),--cheap) $(TARGETS)
 
@@ -134,6 +140,8 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	$(LOCK) --constraints requirements/test.txt --extra report --group docs -o requirements/docs.txt
 	$(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --constraints requirements/test.txt --group wheel -o requirements/wheel.txt
+	$(UV) pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+		--constraints requirements/test.txt --group wheels -o requirements/wheels.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
 		--group accuracy -o requirements/accuracy.txt
 	$(UV) pip compile --quiet --upgrade --no-deps --python-version 3.11 --generate-hashes --no-header --no-annotate \
@@ -149,7 +157,7 @@ lock: ## Refresh requirements/*.txt from pyproject.toml (needs uv)
 	@! grep -n '://' requirements/*.txt || { echo "requirements must not name a host" >&2; exit 1; }
 
 clean: ## Remove the environment, caches and built documents
-	rm -rf $(VENV) $(OLDEST) $(DRAWN) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
+	rm -rf src/suffice/loops/_loops.* $(VENV) $(OLDEST) $(DRAWN) .venv-wheel docs/_build docs/api docs/plots build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.*
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(VENV)/bin/python:
@@ -160,7 +168,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 # A stamp is older than its requirement file when that file changed: the pinned versions are then installed again.
-$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(VENV)/.%: requirements/%.txt pyproject.toml | $(VENV)/bin/python
+$(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(VENV)/.%: requirements/%.txt pyproject.toml $(LOOPS) | $(VENV)/bin/python
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
 	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
@@ -179,11 +187,11 @@ $(VENV)/.arrays: requirements/arrays.txt requirements/torch.txt requirements/arr
 
 # These come without what they ask for: one, of which only the files are used, pins an old NumPy, another asks for
 # libraries of a GPU. What they need is in the tests' requirements or in their own.
-$(VENV)/.accuracy $(VENV)/.examples: $(VENV)/.%: requirements/%.txt $(VENV)/.test
+$(VENV)/.accuracy $(VENV)/.examples $(VENV)/.wheels: $(VENV)/.%: requirements/%.txt $(VENV)/.test
 	@$(PIP) install --quiet --no-deps --require-hashes -r requirements/$*.txt
 	@touch $@
 
-$(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml
+$(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml $(LOOPS)
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 13))' || { echo "The oldest releases have no wheels for $$($(PYTHON) -V 2>&1). Next: make oldest PYTHON=/path/to/python3.11" >&2; exit 1; }
 	@echo "Installing requirements/oldest.txt (a minute or so)"
 	@$(PYTHON) -m venv --clear $(OLDEST)

@@ -1,16 +1,18 @@
 """Members of the automatic classifier: leave-one-out against statistics made again without the row."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
+from suffice.automatic.judge import Judge
 from suffice.automatic.knots import Splines
-from suffice.automatic.members.dependence import OneDependence, count_pairs
+from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.levels import LevelShares
 from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.automatic.stack import Judge
 from suffice.leave_one_out.wishart import LeftOut, WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
@@ -175,6 +177,27 @@ def test_one_dependence_of_many_weights(rng):
     left = member(np.ones(80, dtype=bool)).left_out(numbered, y, weight, 4.0)
     for i in range(0, 80, 4):
         assert_allclose(left[i], member(without(i, 80)).scores(numbered[[i]])[0], atol=EXACT)
+
+
+def test_one_dependence_of_many_levels(rng):
+    """Where a row's own pairs are few beside all: counted and looked up one by one, as by whole tables."""
+    starts = (0, 300, 310, 700)
+    levels = np.column_stack([rng.integers(low, high, 90) for low, high in pairwise(starts)])
+    levels[rng.random(levels.shape) < 0.1] = -1
+    y, weight = rng.integers(0, 2, 90), np.where(np.arange(90) % 2, 1.0, 2.0)
+
+    def member(kept):
+        return OneDependence(count_pairs(levels[kept], 700, y[kept], 2, weight[kept]), starts, 4.0)
+
+    hot = one_hot(levels, 700, np.float64)
+    whole = member(np.ones(90, dtype=bool))
+    assert_allclose(whole.pairs, np.einsum("n,nk,nu,nv->kuv", weight, np.eye(2)[y], hot, hot, optimize=True))
+    by_table = np.column_stack([whole._score(levels, tables) for tables in whole.tables])
+    assert_allclose(whole.scores(levels), by_table, atol=EXACT)
+    left = whole.left_out(levels, y, weight, 4.0)
+    for i in range(0, 90, 9):
+        again = member(without(i, 90))
+        assert_allclose(left[i], [again._score(levels[[i]], tables)[0] for tables in again.tables], atol=EXACT)
 
 
 def test_one_dependence_by_hand():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from suffice.automatic.columns import FrozenColumns
+from suffice.automatic.columns import RAW, SCORES, FrozenColumns
+from suffice.automatic.mixed_rows import Hidden
 from suffice.automatic.statistics import MemberRows, MemberStats, TableRows
 from suffice.errors import MergeError
 from suffice.stats.counts import CodedColumns
@@ -36,3 +37,22 @@ def test_what_was_learned_from_a_sample_is_said_wherever_it_goes(rng) -> None:
     with pytest.raises(ValueError, match="sample"):
         MemberStats.from_arrays(fields, plain | {"sampled": -1.0})
     assert "sampled" not in whole.arrays()[1]
+
+
+@pytest.mark.parametrize("kind", [RAW, SCORES])
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_coordinates_of_very_many_levels_are_products_with_their_indicators(rng, kind, missing) -> None:
+    """Levels rare and common, missing and never seen: what is looked up, beside all indicators times the directions."""
+    n, words = 900, tuple(f"level {i}" for i in range(450))
+    numbers, codes = rng.normal(size=(n, 3)), tuple(rng.integers(0, 450, n) for _ in range(2))
+    numbers[rng.random(numbers.shape) < missing] = np.nan
+    codes[1][rng.random(n) < missing] = -1
+    columns = FrozenColumns.freeze(numbers, CodedColumns((words, words), codes), rng.choice([1.0, 2.0], n))
+    new = CodedColumns(((*words, "new"), words), (rng.integers(-1, 451, 60), rng.integers(-1, 450, 60)))
+    reading = columns.read(np.vstack([numbers[:59], np.full(3, np.nan)]), new)
+    cells = np.nan_to_num(columns.cells(kind, reading))
+    assert cells.shape[1] > 400
+    np.testing.assert_allclose(reading.gaussian(kind), cells @ columns.basis[kind], atol=1e-11)
+    hidden = Hidden(np.array([1, 4]))
+    cells[:, np.isin(columns.owners[columns.used[kind]], hidden.columns)] = 0.0
+    np.testing.assert_allclose(reading.gaussian_without(kind, hidden), cells @ columns.basis[kind], atol=1e-11)

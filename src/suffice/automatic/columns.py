@@ -11,21 +11,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, eigh, ndtri, np
+from .._arrays import Array, Codes, NDArray, ndtri, np
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..forest.columns import Cells
+from ..loops.columns import Knots, normal_scores
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
 from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
+from .directions import NONE, Projection, leading
 from .knots import Splines
 from .mixed_rows import MISSING, Hidden, Index, MixedRows
 
 SCORE_KNOTS = 200
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
-MOST_DIRECTIONS = 200  # otherwise
-SMALL = 3  # times as many as are kept: up to here all directions are found
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
 INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
@@ -76,13 +76,10 @@ class Reading(MixedRows):
         columns = self.columns
         if hidden.as_missing:
             return self.hiding(hidden.columns).gaussian(version)
+        if version in columns.basis:
+            return columns.coordinates(version, self, hidden.columns)
         gone = np.isin(columns.owners[columns.used[version]], hidden.columns)
-        if version not in columns.basis:
-            return np.where(gone, np.nan, self.gaussian(version))
-        seen = f"{version} before directions"
-        if seen not in self._blocks:
-            self._blocks[seen] = np.nan_to_num(columns.cells(version, self))
-        return np.where(gone, 0.0, self._blocks[seen]) @ columns.basis[version]
+        return np.where(gone, np.nan, self.gaussian(version))
 
     def forest_without(self, hidden: Hidden) -> Cells:
         """Return the cells (n, d) as trees read them, those of some columns missing."""
@@ -164,7 +161,7 @@ class FrozenColumns:
             found.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
             found.center[kind], found.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
             if len(found.used[kind]) > MOST_COLUMNS:
-                found.basis[kind] = _leading(found.cells(kind, rows))
+                found.basis[kind] = leading(found.cells(kind, rows))
             elif patterns > MOST_PATTERNS:
                 found.guess[kind] = Guess.of(found.cells(kind, rows), weight)
         return found
@@ -276,8 +273,22 @@ class FrozenColumns:
 
         Of very many columns it has the coordinates in the leading directions, with missing cells at their means.
         """
-        cells = self.cells(kind, rows)
-        return np.asarray(np.nan_to_num(cells) @ self.basis[kind]) if kind in self.basis else cells
+        return self.coordinates(kind, rows) if kind in self.basis else self.cells(kind, rows)
+
+    def coordinates(self, kind: str, rows: MixedRows, hidden: Codes = NONE) -> Array:
+        """Return the coordinates of rows (n, r) in the leading directions, the `hidden` columns at their means."""
+        numbers = rows.numbers if kind == RAW else self.normal_scores(rows.numbers)
+        return self._projections[kind].coordinates(numbers, rows.levels, hidden)
+
+    @cached_property
+    def _projections(self) -> dict[str, Projection]:
+        sizes = [len(known) for known in self.vocabulary]
+        return {
+            kind: Projection.of(
+                basis, self.used[kind], self.center[kind], self.scale[kind], self.numbers, self.indicators, sizes
+            )
+            for kind, basis in self.basis.items()
+        }
 
     def cells(self, kind: str, rows: MixedRows) -> Array:
         """Return the columns of the Gaussian block (n, columns) in units of total variance 1."""
@@ -302,6 +313,9 @@ class FrozenColumns:
 
     def normal_scores(self, numbers: Array) -> Array:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
+        found = normal_scores(numbers, *self._score_knots)
+        if found is not None:
+            return found
         out = np.empty(numbers.shape)
         for j, (knots, z) in enumerate(self.scores):
             x = np.ascontiguousarray(numbers[:, j])
@@ -315,6 +329,12 @@ class FrozenColumns:
                 own[np.isnan(x)] = np.nan
             out[:, j] = own
         return out
+
+    @cached_property
+    def _score_knots(self) -> tuple[Knots, Array, Array]:
+        """The knots of all numbers, the normal scores at them, and the slopes (d, 2) beyond the end ones."""
+        slopes = np.array([end_slopes(*own) for own in self.scores]).reshape(-1, 2)
+        return Knots.of([x for x, _ in self.scores]), np.concatenate([*(z for _, z in self.scores), []]), slopes
 
     @property
     def owners(self) -> Codes:
@@ -367,20 +387,6 @@ def _ascending(values: Array, least: int, flat: bool = False) -> None:
     steps = np.diff(values)
     if len(values) < least or (steps < 0).any() or (not flat and (steps == 0).any()):
         raise ValueError("knots of frozen columns")
-
-
-def _leading(cells: Array) -> Array:
-    """Return the leading principal directions (columns, r) of rows: all that they span, if these are not too many."""
-    cells = np.nan_to_num(cells)
-    if min(cells.shape) > SMALL * MOST_DIRECTIONS:  # most directions would be found for nothing
-        wide = cells.shape[1] > cells.shape[0]
-        gram = cells @ cells.T if wide else cells.T @ cells
-        values, found = eigh(gram, subset_by_index=(len(gram) - MOST_DIRECTIONS, len(gram) - 1))
-        found = found[:, ::-1][:, : max(1, int((values > 1e-12 * values[-1]).sum()))]
-        return np.ascontiguousarray(np.linalg.qr(cells.T @ found)[0] if wide else found)
-    _, sizes, directions = np.linalg.svd(cells, full_matrices=False)
-    rank = int((sizes > 1e-8 * sizes.max(initial=1e-300)).sum())
-    return np.ascontiguousarray(directions[: max(1, min(rank, MOST_DIRECTIONS))].T)
 
 
 def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:

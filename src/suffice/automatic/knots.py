@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from ..loops.columns import count_splines
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +32,23 @@ class Splines:
 
     def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Array:
         """Return the sums (k, B) of the splines over the rows of each class, all columns side by side."""
-        starts = self.starts
-        total = np.zeros((k, starts[-1] + 1))
-        flat, width = total.reshape(-1), starts[-1] + 1
+        total = np.zeros((k, self.starts[-1]))
+        bounds = list(pairwise(self.starts))
         for part in row_chunks(len(rows), rows_within(16 * rows.shape[1], IN_MEMORY)):
-            heavy = 1.0 if weight is None else weight[part]
-            base = codes[part].astype(np.int64) * width
-            for j in range(rows.shape[1]):
-                left, share, seen = self.weights(np.asarray(rows[part, j], dtype=np.float64), j)
-                place = base + starts[j] + left
-                flat += np.bincount(place, weights=(1.0 - share) * seen * heavy, minlength=len(flat))
-                flat += np.bincount(place + 1, weights=share * seen * heavy, minlength=len(flat))
-        return total[:, :-1]
+            heavy = None if weight is None else weight[part]
+            for j, (first, end) in enumerate(bounds):
+                for side in self._sides(np.asarray(rows[part, j], dtype=np.float64), j, codes[part], k, heavy):
+                    total[:, first:end] += side
+        return total
+
+    def _sides(self, x: Array, j: int, codes: Codes, k: int, weight: Array | None) -> Array:
+        """Return the sums (2, k, knots) of the splines of column j whose knot is left, and right, of the cells (n,)."""
+        size = len(self.knots[j])
+        found = count_splines(x, self.knots[j], codes, weight, k) if size > 1 else None
+        if found is not None:
+            return found
+        left, share, seen = self.weights(x, j)
+        heavy, place = seen if weight is None else seen * weight, codes.astype(np.int64) * size + left
+        sides = (place, (1.0 - share) * heavy), (place + 1, share * heavy)
+        flat = [np.bincount(at, weights=own, minlength=k * size + 1)[: k * size] for at, own in sides]
+        return np.asarray(np.stack(flat), dtype=np.float64).reshape(2, k, size)

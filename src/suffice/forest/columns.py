@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, ndtri, np
+from ..loops.columns import Knots
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of
 from ..stats.counts import CodedColumns
@@ -157,6 +158,11 @@ class ForestColumns:
         """The share of an end cell that goes on beyond the range seen: that of one row more."""
         return 1.0 / (self.rows + 2.0)
 
+    @cached_property
+    def _cuts(self) -> Knots:
+        """The cuts of all numbers."""
+        return Knots.of([own.cuts for own in self.numbers])
+
     def share(self, j: int) -> Array:
         """Return the share of the rows in each cell of a column."""
         return self.numbers[j].share if j < len(self.numbers) else self.shares[j - len(self.numbers)]
@@ -168,8 +174,9 @@ class ForestColumns:
     def reading(self, numbers: Array, levels: Sequence[Codes]) -> ForestReading:
         """Return rows whose level numbers are those of the vocabulary, −1 where missing and one more where unknown."""
         cells = np.empty((len(numbers), self.d), dtype=np.int16)
-        for j, own in enumerate(self.numbers):
-            cells[:, j] = own.cells(numbers[:, j])
+        if not self._cuts.cells(numbers, cells):
+            for j, own in enumerate(self.numbers):
+                cells[:, j] = own.cells(numbers[:, j])
         for j, (column, order) in enumerate(zip(levels, self.order, strict=True), start=len(self.numbers)):
             cells[:, j] = np.append(order, [len(order), MISSING])[column]
         return ForestReading(numbers, cells, self)

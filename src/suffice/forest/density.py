@@ -77,15 +77,16 @@ class ForestDensity(Density):
             for j in known.tolist():
                 within += self._log_cell(reading, j, leaf)
             return tables.log_share[leaf] + within
-        return tables.log_share[leaf] + log_within(
-            reading, tables.mean[leaf], tables.spread[leaf], self._log_mass[leaf], [own[leaf] for own in tables.levels]
-        )
+        within = log_within(reading, tables.mean[leaf], tables.spread[leaf], self._log_mass[leaf], ())
+        for j in range(len(self.columns.numbers), self.columns.d):
+            within += self._log_cell(reading, j, leaf)
+        return tables.log_share[leaf] + within
 
     def _log_cell(self, reading: ForestReading, j: int, leaf: Codes) -> Array:
         """Return log p(cell_j | leaf, k), (q, k), of rows in one leaf each."""
         numbers = len(self.columns.numbers)
         if j >= numbers:
-            return log_level(reading, j, self.tables.levels[j - numbers][leaf])
+            return _log_share(reading, j, self.tables.levels[j - numbers][leaf, :, reading.cells[:, j]])
         mean, spread, mass = self.tables.mean[leaf, :, j], self.tables.spread[leaf, j], self._log_mass[leaf, :, j]
         return log_number(reading, j, mean, spread, mass)
 
@@ -324,8 +325,12 @@ def log_number(reading: ForestReading, j: int, mean: Array, spread: Array, mass:
 def log_level(reading: ForestReading, j: int, shares: Array) -> Array:
     """Return log p(cell of category j | leaf, k), (q, k), of shares (q, k, cells); 0 for a level never seen."""
     cell = reading.cells[:, j]
-    there = np.log(np.maximum(shares[np.arange(len(cell)), :, cell], LEAST_SHARE))
-    return np.where(reading.open[:, j, None], 0.0, there)
+    return _log_share(reading, j, shares[np.arange(len(cell)), :, cell])
+
+
+def _log_share(reading: ForestReading, j: int, share: Array) -> Array:
+    """Return log shares (q, k) of the cells of category j; 0 for a level never seen."""
+    return np.where(reading.open[:, j, None], 0.0, np.log(np.maximum(share, LEAST_SHARE)))
 
 
 def log_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:

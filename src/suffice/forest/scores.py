@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import pairwise
 
-from .._arrays import IN_MEMORY, Array, Codes, np, parallel_each, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
 from .columns import MISSING, Cells
 from .trees import Trees
 
@@ -44,6 +45,9 @@ class TreeScores:
 
         def add(part: slice) -> None:
             own = total[part]
+            if self.trees.packed is not None:
+                self.trees.packed.add_values(cells[part], *self._by_leaf, own)
+                return
             for (classes, values), node in zip(self._by_node, self.trees.nodes_of(cells[part]), strict=True):
                 if classes is None:
                     own += values.take(node, axis=0)
@@ -52,6 +56,19 @@ class TreeScores:
 
         parallel_each(add, row_chunks(len(cells), TOGETHER))
         return total
+
+    @cached_property
+    def _by_leaf(self) -> tuple[NDArray[np.int32], Array]:
+        """For each tree the one class with any values, or −1, and the values (L, k), those of one class in front."""
+        only, values = np.full(len(self.trees), -1, dtype=np.int32), np.ascontiguousarray(self.values)
+        bounds = np.searchsorted(self.trees.leaf_tree, np.arange(len(self.trees) + 1)).tolist()
+        front = values.copy()
+        for t, (first, end) in enumerate(pairwise(bounds)):
+            classes = np.flatnonzero(values[first:end].any(axis=0))
+            if len(classes) == 1:
+                only[t] = classes[0]
+                front[first:end, 0] = values[first:end, classes[0]]
+        return only, front
 
     @cached_property
     def _by_node(self) -> tuple[tuple[int | None, Array], ...]:

@@ -42,6 +42,9 @@ class LeafArrays:
         numbers, holed = len(columns.numbers), not known.all()
         values = np.concatenate([np.ones((len(codes), 1)), z, z * z, *([known] if holed else [])], axis=1)
         values *= heavy[:, None]
+        if trees.packed is not None and columns.d == numbers and not reading.open.any():
+            sums = trees.packed.sums(reading.cells, codes, k, values)
+            return cls(*_split(sums, numbers), ())
         known_levels = []
         for j in range(numbers, columns.d):
             rows = np.flatnonzero(~reading.open[:, j])
@@ -53,10 +56,8 @@ class LeafArrays:
             place = codes * size + (leaf - first)
             own = sparse.csr_array((np.ones(len(codes)), place, every), shape=(len(codes), k * size))  # a row's leaf
             sums = np.asarray(own.T @ values).reshape(k, size, -1)
-            out.weight[:, first:last] = sums[:, :, 0]
-            out.first[:, first:last] = sums[:, :, 1 : numbers + 1]
-            out.second[:, first:last] = sums[:, :, numbers + 1 : 2 * numbers + 1]
-            out.seen[:, first:last] = sums[:, :, 2 * numbers + 1 :] if holed else sums[:, :, :1]
+            for total, found in zip((out.weight, out.seen, out.first, out.second), _split(sums, numbers), strict=True):
+                total[:, first:last] = found
             for total, (rows, cell) in zip(out.levels, known_levels, strict=True):
                 cells = total.shape[2]
                 flat = np.bincount(place[rows] * cells + cell, weights=heavy[rows], minlength=k * size * cells)
@@ -77,6 +78,16 @@ class LeafArrays:
         """Return these sums, each changed."""
         weight, seen, first, second = map(change, (self.weight, self.seen, self.first, self.second))
         return LeafArrays(weight, seen, first, second, tuple(map(change, self.levels)))
+
+
+def _split(sums: Array, numbers: int) -> tuple[Array, Array, Array, Array]:
+    """Return of sums (k, L, ·) of weights, scores, their squares and, if some miss, what is seen: weight, seen, first
+    and second.
+    """
+    weight, first, second, seen = np.split(sums, [1, numbers + 1, 2 * numbers + 1], axis=2)
+    if not seen.shape[2]:
+        seen = np.repeat(weight, numbers, axis=2)
+    return weight[:, :, 0].copy(), seen.copy(), first.copy(), second.copy()
 
 
 def scores_of(reading: ForestReading) -> Array:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np
+from ..loops.trees import Packed
 from ..stats.rows import mixed
 from ..stats.statistic import Fields, Plain
 from .columns import MISSING, Cells, ForestReading
@@ -124,8 +125,16 @@ class Trees:
         column, threshold, left, right = (own.astype(np.int32) for own in found)
         return column, threshold, left, right
 
+    @cached_property
+    def packed(self) -> Packed | None:
+        """The trees as compiled loops walk them; None where these are not there, or cannot walk them."""
+        children = self.left, self.right
+        return Packed.of(self.column, self.threshold, children, self.missing_right, self.roots, self.leaf)
+
     def leaves_of(self, cells: Cells, tree: int) -> Codes:
         """Return the leaf (n,), counted through all trees, in which the rows of one tree end."""
+        if self.packed is not None:
+            return np.asarray(self.packed.leaves_of(cells, tree, tree + 1)[0])
         walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
         if walks is None:
             return self.steps_of(cells, tree)
@@ -133,6 +142,8 @@ class Trees:
 
     def all_leaves(self, cells: Cells) -> Codes:
         """Return the leaf (n, trees) of a few rows in every tree, all of them walked at once."""
+        if self.packed is not None:
+            return np.asarray(self.packed.leaves_of(cells, 0, len(self)).T)
         n, count = len(cells), len(self)
         node = np.tile(self.roots, n)
         row, walking = np.repeat(np.arange(n), count), np.arange(n * count)
@@ -146,7 +157,10 @@ class Trees:
         return self.leaf[node].reshape(n, count)
 
     def nodes_of(self, cells: Cells) -> Iterator[Codes]:
-        """Yield by tree the node (n,), counted within the tree, in which the rows end."""
+        """Yield by tree the node (n,), counted within the tree, in which the rows end, without compiled loops of ours.
+
+        Those make of the leaves at once what is wanted of them.
+        """
         walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
         if walks is not None:
             read = readable(cells)
@@ -191,7 +205,7 @@ class Trees:
 
     def routes(self, reading: ForestReading) -> Iterator[Codes]:
         """Yield what `routed` returns, by tree."""
-        if reading.open.any():
+        if self.packed is not None or reading.open.any():
             yield from (self.routed(reading, t) for t in range(len(self)))
             return
         for node, root in zip(self.nodes_of(reading.cells), self.roots.tolist(), strict=True):

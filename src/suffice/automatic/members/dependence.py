@@ -23,13 +23,14 @@ from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
 from ..columns import BINS, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..part import Counts, Part
 from ..sample import Sample
-from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
 MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
+COUNTED = 100  # products of indicators that take as long as counting one pair of levels
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
@@ -38,6 +39,9 @@ Floats = NDArray[np.floating]
 def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:
     """Return the weight (k, L, L) of the rows of each class that have both levels; `levels` (n, p), −1 missing."""
     total = np.zeros((k, size, size))
+    if COUNTED * levels.shape[1] ** 2 <= size**2:
+        _count_own_pairs(levels, codes, weight, total)
+        return total
     for c in range(k):
         members = np.flatnonzero(codes == c)
         for part in row_chunks(len(members), rows_within(8 * size, IN_MEMORY)):
@@ -49,6 +53,24 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
                 hot = one_hot(levels[own], size, np.float64)
                 total[c] += (hot * weight[own][:, None]).T @ hot
     return total
+
+
+def _count_own_pairs(levels: Codes, codes: Codes, weight: Array | None, total: Array) -> None:
+    """Add to `total` (k, L, L) the pairs of levels that each row has, one by one."""
+    size, columns = total.shape[1], levels.shape[1]
+    flat = total.reshape(-1)
+    for part in row_chunks(len(levels), rows_within(24 * columns**2, IN_MEMORY)):
+        own = levels[part]
+        seen = own >= 0
+        place = (codes[part, None, None] * size + own[:, :, None]) * size + own[:, None, :]
+        both = seen[:, :, None] & seen[:, None, :]
+        heavy = 1.0 if weight is None else np.broadcast_to(weight[part, None, None], both.shape)[both]
+        np.add.at(flat, place[both], heavy)
+
+
+def has_many_levels(size: int, columns: int) -> bool:
+    """Return whether a row's own pairs of levels, in so many columns, are few beside those of all levels."""
+    return size >= max(MANY_LEVELS, 8 * columns)
 
 
 def one_hot(levels: Codes, size: int, kind: type) -> NDArray[np.floating]:
@@ -79,8 +101,12 @@ class OneDependence:
     def scores(self, levels: Codes) -> Array:
         """Return log f(x | k), (n, k), for new rows given as level numbers (n, p), −1 where missing."""
         out = np.empty((len(levels), len(self.pairs)))
-        for c, tables in enumerate(self.tables):
-            out[:, c] = self._score(levels, tables)
+        whole, none = self._looks_up(levels), np.zeros(len(levels))
+        for c in range(len(self.pairs)):
+            if whole:
+                out[:, c] = self._score_cells(levels, c, self.strength, none, none)
+            else:
+                out[:, c] = self._score(levels, self.tables[c])
         return out
 
     def by_parent(self, levels: Codes) -> tuple[Array, Array]:
@@ -88,21 +114,20 @@ class OneDependence:
 
         The first is 0 where the column misses, the second −∞ where the parent does.
         """
-        seen, own = levels >= 0, np.maximum(levels, 0)
-        tables = [(log_p, table[own[:, :, None], own[:, None]]) for log_p, table in self.tables]
-        given = np.stack([np.where(seen[:, None], table, 0.0) for _, table in tables])
-        return given, np.stack([np.where(seen, log_p[own], -np.inf) for log_p, _ in tables])
+        seen, none = levels >= 0, np.zeros(len(levels))
+        alone, given = zip(
+            *(self._cells(levels, c, self.strength, none, none) for c in range(len(self.pairs))), strict=True
+        )
+        return np.where(seen[:, None], np.stack(given), 0.0), np.where(seen, np.stack(alone), -np.inf)
 
     def left_out(self, levels: Codes, codes: Codes, removed: Array, strength: float) -> Array:
         """Return log f(x | k), (n, k), of rows of class `codes`, each without its weight `removed` (n,)."""
         k = len(self.pairs)
         out = np.empty((len(levels), k))
         amounts, group = np.unique(removed, return_inverse=True)
-        if len(amounts) > MOST_WEIGHTS:
-            for part in row_chunks(len(levels), rows_within(8 * levels.shape[1] ** 2, IN_MEMORY)):
-                for c in range(k):
-                    lost = np.where(codes[part] == c, removed[part], 0.0)
-                    out[part, c] = self._cell_by_cell(levels[part], c, strength, lost, removed[part])
+        if len(amounts) > MOST_WEIGHTS or self._looks_up(levels):
+            for c in range(k):
+                out[:, c] = self._score_cells(levels, c, strength, np.where(codes == c, removed, 0.0), removed)
             return out
         for number, amount in enumerate(amounts):
             for c in range(k):
@@ -114,26 +139,55 @@ class OneDependence:
                         out[rows, c] = self._score(levels[rows], self._tables(c, strength, lost, float(amount)))
         return out
 
-    def _cell_by_cell(self, levels: Codes, c: int, t: float, lost: Array, everywhere: Array) -> Array:
+    def _looks_up(self, levels: Codes) -> bool:
+        """Return whether the pairs of these rows' own levels are fewer than those of all levels, by far."""
+        size, columns = self.starts[-1], levels.shape[1]
+        return has_many_levels(size, columns) and len(levels) * columns**2 <= size**2
+
+    def _score_cells(self, levels: Codes, c: int, t: float, lost: Array, everywhere: Array) -> Array:
         """Return log f(x | c), (n,), the counts of class c lowered by `lost` (n,), of all by `everywhere` (n,)."""
+
+        def work(part: slice) -> Array:
+            alone, table = self._cells(levels[part], c, t, lost[part], everywhere[part])
+            seen = levels[part] >= 0
+            score = np.where(seen[:, None, :], table, 0.0).sum(axis=2) + alone
+            return _log_mean(np.where(seen, score, -np.inf), seen.sum(axis=1), axis=1)
+
+        pairs = levels.shape[1] ** 2
+        chunks = row_chunks(len(levels), rows_within(40 * pairs, IN_MEMORY))
+        parts: Sequence[Array] = list(parallel_map(work, chunks, cost=20.0 * len(levels) * pairs))
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _cells(self, levels: Codes, c: int, t: float, lost: Array, everywhere: Array) -> tuple[Array, Array]:
+        """Return log P(v | c), (n, p), and log P(v | c, u), (n, parents, columns), of the levels of each row.
+
+        The counts of class c are lowered by `lost` (n,), those of all by `everywhere` (n,).
+        """
         bounds = np.asarray(self.starts)
-        sizes, seen, own = np.diff(bounds), levels >= 0, np.maximum(levels, 0)
-        one = np.einsum("kll->kl", self.pairs)
+        sizes, own = np.diff(bounds), np.maximum(levels, 0)
+        one, (every, given) = np.diagonal(self.pairs[c]), (self._every, self._given[c])
         lost, everywhere = lost[:, None], everywhere[:, None]
-        total = np.maximum(one.sum(axis=0)[own] - everywhere, 0.0)
-        whole = np.maximum(np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
-        class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost, 0.0)
-        alone = (np.maximum(one[c][own] - lost, 0.0) + t * (total + 0.5) / whole) / (class_whole + t)
-        pairs = np.maximum(self.pairs[c][own[:, :, None], own[:, None, :]] - lost[:, None], 0.0)
-        given = np.maximum(np.add.reduceat(self.pairs[c], bounds[:-1], axis=1)[own] - lost[:, None], 0.0)
-        table = np.log((pairs + t * alone[:, None, :]) / (given + t))  # (n, parents, columns)
+        total = np.maximum(every[own] - everywhere, 0.0)
+        whole = np.maximum(np.add.reduceat(every, bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
+        class_whole = np.maximum(np.add.reduceat(one, bounds[:-1]) - lost, 0.0)
+        alone = (np.maximum(one[own] - lost, 0.0) + t * ((total + 0.5) / whole)) / (class_whole + t)
+        table = self.pairs[c][own[:, :, None], own[:, None, :]]
+        table = np.maximum(table - lost[:, None], 0.0, out=table)
+        table += t * alone[:, None, :]
+        table /= np.maximum(given[own] - lost[:, None], 0.0) + t
+        table = np.log(table, out=table)
         table[:, np.arange(len(sizes)), np.arange(len(sizes))] = 0.0
-        score = np.where(seen[:, None, :], table, 0.0).sum(axis=2) + np.log(alone)
-        score = np.where(seen, score, -np.inf)
-        highest = np.where(seen.any(axis=1), score.max(axis=1), 0.0)
-        with np.errstate(divide="ignore"):
-            mean = highest + np.log(np.exp(score - highest[:, None]).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))
-        return np.where(seen.any(axis=1), mean, 0.0)
+        return np.log(alone), table
+
+    @cached_property
+    def _every(self) -> Array:
+        """The weight (L,) of the rows of all classes that have each level."""
+        return np.asarray(np.einsum("kll->l", self.pairs))
+
+    @cached_property
+    def _given(self) -> Array:
+        """The weight (k, L, p) of the rows of each class that have each level and know each column."""
+        return np.add.reduceat(self.pairs, np.asarray(self.starts[:-1]), axis=2)
 
     def _tables(
         self, c: int, t: float, lost: Array, everywhere: float, kind: type = np.float32
@@ -141,16 +195,18 @@ class OneDependence:
         """Return log P(v | k), (L,), and log P(v | k, u), (L, L), with the counts of the row's cells lowered."""
         bounds = np.asarray(self.starts)
         sizes = np.diff(bounds)
-        one = np.einsum("kll->kl", self.pairs)
-        total = np.maximum(one.sum(axis=0) - everywhere, 0.0)
-        pairs = np.maximum(self.pairs[c] - lost[c], 0.0)
-        single = np.maximum(one[c] - lost[c], 0.0)
-        whole = np.maximum(np.add.reduceat(one.sum(axis=0), bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
+        total = np.maximum(self._every - everywhere, 0.0)
+        single = np.maximum(np.diagonal(self.pairs[c]) - lost[c], 0.0)
+        whole = np.maximum(np.add.reduceat(self._every, bounds[:-1]) - everywhere, 0.0) + 0.5 * (sizes + 1)
         share = (total + 0.5) / np.repeat(whole, sizes)
-        class_whole = np.maximum(np.add.reduceat(one[c], bounds[:-1]) - lost[c], 0.0)
+        class_whole = np.maximum(np.add.reduceat(np.diagonal(self.pairs[c]), bounds[:-1]) - lost[c], 0.0)
         alone = (single + t * share) / np.repeat(class_whole + t, sizes)
-        given = np.maximum(np.add.reduceat(self.pairs[c], bounds[:-1], axis=1) - lost[c], 0.0)
-        table = np.log((pairs + t * alone) / np.repeat(given + t, sizes, axis=1)).astype(kind)
+        given = np.maximum(self._given[c] - lost[c], 0.0)
+        logs = np.maximum(self.pairs[c] - lost[c], 0.0)
+        logs += t * alone
+        for j, (start, stop) in enumerate(pairwise(self.starts)):
+            logs[:, start:stop] /= given[:, j, None] + t
+        table = np.log(logs, out=logs).astype(kind, copy=False)
         for start, stop in pairwise(self.starts):
             table[start:stop, start:stop] = 0.0
         return np.log(alone), table
@@ -158,7 +214,7 @@ class OneDependence:
     def _score(self, levels: Codes, tables: tuple[Array, Floats]) -> Array:
         alone, table = tables
         size, columns = self.starts[-1], levels.shape[1]
-        sparse = size >= max(MANY_LEVELS, 8 * columns)  # a row's own pairs are few beside those of all levels
+        sparse = has_many_levels(size, columns)
         padded = np.append(alone, 0.0)
 
         def work(part: slice) -> Array:
@@ -203,7 +259,8 @@ class PairCounts(Counts):
 
     @classmethod
     def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
-        return count_pairs(reading.binned(entry), reading.columns.bin_starts(entry)[-1], codes, k, weight)
+        levels = reading.columns.binned(entry, reading)  # not kept: no other statistic reads them
+        return count_pairs(levels, reading.columns.bin_starts(entry)[-1], codes, k, weight)
 
     @classmethod
     def may_lack(cls) -> bool:

@@ -20,11 +20,11 @@ from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, FoldedGaussians
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
-from ..stack import Judge
 
 CHUNK_ROWS = 1 << 16
 ENOUGH = 100  # complete rows to choose settings on
@@ -95,7 +95,8 @@ class GaussianPart(Part):
 def _summarize(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
     columns = reading.columns
     if version not in columns.guess:
-        return PatternStats.summarize(reading.gaussian(version), codes, k, weight, FullScatter)
+        cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
+        return PatternStats.summarize(cells, codes, k, weight, FullScatter)
     total = PatternStats.zero(k, columns.width(version))
     heavy = np.ones(len(codes)) if weight is None else weight
     for part in row_chunks(len(codes), CHUNK_ROWS):

@@ -21,11 +21,12 @@ from ...stats import FullScatter, GaussianStats, PatternStats
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import RAW, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, total, totals
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
-from ..stack import Judge, centred
+from ..stack import centred
 from .gaussian import OWN, GaussianPart
 
 INDEPENDENT = "independent gaussian"

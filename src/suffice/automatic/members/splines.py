@@ -22,11 +22,11 @@ from ...export.program import Hats, Term
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import INTERVALS, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..knots import Splines
 from ..member import Additive, Candidate, Known, Setting, totals
 from ..part import Counts, Part
 from ..sample import Sample
-from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
 

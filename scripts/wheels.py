@@ -1,0 +1,64 @@
+"""Build the source archive and the wheels of a release into dist/.
+
+`make wheels` runs it. There is one with compiled loops for each system, and one without any for the rest: pip takes the
+one that fits best. Zig's C compiler compiles for other systems than its own.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+DIST = ROOT / "dist"
+# The tag of the wheel, and what Zig calls that system.
+SYSTEMS = {
+    "manylinux_2_17_x86_64": "x86_64-linux-gnu.2.17",
+    "manylinux_2_17_aarch64": "aarch64-linux-gnu.2.17",
+    "macosx_11_0_x86_64": "x86_64-macos.11.0",
+    "macosx_11_0_arm64": "aarch64-macos.11.0",
+    "win_amd64": "x86_64-windows-gnu",
+}
+# How a library begins: ELF, Mach-O of 64 bits, and the programs of Windows.
+MAGIC = {"manylinux": b"\x7fELF", "macosx": b"\xcf\xfa\xed\xfe", "win": b"MZ"}
+
+
+def build(target: str, **environment: str) -> None:
+    """Build `sdist` or `wheel` into dist/."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(DIST)]
+    subprocess.run(command, cwd=ROOT, env=os.environ | environment, check=True)
+
+
+def problem(tag: str) -> str | None:
+    """Return what is wrong with the wheel of a system, if anything is."""
+    found = sorted(DIST.glob(f"*-py3-none-{tag}.whl"))
+    if len(found) != 1:
+        return f"{tag}: {len(found)} wheels"
+    with zipfile.ZipFile(found[0]) as wheel:
+        libraries = [name for name in wheel.namelist() if Path(name).stem == "_loops"]
+        expected = (
+            [] if tag == "any" else ["suffice/loops/_loops.dll" if tag.startswith("win") else "suffice/loops/_loops.so"]
+        )
+        if libraries != expected:
+            return f"{tag}: {libraries}"
+        wrong = [name for name in libraries if not wheel.read(name).startswith(MAGIC[tag.partition("_")[0]])]
+    return f"{tag}: a library of another system" if wrong else None
+
+
+def main() -> int:
+    """Build all, and say what is wrong with them."""
+    build("sdist")
+    build("wheel", SUFFICE_LOOPS="0")
+    for tag, system in SYSTEMS.items():
+        build("wheel", SUFFICE_LOOPS="1", SUFFICE_PLATFORM=tag, CC=f"{sys.executable} -m ziglang cc -target {system}")
+    subprocess.run([sys.executable, "hatch_build.py"], cwd=ROOT, check=True)  # of this machine again
+    problems = [found for tag in ("any", *SYSTEMS) if (found := problem(tag))]
+    print("\n".join(problems) or f"{len(SYSTEMS) + 1} wheels and the source archive are in dist/")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

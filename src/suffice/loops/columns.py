@@ -1,0 +1,78 @@
+"""Numbers looked up among the knots and cuts of their columns, all columns of a row at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._arrays import Array, Codes, NDArray, np
+from .library import address, below, library
+
+Cells = NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class Knots:
+    """Ascending numbers of each column, one after the other, and where those of each begin, (d + 1,)."""
+
+    values: Array
+    starts: Codes
+
+    @classmethod
+    def of(cls, columns: Sequence[Array]) -> Self:
+        """Return the knots of these columns."""
+        starts = np.cumsum([0, *map(len, columns)], dtype=np.int64)
+        return cls(np.concatenate([*columns, np.zeros(0)]), starts)
+
+    def cells(self, x: Array, out: Cells) -> bool:
+        """Enter in the first columns of `out` (n, ·) how many knots are at most each of x (n, d), −1 for NaN.
+
+        Return whether that was done: False without a library.
+        """
+        if library() is None or not _regular(x) or not out.flags.c_contiguous:
+            return False
+        if x.shape[1] != len(self.starts) - 1 or out.shape[1] < x.shape[1] or len(out) != len(x):
+            raise ValueError(f"cells {out.shape} of numbers {x.shape} in {len(self.starts) - 1} columns")
+        library().suffice_cells(*_rows(x), address(self.values), address(self.starts), out.shape[1], address(out))
+        return True
+
+
+def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array | None:
+    """Return x (n, d) between knots as the `scores` at these, linear, and beyond with `slopes` (d, 2), by at most 1.
+
+    None without a library.
+    """
+    if library() is None or not _regular(x):
+        return None
+    if not x.shape[1] == len(knots.starts) - 1 == len(slopes) or len(scores) != len(knots.values):
+        raise ValueError(f"numbers {x.shape} with knots of {len(knots.starts) - 1} columns")
+    out = np.empty(x.shape)
+    about = address(knots.values), address(scores), address(knots.starts), address(slopes)
+    library().suffice_normal_scores(*_rows(x), *about, x.shape[1], address(out))
+    return out
+
+
+def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k: int) -> Array | None:
+    """Return the weights (2, k, knots) of linear B-splines by class: of numbers x (n,) right of a knot, and left of it.
+
+    `knots` are two at least, `codes` (n,) below k. None without a library.
+    """
+    if library() is None or not _regular(x):
+        return None
+    out = np.zeros((2, k, len(knots)))
+    codes, knots = below(codes, k), np.ascontiguousarray(knots, dtype=np.float64)
+    heavy = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+    if len(codes) != len(x) or (heavy is not None and len(heavy) != len(x)):
+        raise ValueError(f"{len(x)} numbers of {len(codes)} rows")
+    about = address(knots), len(knots), address(codes), None if heavy is None else address(heavy)
+    library().suffice_count_splines(address(x), len(x), x.strides[0] // x.itemsize, *about, k, address(out))
+    return out
+
+
+def _regular(x: Array) -> bool:
+    return x.dtype == np.float64 and x.flags.aligned and not any(step % x.itemsize for step in x.strides)
+
+
+def _rows(x: Array) -> tuple[Any, ...]:
+    return address(x), *x.shape, *(step // x.itemsize for step in x.strides)

@@ -1,0 +1,61 @@
+"""The compiled library, if there is one that was made of the source beside it."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import zlib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .._arrays import Codes, NDArray, np
+
+FOLDER = Path(__file__).parent
+NAMES = ("_loops.so", "_loops.dll")
+SWITCH = "SUFFICE_LOOPS"
+
+# What each function takes: "p" an array, "n" a number.
+FUNCTIONS = {
+    "suffice_leaves": "pppnnpnnp",
+    "suffice_add_values": "pppnpnnppnp",
+    "suffice_count_leaves": "pppnpnnppnp",
+    "suffice_sum_leaves": "pppnpnnppnnp",
+    "suffice_cells": "pnnnnppnp",
+    "suffice_normal_scores": "pnnnnppppnp",
+    "suffice_count_splines": "pnnpnppnp",
+}
+KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
+
+
+@cache
+def library() -> Any:
+    """Return the library, or None: switched off, not compiled, or of another version of its source."""
+    if os.environ.get(SWITCH) == "0":
+        return None
+    for name in NAMES:
+        try:
+            found = ctypes.CDLL(str(FOLDER / name))
+            found.suffice_digest.restype = ctypes.c_uint32
+            if found.suffice_digest() != zlib.crc32((FOLDER / "loops.c").read_bytes()):
+                continue
+            for function, kinds in FUNCTIONS.items():
+                own = getattr(found, function)
+                own.argtypes, own.restype = [KINDS[kind] for kind in kinds], None
+        except (OSError, AttributeError):  # not there, or of another machine
+            continue
+        return found
+    return None
+
+
+def address(array: NDArray[Any]) -> int:
+    """Return where an array begins."""
+    return int(array.ctypes.data)
+
+
+def below(codes: Codes, k: int) -> Codes:
+    """Return class numbers (n,) as the library reads them; ValueError if some are not below k."""
+    found = np.ascontiguousarray(codes, dtype=np.int64)
+    if len(found) and not 0 <= int(found.min()) <= int(found.max()) < k:
+        raise ValueError(f"class numbers from {found.min()} to {found.max()} of {k} classes")
+    return found

@@ -1,0 +1,128 @@
+"""Trees as the compiled loops walk them: nodes of eight bytes, numbered within their tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+from .._arrays import Array, Codes, NDArray, np
+from .library import address, below, library
+
+WIDEST = 2**15  # columns that a node can name
+LARGEST = 2**16  # nodes of a tree that a node can name
+
+Cells = NDArray[np.int16]
+
+
+@dataclass(frozen=True, eq=False)
+class Packed:
+    """Nodes (m, 4) of all trees: what is asked, up to where it goes left, and the two nodes it leads to.
+
+    `roots` (t,) begin the trees, `leaf` (m,) numbers the leaves through all trees, and `d` columns are asked at most.
+    """
+
+    nodes: NDArray[np.uint16]
+    roots: Codes
+    leaf: NDArray[np.int32]
+    d: int
+    leaves: int
+
+    @classmethod
+    def of(
+        cls,
+        column: Codes,
+        threshold: Codes,
+        children: tuple[Codes, Codes],
+        missing_right: NDArray[np.bool_],
+        roots: Codes,
+        leaf: Codes,
+    ) -> Self | None:
+        """Return trees packed; None without a library, or where a node leads to another tree or to one before it.
+
+        All arrays are by node (m,), −1 for the `column` of a leaf, children by their numbers through all trees. A row
+        goes left where its cell is at most the threshold, and where it is missing unless `missing_right`.
+        """
+        if library() is None:
+            return None
+        every, ends = np.arange(len(column)), column < 0
+        sizes = np.diff(np.append(roots, len(column)))
+        begin = np.repeat(roots, sizes)
+        left, right = (np.where(ends, every, own) for own in children)
+        last = begin + np.repeat(sizes, sizes)
+        inner = ~ends
+        onward = all(((own > every) & (own < last))[inner].all() for own in (left, right))
+        low, high = int(threshold.min(initial=0)), int(threshold.max(initial=0))
+        d = int(column.max(initial=-1)) + 1
+        if not onward or d > WIDEST or sizes.max(initial=0) > LARGEST or low < -1 or high >= 2**16 - 1:
+            return None
+        if (missing_right & inner & (threshold < 0)).any():  # nothing would go left
+            return None
+        goes_left = inner & ~missing_right
+        nodes = np.empty((len(column), 4), dtype=np.uint16)
+        nodes[:, 0] = 2 * np.where(ends, 0, column) + goes_left
+        nodes[:, 1] = np.where(ends, 0, threshold + goes_left)
+        nodes[:, 2], nodes[:, 3] = left - begin, right - begin
+        counted = np.ascontiguousarray(leaf, dtype=np.int32)
+        return cls(nodes, np.ascontiguousarray(roots, dtype=np.int64), counted, d, int(ends.sum()))
+
+    def leaves_of(self, cells: Cells, first: int, last: int) -> Codes:
+        """Return the leaf (trees, n), counted through all trees, of rows in the trees from one number to another."""
+        cells = self._readable(cells)
+        out = np.empty((last - first, len(cells)), dtype=np.int64)
+        library().suffice_leaves(*self._trees, first, last, *_shape(cells), address(out))
+        return out
+
+    def add_values(self, cells: Cells, only: NDArray[np.int32], values: Array, total: Array) -> None:
+        """Add to `total` (n, k) the `values` (L, k) of the leaves in which the rows end, tree by tree.
+
+        Of a tree with values for one class, `only` (trees,) names it, and these are in the first column; else it is −1.
+        """
+        cells = self._readable(cells)
+        _alike(cells, total)
+        if (
+            not total.flags.c_contiguous
+            or values.shape != (self.leaves, total.shape[1])
+            or len(only) != len(self.roots)
+        ):
+            raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
+        here = *self._trees, len(self.roots), *_shape(cells)
+        library().suffice_add_values(*here, address(only), address(values), values.shape[1], address(total))
+
+    def count(self, cells: Cells, codes: Codes, k: int, weight: Array | None) -> Array:
+        """Return the weights (k, L) of rows of class `codes` (n,) by the leaves in which they end."""
+        cells, codes = self._readable(cells), below(codes, k)
+        heavy = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
+        _alike(cells, codes, codes if heavy is None else heavy)
+        out = np.zeros((k, self.leaves))
+        here = *self._trees, len(self.roots), *_shape(cells), address(codes)
+        library().suffice_count_leaves(*here, None if heavy is None else address(heavy), self.leaves, address(out))
+        return out
+
+    def sums(self, cells: Cells, codes: Codes, k: int, values: Array) -> Array:
+        """Return the sums (k, L, m) of the rows' values (n, m) by class and the leaves in which they end."""
+        cells, codes = self._readable(cells), below(codes, k)
+        values = np.ascontiguousarray(values, dtype=np.float64)
+        _alike(cells, codes, values)
+        out = np.zeros((k, self.leaves, values.shape[1]))
+        here = *self._trees, len(self.roots), *_shape(cells), address(codes), address(values)
+        library().suffice_sum_leaves(*here, values.shape[1], self.leaves, address(out))
+        return out
+
+    @property
+    def _trees(self) -> tuple[int, int, int]:
+        return address(self.nodes), address(self.roots), address(self.leaf)
+
+    def _readable(self, cells: Cells) -> Cells:
+        if cells.shape[1] < self.d:
+            raise ValueError(f"{cells.shape[1]} columns, where trees ask {self.d}")
+        return np.ascontiguousarray(cells, dtype=np.int16)
+
+
+def _shape(cells: Cells) -> tuple[Any, ...]:
+    return address(cells), *cells.shape
+
+
+def _alike(cells: Cells, *others: NDArray[Any]) -> None:
+    """Raise ValueError unless all arrays are of as many rows."""
+    if any(len(own) != len(cells) for own in others):
+        raise ValueError(f"{len(cells)} rows, and others of {[len(own) for own in others]}")
