@@ -13,7 +13,6 @@ from suffice.automatic.members.dependence import OneDependence, count_pairs, one
 from suffice.automatic.members.levels import LevelShares
 from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.automatic.stack import Judge
 from suffice.leave_one_out.pencil import LeftOut
 from suffice.leave_one_out.wishart import WishartClasses
 from suffice.stats import FullScatter, GaussianStats
