@@ -15,7 +15,6 @@ from typing import Any, TypeGuard, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.cluster.vq import kmeans2
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
 from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtr, ndtri, polygamma
@@ -29,7 +28,6 @@ __all__ = [  # of other libraries
     "eigh",
     "gammaincc",
     "gammaln",
-    "kmeans2",
     "logsumexp",
     "ndtr",
     "ndtri",

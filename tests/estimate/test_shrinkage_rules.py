@@ -120,7 +120,11 @@ def test_saved_and_loaded(shrinkage: Any, tmp_path: Any) -> None:
     model = GaussianDiscriminant(shrinkage=shrinkage).fit(X[::2], Y[::2])
     model.save(tmp_path / "m.suffice")
     again = load(tmp_path / "m.suffice")
-    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    found, expected = again.predict_proba(X), model.predict_proba(X)
+    if shrinkage == "ledoit-wolf":  # rows kept until moments are asked for are not saved, so that sums differ in order
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    else:
+        np.testing.assert_array_equal(found, expected)
     again.partial_fit(X[1::2], Y[1::2])
     whole = GaussianDiscriminant(shrinkage=shrinkage).fit(X, Y)
     np.testing.assert_allclose(again.predict_proba(X), whole.predict_proba(X), atol=1e-10)

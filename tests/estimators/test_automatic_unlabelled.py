@@ -13,10 +13,10 @@ from scipy.stats import multivariate_t
 
 from suffice import GenerativeClassifier, load
 from suffice.automatic.columns import FrozenColumns
+from suffice.automatic.judge import Judge
 from suffice.automatic.member import Known
 from suffice.automatic.members import joined
 from suffice.automatic.sample import Sample, Unlabelled
-from suffice.automatic.stack import Judge
 from suffice.errors import DataError, NotLearnedError
 from suffice.notes import Kind
 from suffice.stats.counts import CodedColumns

@@ -12,13 +12,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from suffice._arrays import single_openmp_thread
 from suffice.automatic.columns import FrozenColumns
+from suffice.automatic.judge import Judge
 from suffice.automatic.leaves import LeafWeights
 from suffice.automatic.member import Known
 from suffice.automatic.members import boosted
 from suffice.automatic.members.boosted import BoostedMember
 from suffice.automatic.members.forest import ForestMember
 from suffice.automatic.sample import Sample
-from suffice.automatic.stack import Judge, centred, without_each
+from suffice.automatic.stack import centred, without_each
 from suffice.forest import FrozenForest, TreeScores, scores as module
 from suffice.stats.counts import CodedColumns
 
@@ -166,14 +167,14 @@ def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(ta
     candidate = next(BoostedMember.candidates(known, sample, judge))
     rounds = candidate.members[0].rounds
     rows = boosted._Rows.of(sample, np.arange(known.k), known.k)
-    fold = boosted._without_fold(rows, 2, (rounds,))
+    fold = boosted._without_fold(rows, 2, rounds)
     shares = (known.weight + 0.5) / (known.weight + 0.5).sum()
     assert_allclose(
         centred(candidate.scores[fold.out] + np.log(shares)), centred(fold.scores_after(rows, rounds)), atol=1e-12
     )
     flipped = rows.codes.copy()
     flipped[fold.out] = (flipped[fold.out] + 1) % known.k
-    again = boosted._without_fold(rows._replace(codes=flipped), 2, (rounds,))
+    again = boosted._without_fold(rows._replace(codes=flipped), 2, rounds)
     for number in range(1, rounds + 1):
         one, two = fold.scores_after(rows, number), again.scores_after(rows, number)
         assert_allclose(one, two, atol=1e-12, err_msg=f"round {number}")

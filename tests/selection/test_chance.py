@@ -6,8 +6,8 @@ from numpy.testing import assert_allclose
 
 from suffice import RDA, GaussianDiscriminant, GenerativeClassifier
 from suffice.automatic.folds import FoldedGaussians, _directions
+from suffice.automatic.judge import CHANCE, Judge
 from suffice.automatic.sample import Sample
-from suffice.automatic.stack import CHANCE, Judge
 from suffice.stats import FullScatter, PatternStats
 
 CHANCE_LOSS = np.log(2.0)  # of two classes as common, about which nothing is known

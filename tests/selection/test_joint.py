@@ -5,11 +5,13 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GenerativeClassifier
+from suffice.automatic import joint_choice
 from suffice.automatic.leaves import LeafWeights
 from suffice.automatic.pooled import PooledFitted
 from suffice.forest import FrozenForest
-from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
-from suffice.stats import GaussianStats
+from suffice.leave_one_out.pencil import LeftOut
+from suffice.leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
+from suffice.stats import FullScatter, GaussianStats
 
 CORRELATION = 0.9
 
@@ -59,6 +61,47 @@ def test_cells_left_out_score_as_after_a_refit(rng):
         row[0, seen[i]] = cells[i]
         refits = [rest.density(strength, sphere).log_density(row)[0, y[i]] for sphere, strength, _ in found]
         assert_allclose([scores[i] for *_, scores in found], refits, rtol=1e-9)
+
+
+def test_rows_left_out_of_their_own_class_alone_score_as_under_all(rng):
+    """For every setting, also where rows weigh differently and a class has none of the rows."""
+    X, y = rng.normal(size=(60, 4)) @ rng.normal(size=(4, 4)), rng.integers(3, size=60)
+    weight = rng.choice([1.0, 2.0, 3.5], 60)
+    member = WishartClasses(GaussianStats.summarize(X, y, 3, weight, FullScatter))
+    some = np.flatnonzero(y > 0)
+    left = LeftOut(X[some], y[some], weight[some], weight[some])
+    under_all = member.path(left, balanced=False, rough=True)
+    for found, expected in zip(member.own_path(left), under_all, strict=True):
+        assert found[:2] == expected[:2]
+        assert_allclose(found[2], expected[2][np.arange(len(some)), y[some]], rtol=1e-12)
+
+
+@pytest.mark.parametrize("clear", [0.0, 5.0, np.inf])
+def test_not_all_folds_are_asked_where_a_joint_model_is_far_ahead(rng, monkeypatch, clear):
+    """The model chosen is the one that all folds choose."""
+    asked = []
+    by_forest = joint_choice._by_forest
+    monkeypatch.setattr(joint_choice, "_by_forest", lambda *given: asked.append(0) or by_forest(*given))
+    monkeypatch.setattr(joint_choice, "CLEAR", clear)
+    y = rng.integers(2, size=400)
+    ring = np.column_stack([np.cos(t := rng.uniform(0, 2 * np.pi, 400)), np.sin(t)]) * (1.0 + y[:, None])
+    for X, forest in (
+        (rng.normal(size=(400, 4)) @ rng.normal(size=(4, 4)) + y[:, None], False),
+        (ring + 0.02 * rng.normal(size=(400, 2)), True),
+    ):
+        asked.clear()
+        model = GenerativeClassifier().fit(X, y)
+        assert any("a forest of" in note.what for note in model.notes_) == forest
+        assert (len(asked) < joint_choice.FOLDS_OF_FEW) == (clear < np.inf)
+
+
+def test_what_is_clear_is_many_standard_errors_from_nothing(rng):
+    ahead = rng.normal(size=200) + 1.0
+    assert joint_choice._is_clear(ahead, np.ones(200))  # 14 of them
+    assert joint_choice._is_clear(-ahead, np.full(200, 7.0))
+    assert not joint_choice._is_clear(ahead - 0.9, np.ones(200))
+    far = np.append(ahead, -150.0)  # a row that one model all but rules out leaves the mean in doubt
+    assert not joint_choice._is_clear(far, np.ones(201))
 
 
 def test_folds_of_joint_gaussians_are_made_of_their_rows_alone(rng, monkeypatch):

@@ -7,13 +7,14 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln
 
+from suffice.automatic.judge import Judge
 from suffice.automatic.knots import Splines
 from suffice.automatic.members.dependence import OneDependence, count_pairs, one_hot
 from suffice.automatic.members.levels import LevelShares
 from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.members.subclasses import Split, choose_split
-from suffice.automatic.stack import Judge
-from suffice.leave_one_out.wishart import LeftOut, WishartClasses
+from suffice.leave_one_out.pencil import LeftOut
+from suffice.leave_one_out.wishart import WishartClasses
 from suffice.stats import FullScatter, GaussianStats
 
 EXACT = 1e-10  # nats: rank-one formulas beside refits, densities of a few nats a column

@@ -1,16 +1,18 @@
 """Moments for Ledoit-Wolf of a covariance that many classes share: batches equal the whole, in d² memory."""
 
+import copy
+import pickle
 import tracemalloc
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.covariance import ledoit_wolf_shrinkage
 
 from suffice import GaussianDiscriminant, load
 from suffice.errors import MergeError
-from suffice.stats import FourthMomentStats, fourth
+from suffice.stats import FourthMomentStats, _moment_loops, fourth
 
 RULE = {"shared": True, "shrinkage": "ledoit-wolf"}
 
@@ -130,3 +132,73 @@ def test_memory_does_not_grow_with_classes_times_columns_squared(monkeypatch):
     tracemalloc.stop()
     assert stats.is_pooled
     assert peak < 8 * (40 * d * d + 6 * k * d)  # 23 MB: open classes, blocks on the way, means
+
+
+# --- moments made when first asked for -------------------------------------------------------------------------------
+
+
+def by_loops(X, y, w, k):
+    """Return scatter, third and fourth moments of each class by their definitions (k, d, d)."""
+    found = np.zeros((3, k, X.shape[1], X.shape[1]))
+    for c in range(k):
+        z, own = X[y == c] - np.average(X[y == c], axis=0, weights=w[y == c]), w[y == c]
+        for row, weight in zip(z, own, strict=True):
+            found[:, c] += weight * np.array([np.outer(row, row), np.outer(row**2, row), np.outer(row**2, row**2)])
+    return found
+
+
+@pytest.mark.parametrize("kept", [True, False], ids=["rows", "matrices"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_moments_are_their_definitions_whether_rows_are_kept_or_not(rng, monkeypatch, kept, pooled):
+    n, d, k = 60, 4, 5
+    X, y, w = rng.normal(size=(n, d)) ** 3 + 9.0, rng.integers(0, k, n), rng.integers(1, 4, n).astype(float)
+    monkeypatch.setattr(_moment_loops, "FEW_CELLS", 10**6 if kept else 0)
+    if not kept:
+        monkeypatch.setattr(_moment_loops, "_are_few", lambda rows, cells: False)
+    if pooled:
+        monkeypatch.setattr(fourth, "MOST_CELLS", 3 * d * d)
+    stats = FourthMomentStats.summarize(X, y, k, w, shared=pooled)
+    scatter, third, most = by_loops(X, y, w, k)
+    scale = rng.uniform(1, 3, d)
+    lengths = (((X - stats.gaussian.mean[y]) / scale) ** 2).sum(axis=1) ** 2
+    assert stats.norms(scale, range(k)) == pytest.approx(w @ lengths, rel=1e-12)
+    if pooled:
+        assert stats.is_pooled
+        assert 2 <= len(stats.open) <= 3
+        assert_allclose(stats.fourth, most.sum(axis=0), rtol=1e-12)
+        assert_allclose(stats.own, scatter[stats.open], rtol=1e-10, atol=1e-9)
+        third = third[stats.open]
+    else:
+        assert stats.norms(scale, [1, 3]) == pytest.approx((w * lengths)[np.isin(y, [1, 3])].sum(), rel=1e-12)
+        assert_allclose(stats.fourth, most, rtol=1e-12)
+    assert_allclose(stats.third, third, rtol=1e-10, atol=1e-8)
+    assert stats.norms(scale, range(k)) == pytest.approx(w @ lengths, rel=1e-12)  # from matrices now
+
+
+def test_pickles_answer_to_the_bit_and_files_hold_no_rows(rng):
+    """What an engine sends between processes is what was there; what is saved are sums."""
+    X, y = rng.normal(size=(400, 30)), rng.integers(0, 2, 400)
+    stats, scale = FourthMomentStats.summarize(X, y, 2), rng.uniform(1, 2, 30)
+    expected = stats.norms(scale, [0, 1])
+    for twin in (copy.deepcopy(stats), pickle.loads(pickle.dumps(stats))):
+        assert twin.norms(scale, [0, 1]) == expected
+        assert_array_equal(twin.fourth, FourthMomentStats.summarize(X, y, 2).fourth)
+    fields, plain = FourthMomentStats.summarize(X, y, 2).arrays()
+    assert max(array.size for array in fields.values()) == 2 * 30 * 30
+    assert_array_equal(FourthMomentStats.from_arrays(fields, plain).third, stats.third)
+
+
+def test_rows_are_not_kept_where_there_are_many(rng, monkeypatch):
+    monkeypatch.setattr(_moment_loops, "FEW_CELLS", 0)
+    k, d = 3, 5
+    for n in (2 * k * d, 2 * k * d + 1):
+        stats = FourthMomentStats.summarize(rng.normal(size=(n, d)), rng.integers(0, k, n), k)
+        assert (stats.moments._rows is None) == (n > 2 * k * d)
+
+
+def test_a_table_changed_after_the_fit_changes_nothing(rng):
+    X, y = rng.normal(size=(400, 6)), rng.integers(0, 2, 400)
+    stats = FourthMomentStats.summarize(X, y, 2)
+    expected = by_loops(X, y, np.ones(400), 2)[2]
+    X *= 5.0
+    assert_allclose(stats.fourth, expected, rtol=1e-12)

@@ -8,13 +8,14 @@ from typing import ClassVar
 
 from .._arrays import Array, Codes, log_softmax, np, single_blas_thread
 from .choose import COLUMN_PENALTIES, pool_members
+from .judge import Judge
 from .judged import JudgedMember
 from .member import Member
 from .mixed_rows import Hidden
 from .pool import Automatic, exchange_priors, raise_floor
 from .sample import Sample, SomeRows
 from .screening import power_of_rows
-from .stack import Judge, centred
+from .stack import centred
 
 
 class PoolByColumns:

@@ -8,20 +8,22 @@ of the class prior is mixed in. Nothing is held back: the densities themselves u
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
 
-from .._arrays import Array, log_softmax, np, single_blas_thread
+from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
 from ..notes import Kind, Note
 from ..progress import tell
+from .judge import Judge
 from .judged import JudgedMember
-from .member import Again, Candidate, Known, Member
+from .member import Again, Begun, Candidate, Known, Member
 from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import LEAST_TEMPERATURE, PSEUDO, Automatic, raise_floor
 from .sample import Sample, Unlabelled
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
-from .stack import Judge, Stack, centred, prior_shares, without_each
+from .stack import Stack, centred, prior_shares, without_each
 from .statistics import MemberStats
 
 MEMBER_PENALTY = 100.0
@@ -30,6 +32,7 @@ COLUMN_PENALTIES: tuple[float, ...] = (3.0, 30.0, 300.0, 1e6)
 BIAS_PENALTY = 1.0
 FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
+WORK = 200.0  # operations for each judged row, class and column, roughly: few are not worth a thread
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
 
 
@@ -61,12 +64,7 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     judge = Judge(
         sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight, sample.single
     )
-    found = list[JudgedMember]()
-    for kind in kinds:
-        best = min(found, key=lambda own: own.loss, default=None)
-        before = None if best is None else best.temperature * best.left_out_scores
-        found += best_of(kind, known, sample, replace(judge, best=before))
-    members = better_rivals(found)
+    members = better_rivals(_judged(kinds, known, sample, judge))
     labelled = _pooled(members, known, sample, judge, kinds)
     if known.unlabelled is None:
         return labelled
@@ -76,6 +74,34 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
         return replace(labelled, notes=(*labelled.notes, *notes))
     every = _pooled([*members, *joined], known, sample, judge, kinds)
     return with_or_without(labelled, every, judge, known.unlabelled.rows_read)
+
+
+def _judged(kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: Judge) -> list[JudgedMember]:
+    """Return the members of all kinds in their order. Kinds are judged side by side, on as many threads as there are.
+
+    Those that ask for the best of the members before them are begun beside the others, and judged when these are.
+    """
+    context = copy_context()
+
+    def judged(kind: type[Member]) -> list[JudgedMember] | Begun:
+        return context.copy().run(_judged_or_begun, kind, known, sample, judge)
+
+    order = sorted(kinds, key=lambda kind: not kind.asks_best)  # first what takes longest, and waits for the others
+    cost = WORK * judge.offset.size * known.columns.d
+    done = dict(zip(order, parallel_map(judged, order, cost=cost), strict=True))
+    found = list[JudgedMember]()
+    for kind in kinds:
+        part = done[kind]
+        if not isinstance(part, list):
+            best = min(found, key=lambda own: own.loss, default=None)
+            before = None if best is None else best.temperature * best.left_out_scores
+            part = list(_best_of(part(replace(judge, best=before)), judge))
+        found += part
+    return found
+
+
+def _judged_or_begun(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> list[JudgedMember] | Begun:
+    return kind.begin(known, sample) if kind.asks_best else list(best_of(kind, known, sample, judge))
 
 
 def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: float) -> Automatic:
@@ -135,11 +161,13 @@ def _pooled(
 
 
 def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> Iterator[JudgedMember]:
-    """Yield the members of a kind, each with the setting that loses least after its temperature.
+    """Yield the members of a kind, each with the setting that loses least after its temperature."""
+    return _best_of(kind.begin(known, sample)(judge), judge)
 
-    Candidates of the same first member's name are tried together, and what they hold is let go once that is done.
-    """
-    for _, group in groupby(kind.candidates(known, sample, judge), key=lambda own: own.members[0].name):
+
+def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMember]:
+    """Yield the best of each name. Candidates of the same first member's name are tried together, then let go."""
+    for _, group in groupby(candidates, key=lambda own: own.members[0].name):
         best: dict[str, tuple[float, float, Member, Candidate]] = {}
         for candidate in group:
             if not best:

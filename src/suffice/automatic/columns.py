@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, ndtri, np
+from .._arrays import Array, Codes, NDArray, np
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..forest.columns import Cells
 from ..loops.columns import Knots, normal_scores
@@ -21,10 +21,9 @@ from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
 from .directions import NONE, Projection, leading
-from .knots import Splines
+from .knots import NumberKnots, Splines
 from .mixed_rows import MISSING, Hidden, Index, MixedRows
 
-SCORE_KNOTS = 200
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
 INTERVALS = (4, 8, 16)
@@ -125,25 +124,32 @@ class FrozenColumns:
     forest: FrozenForest | None = None
 
     @classmethod
-    def freeze(cls, numbers: Array, coded: CodedColumns, weight: Array, forest: FrozenForest | None = None) -> Self:
-        """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels."""
+    def freeze(
+        cls,
+        numbers: Array,
+        coded: CodedColumns,
+        weight: Array,
+        forest: FrozenForest | None = None,
+        *,
+        only_raw: bool = False,
+    ) -> Self:
+        """Return what a sample of rows (n,) of these weights says; `coded` holds the categories with their levels.
+
+        `only_raw`: nothing but the columns as they are, neither normal scores nor knots nor cuts of numbers.
+        """
         d = numbers.shape[1]
-        scores = []
-        splines: dict[int, list[Array]] = {m: [] for m in INTERVALS}
-        cuts: dict[int, list[Array]] = {b: [] for b in BINS}
-        for j in range(d):
-            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
-            x, w = numbers[seen, j], weight[seen]
-            scores.append(_normal_scores(x, w))
-            for m in INTERVALS:
-                splines[m].append(np.unique(_quantiles(x, w, np.linspace(0, 1, m + 1))))
-            for b in BINS:
-                cuts[b].append(np.unique(_quantiles(x, w, np.linspace(0, 1, b + 1)[1:-1])))
+        if only_raw:
+            found = [NumberKnots.of(np.zeros(0), np.zeros(0), INTERVALS, BINS)] * d
+        else:
+            seen = [np.flatnonzero(~np.isnan(x)) for x in numbers.T]
+            found = [
+                NumberKnots.of(x[own], weight[own], INTERVALS, BINS) for x, own in zip(numbers.T, seen, strict=True)
+            ]
         shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
-        found = cls(
-            tuple(scores),
-            {m: Splines(tuple(own)) for m, own in splines.items()},
-            {b: tuple(own) for b, own in cuts.items()},
+        frozen = cls(
+            tuple(own.scores for own in found),
+            {m: Splines(tuple(own.splines[m] for own in found)) for m in INTERVALS},
+            {b: tuple(own.cuts[b] for own in found) for b in BINS},
             tuple(tuple(known) for known in coded.levels),
             tuple(_indicated(share, weight, column) for share, column in zip(shares, coded.codes, strict=True)),
             {},
@@ -154,17 +160,18 @@ class FrozenColumns:
             forest,
         )
         rows = MixedRows(numbers, tuple(coded.codes))
-        patterns = len(np.unique(np.isnan(numbers), axis=0))
-        for kind in (RAW, SCORES) if d else (RAW,):
-            block = found._block(kind, rows)
+        holed = np.isnan(numbers)
+        patterns = len(np.unique(holed[holed.any(axis=1)], axis=0))  # but of no missing cell
+        for kind in (RAW, SCORES) if d and not only_raw else (RAW,):
+            block = frozen._block(kind, rows)
             mean, variance = _moments(block, weight)
-            found.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
-            found.center[kind], found.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
-            if len(found.used[kind]) > MOST_COLUMNS:
-                found.basis[kind] = leading(found.cells(kind, rows))
-            elif patterns > MOST_PATTERNS:
-                found.guess[kind] = Guess.of(found.cells(kind, rows), weight)
-        return found
+            frozen.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
+            frozen.center[kind], frozen.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
+            if len(frozen.used[kind]) > MOST_COLUMNS:
+                frozen.basis[kind] = leading(frozen.cells(kind, rows))
+            elif patterns >= MOST_PATTERNS:
+                frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
+        return frozen
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrozenColumns):
@@ -316,18 +323,17 @@ class FrozenColumns:
         found = normal_scores(numbers, *self._score_knots)
         if found is not None:
             return found
-        out = np.empty(numbers.shape)
+        out = np.full(numbers.shape, np.nan)
         for j, (knots, z) in enumerate(self.scores):
-            x = np.ascontiguousarray(numbers[:, j])
-            own = np.interp(x, knots, z)  # NaN where x is
+            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
+            x = numbers[seen, j]
+            own = np.interp(x, knots, z)
             if len(knots) > 1:
                 low, high = end_slopes(knots, z)
                 below, above = np.flatnonzero(x < knots[0]), np.flatnonzero(x > knots[-1])
                 own[below] = np.maximum(z[0] + low * (x[below] - knots[0]), z[0] - 1.0)
                 own[above] = np.minimum(z[-1] + high * (x[above] - knots[-1]), z[-1] + 1.0)
-            elif np.isnan(x).any():  # one knot is taken for all
-                own[np.isnan(x)] = np.nan
-            out[:, j] = own
+            out[seen, j] = own
         return out
 
     @cached_property
@@ -396,24 +402,6 @@ def _ascending(values: Array, least: int, flat: bool = False) -> None:
     steps = np.diff(values)
     if len(values) < least or (steps < 0).any() or (not flat and (steps == 0).any()):
         raise ValueError("knots of frozen columns")
-
-
-def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
-    values, group = np.unique(x, return_inverse=True)
-    if not len(values):
-        return np.zeros(1), np.zeros(1)
-    held = np.bincount(group, weights=weight)
-    z = ndtri((np.cumsum(held) - 0.5 * held) / held.sum())
-    if len(values) > SCORE_KNOTS:
-        kept = np.unique(np.linspace(0, len(values) - 1, SCORE_KNOTS).astype(np.int64))
-        values, z = values[kept], z[kept]
-    return values, np.asarray(z)
-
-
-def _quantiles(x: Array, weight: Array, shares: Array) -> Array:
-    if not len(x):
-        return np.zeros(1)
-    return np.asarray(np.quantile(x, shares, weights=weight, method="inverted_cdf"))
 
 
 def _level_weight(codes: Codes, size: int, weight: Array) -> Array:

@@ -16,10 +16,11 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from ..stats.rows import mixed
 from .columns import Reading
 from .folds import content, deal, ranks_of
+from .judge import Judge
 from .judged import JudgedMember
 from .mixed_rows import Hidden
 from .sample import Sample, SomeRows
-from .stack import Judge, centred, refitted
+from .stack import centred, refitted
 
 MASKS = 12  # sets of columns that are hidden
 MOST_ROWS = 500  # that are judged with each

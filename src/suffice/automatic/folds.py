@@ -14,7 +14,8 @@ from functools import partial
 
 from .._arrays import Array, Codes, np
 from ..densities import MultivariateT
-from ..leave_one_out.wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
+from ..leave_one_out.pencil import LeftOut
+from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
 from .completion import complete_each, fill_blindly

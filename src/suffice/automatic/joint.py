@@ -10,7 +10,8 @@ from .._arrays import Array, Codes, np, single_blas_thread
 from ..densities import Full, Gaussian, Spherical
 from ..estimate import FAMILIES, Family, Settings
 from ..estimate.bayes import complete_under
-from ..leave_one_out.wishart import LeftOut, WishartClasses
+from ..leave_one_out.pencil import LeftOut
+from ..leave_one_out.wishart import WishartClasses
 from ..notes import Kind, Note
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..table import Table
@@ -141,9 +142,8 @@ def _choose(
     cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
     total: dict[tuple[float, float], float] = {}
     if not holed:
-        left, every = LeftOut(cells, codes, removed, weight), np.arange(len(codes))
-        for sphere, strength, scores in member.path(left, balanced=False, rough=True):
-            total[sphere, strength] = float(weight @ scores[every, codes])
+        for sphere, strength, scores in member.own_path(LeftOut(cells, codes, removed, weight)):
+            total[sphere, strength] = float(weight @ scores)
     else:
         fold, k = np.arange(len(codes)) % FOLDS, len(member.stats.weight)
         for f in range(JUDGING):

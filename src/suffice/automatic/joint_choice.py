@@ -22,36 +22,44 @@ LEAST_ROWS = 100  # for a forest to be grown
 MOST_JUDGES = 400  # of a fold
 FOLDS, FOLDS_OF_FEW = 3, 5  # the latter where a third fewer rows would tell against the forest
 FEW = 1000  # rows
+CLEAR = 5.0  # standard errors, beyond which no further fold is asked
 
 
-def forest_beside(value: HeldFitted) -> ForestJoint | None:
-    """Return the joint model by a forest, None where rows are too few or none is known."""
+def may_be_forest(value: HeldFitted) -> bool:
+    """Return whether a forest is known, or can be grown, that could be the joint model."""
     held = value.statistics.blocks[-1]
     if isinstance(held, MemberStats):
         part = held.learned.get(LeafSums.name)
-        known = isinstance(part, LeafSums) and part.sums is not None
-        return joint_forest(value, held) if known and not value.holds_no_rows else None
+        return isinstance(part, LeafSums) and part.sums is not None and not value.holds_no_rows
     assert isinstance(held, MemberRows)
     unit = rows_per_weight(held.weight, held.copies)
-    if float(held.weight.sum()) * unit < LEAST_ROWS or not len(held.codes):
-        return None
-    weight, table = held.weight * unit, held.rows
+    return float(held.weight.sum()) * unit >= LEAST_ROWS and len(held.codes) > 0
+
+
+def forest_beside(value: HeldFitted) -> ForestJoint:
+    """Return the joint model by a forest, where there may be one."""
+    held = value.statistics.blocks[-1]
+    if isinstance(held, MemberStats):
+        return joint_forest(value, held)
+    assert isinstance(held, MemberRows)
+    weight, table = held.weight * rows_per_weight(held.weight, held.copies), held.rows
     frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False)
     reading = frozen.read(table.numbers, table.coded)
     return joint_forest(value, ForestStats.summarize(reading, held.codes, held.k, held.weight))
 
 
-def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint) -> tuple[Fitted, Note]:
+def choose_joint_model(value: HeldFitted, gaussian: Fitted) -> tuple[Fitted, Note]:
     """Return the joint model whose p(x) is larger for rows that it has not seen, and what to say of it.
 
-    Both are judged by folds. Trees that have not seen a row would not do: a row helps to cut the cells it is read in,
-    and the narrower these, the likelier the row. Of equal rows some are learned and some are judged, as in new data.
+    Both are judged by folds: by the first alone where one is ahead by far more than chance. Trees that have not seen a
+    row would not do: a row helps to cut the cells it is read in, and the narrower these, the likelier the row. Of equal
+    rows some are learned and some are judged, as in new data.
     """
     sample = value.reservoir
     weight = sample.represented(value.statistics.weight)
     unit = rows_per_weight(weight, sample.copies)
     every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
-    gain, total = 0.0, 0.0
+    ahead, heavy = np.zeros(0), np.zeros(0)
     for share in _folds(sample):
         rest = np.flatnonzero(share < 1.0)
         own = np.flatnonzero(share > 0.0)
@@ -60,13 +68,22 @@ def choose_joint_model(value: HeldFitted, gaussian: Fitted, forest: ForestJoint)
         log_prior = np.log(learned.class_weight / learned.class_weight.sum())
         forest_own, gaussian_own = _by_forest(learned, judged, unit), _by_gaussians(gaussian, learned, judged)
         apart = logsumexp(forest_own + log_prior, axis=1) - logsumexp(gaussian_own + log_prior, axis=1)
-        gain += float((weight * share)[own] @ apart)
-        total += float((weight * share)[own].sum())
-    gain /= max(total, 1e-300)
+        ahead, heavy = np.append(ahead, apart), np.append(heavy, (weight * share)[own])
+        if _is_clear(ahead, heavy):
+            break
+    gain = float(heavy @ ahead) / max(float(heavy.sum()), 1e-300)
     if gain <= 0.0:
         return gaussian, Note("joint model: Gaussians and categories", _by(-gain, "a forest"), kind=Kind.CHOSEN)
+    forest = forest_beside(value)
     what = f"joint model: a forest of {len(_family_stats(forest).columns.forest.density)} trees"
     return forest, Note(what, _by(gain, "Gaussians and categories"), kind=Kind.CHOSEN)
+
+
+def _is_clear(ahead: Array, weight: Array) -> bool:
+    """Return whether the mean of what rows (n,) of these weights say is many standard errors from nothing."""
+    share = weight / max(float(weight.sum()), 1e-300)
+    mean = float(share @ ahead)
+    return abs(mean) > CLEAR * float(np.sqrt(share**2 @ (ahead - mean) ** 2))
 
 
 def _by(gain: float, than: str) -> str:

@@ -1,24 +1,29 @@
-"""Knots of piecewise linear densities: linear B-splines of each number, frozen with the columns."""
+"""Knots of each number, frozen with the columns: those of normal scores, of linear B-splines, and ends of bins."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
+from typing import NamedTuple
 
-from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from .._arrays import IN_MEMORY, Array, Codes, ndtri, np, row_chunks, rows_within
 from ..loops.columns import count_splines
 
+SCORE_KNOTS = 200
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Splines:
     """Knots of each column, ascending."""
 
     knots: tuple[Array, ...]
 
-    @property
-    def starts(self) -> list[int]:
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
         """Where the counts of each column begin, and the number of all."""
-        return [0, *np.cumsum([len(own) for own in self.knots]).tolist()]
+        return (0, *np.cumsum([len(own) for own in self.knots]).tolist())
 
     def weights(self, x: Array, j: int) -> tuple[Codes, Array, Array]:
         """Return the left knot's number (n,), the weight of the right knot, and 1 where the cell is observed (n,)."""
@@ -52,3 +57,40 @@ class Splines:
         sides = (place, (1.0 - share) * heavy), (place + 1, share * heavy)
         flat = [np.bincount(at, weights=own, minlength=k * size + 1)[: k * size] for at, own in sides]
         return np.asarray(np.stack(flat), dtype=np.float64).reshape(2, k, size)
+
+
+class NumberKnots(NamedTuple):
+    """What is frozen of one number: knots with their normal scores, and quantiles by intervals and by bins."""
+
+    scores: tuple[Array, Array]
+    splines: dict[int, Array]
+    cuts: dict[int, Array]
+
+    @classmethod
+    def of(cls, x: Array, weight: Array, intervals: Sequence[int], bins: Sequence[int]) -> NumberKnots:
+        """Return that of the observed values (n,) of these weights; of none, knots at 0."""
+        shares = [np.linspace(0, 1, m + 1) for m in intervals] + [np.linspace(0, 1, b + 1)[1:-1] for b in bins]
+        ends = np.cumsum([len(own) for own in shares])[:-1]
+        found = [np.unique(own) for own in np.split(_quantiles(x, weight, np.concatenate(shares)), ends)]
+        splines, cuts = found[: len(intervals)], found[len(intervals) :]
+        return cls(
+            _normal_scores(x, weight), dict(zip(intervals, splines, strict=True)), dict(zip(bins, cuts, strict=True))
+        )
+
+
+def _normal_scores(x: Array, weight: Array) -> tuple[Array, Array]:
+    values, group = np.unique(x, return_inverse=True)
+    if not len(values):
+        return np.zeros(1), np.zeros(1)
+    held = np.bincount(group, weights=weight)
+    z = ndtri((np.cumsum(held) - 0.5 * held) / held.sum())
+    if len(values) > SCORE_KNOTS:
+        kept = np.unique(np.linspace(0, len(values) - 1, SCORE_KNOTS).astype(np.int64))
+        values, z = values[kept], z[kept]
+    return values, np.asarray(z)
+
+
+def _quantiles(x: Array, weight: Array, shares: Array) -> Array:
+    if not len(x):
+        return np.zeros(len(shares))
+    return np.asarray(np.quantile(x, shares, weights=weight, method="inverted_cdf"))

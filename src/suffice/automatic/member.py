@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from .._arrays import Array, Codes, np
@@ -19,10 +20,11 @@ from ..tasks.explain import Explanation
 from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
 from .inputs import Inputs
+from .judge import Judge
 from .mixed_rows import Hidden
 from .part import Part
 from .sample import Sample, SomeRows, Unlabelled
-from .stack import Judge, centred
+from .stack import centred
 
 Setting = Mapping[str, float]
 P = TypeVar("P", bound=Part)
@@ -72,6 +74,10 @@ class Candidate(NamedTuple):
     again: Again | None = None
 
 
+# What yields the candidates of a kind to a judge.
+Begun = Callable[[Judge], Iterator[Candidate]]
+
+
 class Member(ABC):
     """A density by class at one setting. Scores are in nats, up to a number for each row."""
 
@@ -83,6 +89,7 @@ class Member(ABC):
     left_out_error: ClassVar[float] = 0.0  # nats from the score a refit without the row gives under its class; ∞: any
     left_out_fills: ClassVar[bool] = True  # that holds of rows with missing cells, too
     missing_tells: ClassVar[bool] = False  # that a cell is missing may speak for a class
+    asks_best: ClassVar[bool] = False  # its candidates ask the judge for the best of the members before
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
 
     name: str
@@ -94,6 +101,11 @@ class Member(ABC):
     @abstractmethod
     def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
         """Yield the settings to choose between, each judged on rows left out; none where there is nothing to model."""
+
+    @classmethod
+    def begin(cls, known: Known, sample: Sample) -> Begun:
+        """Return what yields the candidates to a judge, what does not need the judge made already."""
+        return partial(cls.candidates, known, sample)
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> Self:

@@ -34,7 +34,7 @@ from .forest_fitted import ForestJoint
 from .frozen import Choice
 from .held import HeldFitted, held_by
 from .joint import ShrunkGaussianFamily, joint_note
-from .joint_choice import choose_joint_model, forest_beside
+from .joint_choice import choose_joint_model, forest_beside, may_be_forest
 from .member_family import MemberFamily
 from .pool import Automatic, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
@@ -164,14 +164,14 @@ class PooledFitted(HeldFitted):
     @shared
     def _joint_chosen(self) -> tuple[Fitted, tuple[Note, ...]]:
         """The value of the joint model's blocks, and what is to be said of the choice."""
-        forest = None if self.by_forest is False else forest_beside(self)
-        if forest is not None and self.by_forest:
-            return forest, ()
+        possible = self.by_forest is not False and may_be_forest(self)
+        if possible and self.by_forest:
+            return forest_beside(self), ()
         gaussian, notes = self.joint_gaussians
-        if forest is None:
+        if not possible:
             return gaussian, notes
-        chosen, note = choose_joint_model(self, gaussian, forest)
-        return chosen, (note,) if chosen is forest else (note, *notes)
+        chosen, note = choose_joint_model(self, gaussian)
+        return chosen, (note, *notes) if chosen is gaussian else (note,)
 
     @property
     def _joint_alone(self) -> Fitted:

@@ -15,10 +15,11 @@ from heapq import heappush, heapreplace
 from .._arrays import Array, Codes, np
 from .budget import most_weighted
 from .folds import deal
+from .judge import Judge
 from .judged import JudgedMember
 from .member import Member
 from .sample import Sample
-from .stack import Judge, Stack
+from .stack import Stack
 
 LEAST_ROWS = 10  # for each column: of fewer, columns are judged in folds
 LEAST_POWER = 0.5

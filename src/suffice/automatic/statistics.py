@@ -36,7 +36,7 @@ from .part import DUST, Part, less
 
 P = TypeVar("P", bound=Part)
 
-TOGETHER = 1 << 15  # rows whose statistics are made at a time, all of them while they are near
+TOGETHER = 1 << 15  # rows whose statistics are made at a time at most, all of them while they are near
 ALL = slice(None)
 FOREST_ROWS = 1200  # from which on trees are grown
 
@@ -147,13 +147,15 @@ class MemberRows(Statistic):
             rows = self.rows[part]
             return kind.summarize(columns.read(rows.numbers, rows.coded), self.codes[part], self.k, self.weight[part])
 
-        parts = bounded_map(summarized, row_chunks(len(self.codes), TOGETHER)) if len(self.codes) else [summarized(ALL)]
+        n = len(self.codes)
+        size = -(-n // max(1, -(-n // TOGETHER)))  # blocks of one size, so that no thread waits for another
+        parts = bounded_map(summarized, row_chunks(n, size), ahead=0) if n else [summarized(ALL)]
         return replace(reduce(lambda total, own: total.merge(own), parts), sampled=self.sampled)
 
     def gaussians(self) -> MemberStats:
-        """Return the statistics of the Gaussians alone, in columns that these rows freeze, without trees."""
+        """Return the statistics of Gaussians of the columns as they are alone, which these rows freeze."""
         weight = self.weight * rows_per_weight(self.weight, self.copies)
-        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, None)
+        columns = FrozenColumns.freeze(self.rows.numbers, self.rows.coded, weight, only_raw=True)
         reading = columns.read(self.rows.numbers, self.rows.coded)
         part = GaussianPart.summarize(reading, self.codes, self.k, self.weight)
         return replace(MemberStats.of(columns, self.column_weight(), part), sampled=self.sampled)

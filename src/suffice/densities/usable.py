@@ -56,4 +56,6 @@ def shrink(correlation: Array, variance: Array, amount: float) -> Array:
     sd = np.sqrt(variance)
     shrunk = (1.0 - amount) * correlation
     np.fill_diagonal(shrunk, 1.0)
-    return np.asarray(shrunk * sd[:, None] * sd)
+    shrunk *= sd[:, None]
+    shrunk *= sd
+    return np.asarray(shrunk)

@@ -292,10 +292,12 @@ def _draw_pairs(row: Codes, share: Array, n: int, rng: np.random.RandomState) ->
 
 def log_mass(columns: ForestColumns, low: Cells, high: Cells, mean: Array, spread: Array) -> Array:
     """Return how much of Gaussians (q, k, numbers) in normal scores lies in boxes of cells (q, d), log."""
-    out = np.empty(mean.shape)
+    out = np.zeros(mean.shape)
     for j, own in enumerate(columns.numbers):
-        begin, end = own.edges[low[:, j]], own.edges[np.maximum(high[:, j], low[:, j]) + 1]
-        out[:, :, j] = _log_between(begin[:, None], end[:, None], mean[:, :, j], spread[:, j, None])
+        last = np.maximum(high[:, j], low[:, j]) + 1
+        cut = np.flatnonzero((low[:, j] > 0) | (last < len(own.edges) - 1))  # all lies in any other box
+        begin, end = own.edges[low[cut, j]][:, None], own.edges[last[cut]][:, None]
+        out[cut, :, j] = _log_between(begin, end, mean[cut, :, j], spread[cut, j, None])
     return out
 
 

@@ -54,24 +54,24 @@ class Forest:
     sums: LeafArrays
 
     @cached_property
-    def nodes(self) -> LeafArrays:
-        """The sums of all nodes, by class."""
-        trees = self.trees
-
-        def raised(own: Array) -> Array:
-            out = np.zeros((len(own), len(trees.column), *own.shape[2:]))
-            out[:, trees.leaf_nodes] = own
-            for nodes in reversed(trees.levels):
-                inner = nodes[trees.column[nodes] >= 0]
-                out[:, inner] = out[:, trees.left[inner]] + out[:, trees.right[inner]]
-            return out
-
-        return self.sums.each(raised)
+    def weight(self) -> Array:
+        """The weight of each class in every node (k, m)."""
+        return self._raised(self.sums.weight)
 
     @cached_property
     def pooled(self) -> LeafArrays:
         """The sums of all nodes, of all classes together."""
-        return self.nodes.each(lambda own: np.asarray(own.sum(axis=0)))
+        return self.sums.each(lambda own: self._raised(own.sum(axis=0)[None])[0])
+
+    def _raised(self, own: Array) -> Array:
+        """Return the sums of all nodes (k, m, …) from those of leaves (k, L, …)."""
+        trees = self.trees
+        out = np.zeros((len(own), len(trees.column), *own.shape[2:]))
+        out[:, trees.leaf_nodes] = own
+        for nodes in reversed(trees.levels):
+            inner = nodes[trees.column[nodes] >= 0]
+            out[:, inner] = out[:, trees.left[inner]] + out[:, trees.right[inner]]
+        return out
 
     @cached_property
     def boxes(self) -> tuple[Cells, Cells]:
@@ -130,7 +130,7 @@ class Forest:
         descent = _Descent(self, np.arange(len(trees.column)))
         for nodes in trees.levels[1:]:
             descent.step(nodes, trees.parent[nodes], nodes)
-        return descent.tables(trees.leaf_nodes)
+        return descent.tables(slice(None), trees.leaf_nodes)
 
     def _tables_without(self, gone: LearnedReading, leaf: Codes) -> LeafTables:
         """Return the tables of leaves (q,), each as it is without the learned row (of q) that is `gone`."""
@@ -141,7 +141,7 @@ class Forest:
             if not len(some):
                 break
             descent.step(some, some, path[some, depth], depth)
-        return descent.tables(self.trees.leaf_nodes[leaf], np.arange(len(leaf)))
+        return descent.tables(leaf, slice(None))
 
 
 class _Descent:
@@ -179,16 +179,15 @@ class _Descent:
         for own, counts in zip(self.levels, levels, strict=True):
             own[rows] = (counts + NODE * own[source]) / (counts.sum(axis=1, keepdims=True) + NODE)
 
-    def tables(self, node: Codes, rows: Codes | None = None) -> LeafTables:
+    def tables(self, leaf: Codes | slice, rows: Codes | slice) -> LeafTables:
         """Return the tables of these leaves: classes shrunk towards all of them, levels within the boxes.
 
-        `rows` are their numbers among the estimates, by default those of the nodes.
+        `rows` are their numbers among the estimates.
         """
-        forest, rows = self.forest, node if rows is None else rows
+        forest, sums, node = self.forest, self.forest.sums, self.forest.trees.leaf_nodes[leaf]
         low, high = (own[node] for own in forest.boxes)
-        nodes = forest.nodes
-        seen, first = nodes.seen[:, node].transpose(1, 0, 2), nodes.first[:, node].transpose(1, 0, 2)
-        counts = [own[:, node].transpose(1, 0, 2) for own in nodes.levels]
+        seen, first = sums.seen[:, leaf].transpose(1, 0, 2), sums.first[:, leaf].transpose(1, 0, 2)
+        counts = [own[:, leaf].transpose(1, 0, 2) for own in sums.levels]
         if self.gone is not None:
             seen, first, counts = self.gone.taken_out(node, seen, first, counts)
         mean = (first + CLASS * self.mean[rows][:, None]) / (seen + CLASS)
@@ -202,7 +201,7 @@ class _Descent:
 
     def _sums(self, rows: Codes, node: Codes, depth: int) -> tuple[Array, Array, Array, Array, list[Array]]:
         """Return the sums of nodes at one depth: weights by class, and those of cells of all classes together."""
-        by_class, pooled = self.forest.nodes.weight[:, node].T.copy(), self.forest.pooled
+        by_class, pooled = self.forest.weight[:, node].T.copy(), self.forest.pooled
         seen, first, second = pooled.seen[node], pooled.first[node], pooled.second[node]
         levels = [own[node] for own in pooled.levels]
         if self.gone is None:

@@ -19,9 +19,10 @@ from ..estimate.families import GaussianFamily
 from ..notes import Kind, Note
 from ..stats import CompletedStats, FullScatter, GaussianStats, PatternStats, ThinScatter
 from ..stats.pooling import total_variance
+from .pencil import LeftOut
 from .predictive import is_regular, without_row
 from .rda import Judges, completed, undecided
-from .wishart import SPHERES, STRENGTHS, LeftOut, WishartClasses
+from .wishart import SPHERES, STRENGTHS, WishartClasses
 
 POOLED = (0.0, 0.5, 0.9, 0.99)  # tried for independent columns, whose posterior hardly depends on it
 MOST_WORK = 2e9  # rows × classes × columns³ over all settings that are tried one by one

@@ -21,8 +21,6 @@ from .._arrays import (
     Codes,
     NDArray,
     cholesky,
-    eigh,
-    gammaln,
     invert_triangular,
     np,
     row_chunks,
@@ -30,32 +28,12 @@ from .._arrays import (
 )
 from ..densities import Full, MultivariateT
 from ..stats import FullScatter, GaussianStats
+from .pencil import LEAST, LeftOut, Pencil, Removal, log_student
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
 JITTER = 1e-10
 MOST_WEIGHTS = 8  # of rows, for which the pencil is diagonalised anew
-LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
-
-
-def log_student(squares: Array, log_det: Array, weight: Array | float, df: Array | float, p: int) -> Array:
-    """Return the log predictive density where A is a scatter-like matrix: squares = rᵀ A⁻¹ r, log_det = log |A|.
-
-    log Γ((ν + p) / 2) − log Γ(ν / 2) − (p / 2) log π − ½ log |A| − (p / 2) log(1 + 1 / n) − ((ν + p) / 2) log(1 +
-    squares · n / (n + 1)) with ν = df and n = `weight`, the rows behind the mean.
-    """
-    constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * (np.log(np.pi) + np.log1p(1.0 / weight))
-    return np.asarray(constant - 0.5 * log_det - 0.5 * (df + p) * np.log1p(squares * weight / (weight + 1.0)))
-
-
-@dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Rows (n, p) of known class `codes` (n,), each to be scored without its weight `removed` (n,)."""
-
-    rows: Array
-    codes: Codes
-    removed: Array
-    weight: Array  # what each stands for among the rows of its class
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +103,32 @@ class WishartClasses:
         """
         finite = np.array([a for a in strengths if np.isfinite(a)])
         endless, shape = any(np.isinf(a) for a in strengths), (len(left.rows), len(self.stats.weight))
-        removal = _Removal.of(self, left)
+        removal = Removal.of(self.stats.weight, left)
         groups = [(slice(None), removal.usual)] if rough else list(_by_weight(left.removed))
         for sphere in spheres:
             scores, tied = np.empty((len(finite), *shape)), np.empty(shape)
             for rows, lost in groups:
                 some, last = self._at(removal, left, sphere, lost, finite, endless, balanced)
                 scores[:, rows], tied[rows] = some[:, rows], last[rows]
+            for a, found in zip(finite, scores, strict=True):
+                yield sphere, float(a), found
+            if endless:
+                yield sphere, np.inf, tied
+
+    def own_path(
+        self, left: LeftOut, strengths: tuple[float, ...] = STRENGTHS, spheres: tuple[float, ...] = SPHERES
+    ) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, f): f (n,) under the own class of each row, as rough and unbalanced `path` has it."""
+        finite = np.array([a for a in strengths if np.isfinite(a)])
+        endless, removal = any(np.isinf(a) for a in strengths), Removal.of(self.stats.weight, left)
+        members = [np.flatnonzero(left.codes == c) for c in range(len(self.stats.weight))]
+        for sphere in spheres:
+            pencil = self._pencil(sphere, removal.usual)
+            scores, tied = np.empty((len(finite), len(left.rows))), np.empty(len(left.rows))
+            for c, rows in enumerate(members):
+                if len(rows):
+                    own = pencil.reads(left.take(rows), removal.take(rows))
+                    scores[:, rows], tied[rows] = own.scores_of(c, finite, endless, balanced=False)
             for a, found in zip(finite, scores, strict=True):
                 yield sphere, float(a), found
             if endless:
@@ -162,7 +159,7 @@ class WishartClasses:
         The formulas are those of `path`, on the blocks of the matrices that belong to the columns a row has; what an
         average row of another class would take away is known from traces, as Σ_j d_jᵀ M⁻¹ d_j = tr(M⁻¹ S).
         """
-        removal, o = _Removal.of(self, left), seen.shape[1]
+        removal, o = Removal.of(self.stats.weight, left), seen.shape[1]
         freedom, endless = np.maximum(self.freedom - left.removed, 1.0), bool(np.isinf(strength))
         square = seen[:, :, None], seen[:, None, :]
         base = self._bases(square, sphere, freedom)[:, None]
@@ -202,7 +199,7 @@ class WishartClasses:
 
         Each row is left out, as in `path` unbalanced; its pencil (B, S_c) in its columns is diagonalised for all a.
         """
-        removal, o = _Removal.of(self, left), seen.shape[1]
+        removal, o = Removal.of(self.stats.weight, left), seen.shape[1]
         freedom = np.maximum(self.freedom - left.removed, 1.0)
         finite = np.array([a for a in STRENGTHS if np.isfinite(a)])
         square = seen[:, :, None], seen[:, None, :]
@@ -273,35 +270,20 @@ class WishartClasses:
         base[:, index, index] += sphere * self.tau + JITTER
         return np.asarray(base)
 
+    def _pencil(self, sphere: float, lost: float) -> Pencil:
+        """Return the pencil at one γ, where ν has lost so much."""
+        freedom = max(self.freedom - lost, 1.0)
+        return Pencil.of(self.stats, self._base(self.within, sphere, freedom), sphere, freedom)
+
     def _at(
-        self, removal: _Removal, left: LeftOut, sphere: float, lost: float, finite: Array, endless: bool, balanced: bool
+        self, removal: Removal, left: LeftOut, sphere: float, lost: float, finite: Array, endless: bool, balanced: bool
     ) -> tuple[Array, Array]:
         """Return F for the finite strengths (a, n, k) and for a = ∞ (n, k), at one γ, as if ν lost as much for all."""
-        n, p, k = len(left.rows), self.stats.mean.shape[1], len(self.stats.weight)
-        freedom = max(self.freedom - lost, 1.0)
-        lower = cholesky(self._base(self.within, sphere, freedom), lower=True)
-        log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
-        turn = invert_triangular(lower)
-        rows, means = left.rows @ turn.T, self.stats.mean @ turn.T
-        own = rows - means[left.codes]
-        lighter = (1.0 - sphere) / freedom * removal.h
+        n, k = len(left.rows), len(self.stats.weight)
         scores, tied = np.empty((len(finite), n, k)), np.empty((n, k))
-        length = np.einsum("ij,ij->i", own, own)
+        every = self._pencil(sphere, lost).reads(left, removal)
         for c in range(k):
-            mine = left.codes == c
-            shift = rows - means[c]
-            stretch = np.where(mine, removal.stretch, 1.0)
-            weight = np.where(mine, removal.rest, np.maximum(self.stats.weight[c], 0.5))
-            if endless:
-                squares = np.einsum("ij,ij->i", shift, shift) * stretch**2
-                cross = np.einsum("ij,ij->i", shift, own) * stretch
-                left_over = np.maximum(1.0 - lighter * length, LEAST)
-                squares = (squares + lighter * cross**2 / left_over) / freedom
-                whole_det = log_det + p * np.log(freedom) + np.log(left_over)
-                tied[:, c] = log_student(squares, whole_det, weight, freedom + 1.0, p)
-            if len(finite):
-                one = _OneClass(self, c, finite, mine, stretch, weight, lighter, log_det, balanced)
-                scores[:, :, c] = one.scores(turn, shift, own, removal, left)
+            scores[:, :, c], tied[:, c] = every.scores_of(c, finite, endless, balanced)
         return scores, tied
 
 
@@ -310,70 +292,3 @@ def _by_weight(removed: Array) -> Iterator[tuple[NDArray[np.bool_], float]]:
     amounts = np.unique(removed)
     for near in np.array_split(amounts, min(len(amounts), MOST_WEIGHTS)):
         yield (removed >= near[0]) & (removed <= near[-1]), float(near[0] if len(near) == 1 else near.mean())
-
-
-@dataclass(frozen=True, slots=True)
-class _Removal:
-    """What taking each row away does: h = w n_c / (n_c − w), rows left n_c − w, and n_c / (n_c − w), by row (n,)."""
-
-    h: Array
-    rest: Array
-    stretch: Array
-    usual: float  # the weight of a row, on average
-
-    @classmethod
-    def of(cls, member: WishartClasses, left: LeftOut) -> _Removal:
-        weight = member.stats.weight[left.codes]
-        rest = weight - left.removed
-        some = rest > 1e-9 * weight
-        stretch = np.where(some, weight / np.where(some, rest, 1.0), 1.0)
-        usual = float(np.average(left.removed, weights=left.weight)) if len(left.removed) else 1.0
-        return cls(np.where(some, left.removed * stretch, 1.0), np.maximum(rest, 0.5), stretch, usual)
-
-
-@dataclass(frozen=True, slots=True)
-class _OneClass:
-    """One class c at one γ, for all finite strengths a at once."""
-
-    member: WishartClasses
-    c: int
-    finite: Array
-    mine: NDArray[np.bool_]
-    stretch: Array
-    weight: Array
-    lighter: Array
-    log_det: float
-    balanced: bool
-
-    def scores(self, turn: Array, shift: Array, own: Array, removal: _Removal, left: LeftOut) -> Array:
-        """Return F (a, n) of this class."""
-        finite, mine = self.finite, self.mine
-        values, vectors = eigh(turn @ self.member.stats.scatter.values[self.c] @ turn.T)
-        values = np.maximum(values, 0.0)
-        shift, own = shift @ vectors, own @ vectors
-        inner = 1.0 / (finite + values[:, None])  # (p, a)
-        squares = (shift * shift) @ inner
-        cross, length = (shift * own) @ inner, (own * own) @ inner
-        log_det = self.log_det + np.log(finite + values[:, None]).sum(axis=0)
-        beta = finite * self.lighter[:, None] + np.where(mine, removal.h, 0.0)[:, None]
-        left_over = np.maximum(1.0 - beta * length, LEAST)
-        squares = squares * self.stretch[:, None] ** 2 + beta * (cross * self.stretch[:, None]) ** 2 / left_over
-        log_dets = log_det + np.log(left_over)
-        weight = np.broadcast_to(self.weight[:, None], squares.shape)
-        n = self.member.stats.weight[self.c]
-        if self.balanced and mine.any():
-            # as much as the row itself weighs, taken from the rows j of this class in proportion to their weights
-            others = (~mine & (n > left.removed))[:, None]
-            share = left.weight[mine] / left.weight[mine].sum()
-            removed, lost = left.removed[mine], left.removed[:, None]
-            kept = np.maximum(1.0 - removal.h[mine][:, None] * length[mine], LEAST)
-            fewer = np.where(others, n - lost, n)
-            each = share / np.maximum(removed, 1e-300)
-            squares = squares + others * lost / (n or 1.0) * (
-                (share * removal.stretch[mine]) @ (1.0 / kept) * ((shift * shift) @ (inner**2 * values[:, None]))
-            )
-            away = (removal.stretch[mine] * removed / (n or 1.0)) ** 2
-            squares = squares + others * lost * ((each * away) @ length[mine])
-            log_dets = log_dets + others * lost * (each @ np.log(kept))
-            weight = np.where(others, np.maximum(fewer, 0.5), weight)
-        return log_student(squares, log_dets, weight, finite + weight + 1.0, len(values)).T

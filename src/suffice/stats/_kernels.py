@@ -264,6 +264,28 @@ def _center_observed(block: Array, weight: Array | None) -> tuple[Array, Array]:
     return mean, total
 
 
+def _of_heaviest(owners: Codes, weights: Array, means: Array, k: int) -> Array:
+    """Return by class and column (k, d) the mean of its first heaviest part, which has observed cells if any has.
+
+    `weights` is (s, 1) or (s, d).
+    """
+    d = means.shape[1]
+    found = np.zeros((k, d))
+    if weights.shape[1] == 1:
+        order = np.lexsort((-np.arange(len(owners)), weights[:, 0], owners))
+        last = np.flatnonzero(np.diff(owners[order], append=k))
+        best = order[last]
+        best = best[weights[best, 0] > 0]
+        found[owners[best]] = means[best]
+        return found
+    heaviest = np.zeros((k, d))
+    for s, c in enumerate(owners.tolist()):
+        better = weights[s] > heaviest[c]
+        found[c] = np.where(better, means[s], found[c])
+        heaviest[c] = np.where(better, weights[s], heaviest[c])
+    return found
+
+
 def join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Array, Array]:
     """Return class weights, class means (k, d), and rows √w (part mean − class mean) by part (s, d).
 
@@ -273,12 +295,7 @@ def join(owners: Codes, weights: Array, means: Array, k: int) -> tuple[Array, Ar
     total = np.zeros((k, per_cell.shape[1]))
     np.add.at(total, owners, per_cell)
     safe = np.where(total > 0, total, 1.0)
-    reference = np.zeros((k, means.shape[1]))
-    heaviest = np.zeros((k, per_cell.shape[1]))
-    for s, c in enumerate(owners.tolist()):  # refer to a part that has observed cells
-        better = per_cell[s] > heaviest[c]
-        reference[c] = np.where(better, means[s], reference[c])
-        heaviest[c] = np.where(better, per_cell[s], heaviest[c])
+    reference = _of_heaviest(owners, per_cell, means, k)
     shift = np.zeros_like(reference)
     np.add.at(shift, owners, per_cell * np.where(per_cell > 0, means - reference[owners], 0.0))
     mean = reference + shift / safe

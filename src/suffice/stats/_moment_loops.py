@@ -2,22 +2,130 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple, Self
+
 from .._arrays import Array, Codes, np, parallel_map, row_chunks, rows_within
 from .._arrays_api import DeviceArray, fetch, is_device_array, take
 from ._device import moments_on_device
 
+FEW_CELLS = 1 << 20  # 8 MiB: rows that take no more are kept until moments are asked for
 Own = dict[int, tuple[Array, Array]]  # by class: its scatter and its third moments (d, d)
 
 
-def class_moments(
-    rows: Array | DeviceArray, codes: Codes, mean: Array, weight: Array | None, pooled: bool
-) -> tuple[Array, Array]:
-    """Return third and fourth moments of rows about class means, by class (k, d, d) or fourth ones added up (d, d)."""
+class Moments:
+    """Third and fourth moments of rows about class means, made when first asked for.
+
+    `third` is (k, d, d) and `fourth` too; where classes are added up, `fourth` is (d, d), and `third` and the scatters
+    `own` are (m, d, d), of the classes that are open. Until they are made there are the rows instead, if these are few,
+    and what is asked of all rows together is answered from them. Model files hold no rows.
+    """
+
+    __slots__ = ("_made", "_rows")
+
+    def __init__(self, third: Array, fourth: Array, own: Array | None = None) -> None:
+        self._made: tuple[Array, Array, Array] | None = (third, fourth, np.zeros((0, 0, 0)) if own is None else own)
+        self._rows: CenteredRows | None = None
+
+    @classmethod
+    def of_rows(cls, rows: CenteredRows) -> Self:
+        """Return the moments of these rows."""
+        found = cls.__new__(cls)
+        found._made, found._rows = None, rows
+        return found
+
+    @property
+    def made(self) -> tuple[Array, Array, Array]:
+        """The third and fourth moments, Σ w z_j² z_l and Σ w z_j² z_l², and the scatters of open classes."""
+        rows, made = self._rows, self._made
+        if made is None:
+            assert rows is not None
+            self._made = made = rows.moments()
+            self._rows = None
+        return made
+
+    def norms(self, inverse: Array, members: Sequence[int]) -> float:
+        """Return Σ w (Σ_j z_j² inverse_j)² over the rows of some classes, all where classes are added up."""
+        rows = self._rows
+        if rows is not None:
+            return rows.norms(inverse, members)
+        _, fourth, _ = self.made
+        if fourth.ndim == 2:
+            return float(inverse @ fourth @ inverse)
+        return float(sum(inverse @ fourth[c] @ inverse for c in members))
+
+
+class CenteredRows(NamedTuple):
+    """Rows less their class means (n, d), the class of each (n,), their weights or None, and the number of classes.
+
+    `open`, if not None, are the classes with moments of their own where those of all are added up.
+    """
+
+    z: Array
+    codes: Codes
+    weight: Array | None
+    k: int
+    open: Codes | None = None
+
+    def norms(self, inverse: Array, members: Sequence[int]) -> float:
+        """Return Σ w (Σ_j z_j² inverse_j)² over the rows of some classes, all where classes are added up."""
+        parts = row_chunks(len(self.z), rows_within(8 * self.z.shape[1]))
+        squares = np.concatenate([self.z[part] ** 2 @ inverse for part in parts]) ** 2
+        if self.weight is not None:
+            squares *= self.weight
+        return float((squares if self.open is not None else squares[np.isin(self.codes, members)]).sum())
+
+    def moments(self) -> tuple[Array, Array, Array]:
+        """Return third and fourth moments and the scatters of open classes, see `Moments`."""
+        d = self.z.shape[1]
+        if self.open is None:
+            third, fourth = np.zeros((2, self.k, d, d))
+            for c in range(self.k):
+                third[c], fourth[c] = moments(*self._of_class(c))
+            return third, fourth, np.zeros((0, 0, 0))
+        third, own = np.zeros((2, len(self.open), d, d))
+        for place, c in enumerate(self.open.tolist()):
+            z, weight = self._of_class(c)
+            own[place] = (z if weight is None else z * weight[:, None]).T @ z
+            third[place] = moments(z, weight)[0]
+        return third, _pooled_fourth(self.z, self.codes, np.zeros((self.k, d)), self.weight), own
+
+    def _of_class(self, c: int) -> tuple[Array, Array | None]:
+        index = np.flatnonzero(self.codes == c)
+        return self.z[index], None if self.weight is None else self.weight[index]
+
+
+def class_moments(rows: Array | DeviceArray, codes: Codes, mean: Array, weight: Array | None) -> Moments:
+    """Return third and fourth moments of rows about their class means."""
     if not isinstance(rows, np.ndarray):
-        return moments_on_device(rows, codes, mean, weight, pooled)
-    if pooled:
-        return np.zeros((0, 0)), _pooled_fourth(rows, codes, mean, weight)
-    return _by_class(rows, codes, mean, weight)
+        return Moments(*moments_on_device(rows, codes, mean, weight, pooled=False))
+    if _are_few(rows, 2 * mean.size * mean.shape[1]):
+        return Moments.of_rows(CenteredRows(rows - mean[codes], codes, weight, len(mean)))
+    return Moments(*_by_class(rows, codes, mean, weight))
+
+
+def pooled_moments(
+    rows: Array | DeviceArray, codes: Codes, mean: Array, weight: Array | None, most: int
+) -> tuple[Moments, Codes]:
+    """Return moments of rows about their class means, added up, and which classes have moments of their own.
+
+    Those are the classes at both ends, at most `most`.
+    """
+    opened = _end_classes(codes, most)
+    numbers = np.array(opened, dtype=np.int64)
+    if not isinstance(rows, np.ndarray):
+        fourth = moments_on_device(rows, codes, mean, weight, pooled=True)[1]
+    elif _are_few(rows, 2 * len(opened) * mean.shape[1] ** 2):
+        return Moments.of_rows(CenteredRows(rows - mean[codes], codes, weight, len(mean), numbers)), numbers
+    else:
+        fourth = _pooled_fourth(rows, codes, mean, weight)
+    scatter, third = _own_of(opened, rows, codes, mean, weight)
+    return Moments(third, fourth, scatter), numbers
+
+
+def _are_few(rows: Array, cells: int) -> bool:
+    """Return whether rows take no more room than so many numbers, or little."""
+    return rows.size <= max(cells, FEW_CELLS)
 
 
 def _by_class(rows: Array, codes: Codes, mean: Array, weight: Array | None) -> tuple[Array, Array]:
@@ -67,20 +175,21 @@ def own_moments(z: Array, codes: Codes, weight: Array | None, most: int) -> Own:
     return found
 
 
-def own_of_ends(rows: Array | DeviceArray, codes: Codes, mean: Array, weight: Array | None, most: int) -> Own:
-    """Return the own moments of the classes at both ends of a batch."""
-    found: Own = {}
-    for c in _end_classes(codes, most):
+def _own_of(
+    classes: Sequence[int], rows: Array | DeviceArray, codes: Codes, mean: Array, weight: Array | None
+) -> tuple[Array, Array]:
+    """Return scatters and third moments (m, d, d) of some classes."""
+    d = mean.shape[1]
+    scatter, third = np.zeros((2, len(classes), d, d))
+    for place, c in enumerate(classes):
         members = np.flatnonzero(codes == c)
-        scatter, third = np.zeros((2, mean.shape[1], mean.shape[1]))
-        for part in row_chunks(len(members), rows_within(8 * mean.shape[1])):
+        for part in row_chunks(len(members), rows_within(8 * d)):
             own = members[part]
             z = (fetch(take(rows, own)) if is_device_array(rows) else rows[own]) - mean[c]
             w = None if weight is None else weight[own]
-            scatter += (z if w is None else z * w[:, None]).T @ z
-            third += moments(z, w)[0]
-        found[c] = scatter, third
-    return found
+            scatter[place] += (z if w is None else z * w[:, None]).T @ z
+            third[place] += moments(z, w)[0]
+    return scatter, third
 
 
 def _end_classes(codes: Codes, most: int) -> list[int]:

@@ -19,7 +19,16 @@ from typing import Self
 from .._arrays import Array, Codes, np
 from ..errors import DataError, MergeError
 from ._checks import NEGATIVE, codes as codes_below, floats, scatters
-from ._moment_loops import Own, class_moments, join_own, moments, own_moments, own_of_ends, steps_to
+from ._moment_loops import (
+    Moments,
+    Own,
+    class_moments,
+    join_own,
+    moments,
+    own_moments,
+    pooled_moments,
+    steps_to,
+)
 from .gaussian import GaussianStats
 from .scatter import FullScatter, PooledScatter, ThinScatter, gather, spread
 from .statistic import Fields, Plain, Statistic
@@ -32,17 +41,31 @@ MOST_CELLS = 1 << 23  # 64 MiB for each of three arrays: of more, moments of cla
 class FourthMomentStats(Statistic):
     """Per class, over complete rows: Gaussian statistics, `third` Σ w z_j² z_l and `fourth` Σ w z_j² z_l² (k, d, d).
 
-    z are rows minus their class mean. A table wider than long keeps its rows, which hold all moments; the two arrays
-    are then (k, 0, 0). With `shared`, for one covariance of all classes, k d² above `MOST_CELLS` makes the scatter and
-    `fourth` sums over classes, (d, d); `third` and the scatters `own` (m, d, d) are those of the m classes `open`.
+    z are rows minus their class mean, and `moments` makes both when they are first asked for. A table wider than long
+    keeps its rows, which hold all moments; the two arrays are then (k, 0, 0). With `shared`, for one covariance of all
+    classes, k d² above `MOST_CELLS` makes the scatter and `fourth` sums over classes, (d, d); `third` and the scatters
+    `own` (m, d, d) are those of the m classes `open`.
     """
 
     gaussian: GaussianStats
-    third: Array
-    fourth: Array
+    moments: Moments
     shared: bool = False
-    own: Array = field(default_factory=lambda: np.zeros((0, 0, 0)))
     open: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+
+    @property
+    def third(self) -> Array:
+        """Σ w z_j² z_l of each class, or of those `open`, (·, d, d)."""
+        return self.moments.made[0]
+
+    @property
+    def fourth(self) -> Array:
+        """Σ w z_j² z_l² of each class (k, d, d), or of all (d, d)."""
+        return self.moments.made[1]
+
+    @property
+    def own(self) -> Array:
+        """The scatters of the classes `open` (m, d, d), where classes are added up."""
+        return self.moments.made[2]
 
     @classmethod
     def zero(cls, k: int, d: int, shared: bool = False) -> Self:
@@ -52,7 +75,7 @@ class FourthMomentStats(Statistic):
             return cls._of_rows(gaussian, shared)
         if pooled:
             return cls._summed(gaussian, np.zeros((d, d)), {})
-        return cls(gaussian, np.zeros((k, d, d)), np.zeros((k, d, d)), shared)
+        return cls(gaussian, Moments(*np.zeros((2, k, d, d))), shared)
 
     @classmethod
     def summarize(
@@ -72,9 +95,9 @@ class FourthMomentStats(Statistic):
         if isinstance(gaussian.scatter, ThinScatter):
             return cls._of_rows(gaussian, shared)
         if pooled:
-            _, fourth = class_moments(rows, codes, gaussian.mean, weight, pooled=True)
-            return cls._summed(gaussian, fourth, own_of_ends(rows, codes, gaussian.mean, weight, _most_open(d)))
-        return cls(gaussian, *class_moments(rows, codes, gaussian.mean, weight, pooled=False), shared)
+            found, opened = pooled_moments(rows, codes, gaussian.mean, weight, _most_open(d))
+            return cls(gaussian, found, True, opened)
+        return cls(gaussian, class_moments(rows, codes, gaussian.mean, weight), shared)
 
     @classmethod
     def _summed(cls, gaussian: GaussianStats, fourth: Array, own: Own) -> Self:
@@ -84,13 +107,13 @@ class FourthMomentStats(Statistic):
         shape = (len(kept), d, d)
         scatter = np.array([own[c][0] for c in kept]).reshape(shape)
         third = np.array([own[c][1] for c in kept]).reshape(shape)
-        return cls(gaussian, third, fourth, True, scatter, np.array(kept, dtype=np.int64))
+        return cls(gaussian, Moments(third, fourth, scatter), True, np.array(kept, dtype=np.int64))
 
     @classmethod
     def _of_rows(cls, gaussian: GaussianStats, shared: bool) -> Self:
         """Return the statistics of a thin scatter, which holds the moments of every class."""
         empty = np.zeros((len(gaussian.weight), 0, 0))
-        return cls(replace(gaussian, form=FullScatter), empty, empty, shared)
+        return cls(replace(gaussian, form=FullScatter), Moments(empty, empty), shared)
 
     @property
     def is_pooled(self) -> bool:
@@ -116,7 +139,8 @@ class FourthMomentStats(Statistic):
             return whole if len(gaussian.scatter.owner) <= gaussian.mean.shape[1] else whole.dense()
         if gaussian.form is not PooledScatter:
             sides = [side.dense()._moved(gaussian.mean) for side in (self, other)]
-            return type(self)(gaussian, sides[0][0] + sides[1][0], sides[0][1] + sides[1][1], self.shared)
+            added = Moments(sides[0][0] + sides[1][0], sides[0][1] + sides[1][1])
+            return type(self)(gaussian, added, self.shared)
         (first, mine), (second, theirs) = self._about(gaussian.mean), other._about(gaussian.mean)
         both = join_own(mine, self.gaussian.weight, theirs, other.gaussian.weight)
         return self._summed(gaussian, first + second, both)
@@ -132,7 +156,7 @@ class FourthMomentStats(Statistic):
             raise MergeError.moments_added_up(len(self.gaussian.weight))
         gaussian = self.gaussian.subtract(other.gaussian)
         if isinstance(gaussian.scatter, ThinScatter):
-            return type(self)(gaussian, self.third, self.fourth, self.shared)
+            return type(self)(gaussian, self.moments, self.shared)
         whole, part = self, other.dense()
         kept, touched = gaussian.weight > 0, part.gaussian.weight > 0
         mean = np.where(touched[:, None] & kept[:, None], gaussian.mean, self.gaussian.mean)
@@ -142,7 +166,7 @@ class FourthMomentStats(Statistic):
         third, fourth = np.where(nothing, 0.0, third), np.where(nothing, 0.0, np.maximum(fourth, 0.0))
         changed = touched[:, None, None]
         third, fourth = np.where(changed, third, self.third), np.where(changed, fourth, self.fourth)
-        return type(self)(gaussian, third, fourth, self.shared)
+        return type(self)(gaussian, Moments(third, fourth), self.shared)
 
     def _pooled(self) -> Self:
         """Return the same statistics as matrices, with the moments of all classes added up."""
@@ -179,7 +203,7 @@ class FourthMomentStats(Statistic):
 
     def scale(self, factor: float) -> Self:
         third, fourth, own = self.third * factor, self.fourth * factor, self.own * factor
-        return type(self)(self.gaussian.scale(factor), third, fourth, self.shared, own, self.open)
+        return type(self)(self.gaussian.scale(factor), Moments(third, fourth, own), self.shared, self.open)
 
     def regroup(self, index: Codes, k: int) -> Self:
         if self.is_pooled:
@@ -192,10 +216,10 @@ class FourthMomentStats(Statistic):
         if self.is_pooled:
             return replace(self, gaussian=gaussian, open=index[self.open])
         if k == 0:
-            return type(self)(gaussian, self.third[:0], self.fourth[:0], self.shared)
+            return type(self)(gaussian, Moments(self.third[:0], self.fourth[:0]), self.shared)
         mean = np.where((index >= 0)[:, None], gaussian.mean[index], self.gaussian.mean)
         third, fourth = self._moved(mean)
-        return type(self)(gaussian, gather(third, index, k), gather(fourth, index, k), self.shared)
+        return type(self)(gaussian, Moments(gather(third, index, k), gather(fourth, index, k)), self.shared)
 
     def _moved(self, mean: Array) -> tuple[Array, Array]:
         """Return third and fourth moments about other class means (k, d); first moments about the own ones are 0."""
@@ -221,7 +245,7 @@ class FourthMomentStats(Statistic):
             own = thin.owner == c
             root = thin.root_weight[own]
             third[c], fourth[c] = moments(thin.values[own] / root[:, None], root**2)
-        return type(self)(self.gaussian.dense(), third, fourth, self.shared)
+        return type(self)(self.gaussian.dense(), Moments(third, fourth), self.shared)
 
     def norms(self, scale: Array, members: Sequence[int]) -> float:
         """Return Σ w |z / scale|⁴ over the rows of some classes, for standard deviations `scale` (d,)."""
@@ -231,9 +255,7 @@ class FourthMomentStats(Statistic):
             lengths = ((thin.values[own] / scale) ** 2).sum(axis=1)
             return float((lengths**2 / thin.root_weight[own] ** 2).sum())
         inverse = 1.0 / scale**2
-        if self.is_pooled:
-            return float(inverse @ self.fourth @ inverse)
-        return float(sum(inverse @ self.fourth[c] @ inverse for c in members))
+        return self.moments.norms(inverse, members)
 
     def place(self, index: Sequence[int], k: int) -> Self:
         if isinstance(self.gaussian.scatter, ThinScatter):
@@ -243,7 +265,7 @@ class FourthMomentStats(Statistic):
             opened = np.asarray(index, dtype=np.int64)[small.open]
             return replace(small, gaussian=small.gaussian.place(index, k), open=opened)
         third, fourth = spread(self.third, index, k), spread(self.fourth, index, k)
-        return type(self)(self.gaussian.place(index, k), third, fourth, self.shared)
+        return type(self)(self.gaussian.place(index, k), Moments(third, fourth), self.shared)
 
     @property
     def complete(self) -> GaussianStats:
@@ -272,7 +294,7 @@ class FourthMomentStats(Statistic):
         if gaussian.form is not PooledScatter:
             third, fourth = floats(fields["third"], k, side, side), floats(fields["fourth"], k, side, side)
             _check_fourth(fourth)
-            return cls(gaussian, third, fourth, shared)
+            return cls(gaussian, Moments(third, fourth), shared)
         opened = codes_below(floats(fields["open"], None).astype(np.int64), k, None)
         shape = (len(opened), d, d)
         own = scatters(fields["own_scatter"], gaussian.mean, gaussian.weight, *shape)
@@ -280,7 +302,7 @@ class FourthMomentStats(Statistic):
         _check_fourth(fourth)
         if len(np.unique(opened)) < len(opened) or (opened != fields["open"]).any():
             raise ValueError("classes with moments of their own")
-        return cls(gaussian, third, fourth, shared, own, opened)
+        return cls(gaussian, Moments(third, fourth, own), shared, opened)
 
 
 def _check_fourth(fourth: Array) -> None:

@@ -172,7 +172,7 @@ class Reservoir:
         """Return some of the rows, by their numbers."""
         return replace(
             self,
-            rows=tuple(compact(take_rows(part, index)) for part in self.rows),
+            rows=tuple(_some(part, index) for part in self.rows),
             codes=self.codes[index],
             copies=self.copies[index],
             weight=self.weight[index],
@@ -259,6 +259,12 @@ def rows_per_weight(weight: Array, copies: Array) -> float:
     """
     total, squares = float(weight.sum()), float((weight * (weight / copies)).sum())
     return total / squares if squares > 0 else 1.0
+
+
+def _some(part: Any, index: Codes) -> Any:
+    """Return some of the rows of a compact block, compact."""
+    some = take_rows(part, index)
+    return some if isinstance(some, np.ndarray) else compact(some)
 
 
 def _priority(rows: Sequence[object], salts: Keys) -> Keys:

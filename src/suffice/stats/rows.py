@@ -186,8 +186,9 @@ def _level_key(level: Level) -> int:
 
 def mixed(keys: Keys) -> Keys:
     """Return a bijection of 64-bit numbers that spreads every bit over all (the finaliser of SplitMix64)."""
-    keys = keys ^ (keys >> np.uint64(30))
-    keys = keys * np.uint64(0xBF58476D1CE4E5B9)
-    keys = keys ^ (keys >> np.uint64(27))
-    keys = keys * np.uint64(0x94D049BB133111EB)
-    return np.asarray(keys ^ (keys >> np.uint64(31)))
+    keys = keys ^ (keys >> np.uint64(30))  # a copy, which the rest is done in
+    keys *= np.uint64(0xBF58476D1CE4E5B9)
+    keys ^= keys >> np.uint64(27)
+    keys *= np.uint64(0x94D049BB133111EB)
+    keys ^= keys >> np.uint64(31)
+    return np.asarray(keys)

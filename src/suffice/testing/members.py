@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from .._arrays import Array, Codes, np
 from ..automatic.choose import best_of
 from ..automatic.columns import FrozenColumns, Reading
+from ..automatic.judge import Judge
 from ..automatic.member import Known, Member
 from ..automatic.member_family import MemberFamily
 from ..automatic.mixed_rows import MISSING
 from ..automatic.part import Part
 from ..automatic.sample import Sample
-from ..automatic.stack import Judge, centred, without_each
+from ..automatic.stack import centred, without_each
 from ..automatic.statistics import TableRows
 from ..forest import FrozenForest
 from ..schema import Kind

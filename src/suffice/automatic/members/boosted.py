@@ -17,10 +17,10 @@ from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, sin
 from ...forest import FrozenForest, Trees, TreeScores
 from ...notes import Kind, Note
 from ..folds import deal
-from ..member import Candidate, Known
+from ..judge import Judge
+from ..member import Begun, Candidate, Known
 from ..mixed_rows import MISSING, Hidden
 from ..sample import Sample, SomeRows
-from ..stack import Judge
 from .forest import TreeMember
 
 FOLDS = 5
@@ -53,6 +53,7 @@ class BoostedMember(TreeMember):
     needs_rows: ClassVar[bool] = True
     generative: ClassVar[bool] = False
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
+    asks_best: ClassVar[bool] = True
 
     frozen: FrozenForest
     trees: TreeScores
@@ -62,12 +63,22 @@ class BoostedMember(TreeMember):
     @classmethod
     def candidates(cls, known: Known, sample: Sample, judge: Judge) -> Iterator[Candidate]:
         """Yield the trees boosted by folds; none where the rows are too few for a forest, or that is too much work."""
+        return cls.begin(known, sample)(judge)
+
+    @classmethod
+    def begin(cls, known: Known, sample: Sample) -> Begun:
+        """Return what yields them to a judge, trees of the first fold boosted already, as far as the judge is asked."""
+        if known.columns.forest is None or _work(known) > MOST_WORK:
+            return lambda judge: iter(())
+        first = _First.of(sample, known.k)
+        return lambda judge: iter(()) if first is None else cls._candidates(known, sample, first, judge)
+
+    @classmethod
+    def _candidates(cls, known: Known, sample: Sample, first: _First, judge: Judge) -> Iterator[Candidate]:
         frozen = known.columns.forest
-        if frozen is None or _work(known) > MOST_WORK:
-            return
         asked = min(MOST_GAIN, GAIN * max(1.0, _work(known) / MUCH_WORK))
-        boosted = _boosted(sample, known.k, judge, asked)
-        if boosted is None:
+        boosted = _boosted(sample, first, judge, asked)
+        if boosted is None or frozen is None:
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
         scores, grown, rounds, folds = boosted
@@ -155,23 +166,37 @@ class _Fold(NamedTuple):
         return _wide(next(islice(every, rounds - 1, None)), rows.k)
 
 
-def _boosted(sample: Sample, k: int, judge: Judge, asked: float) -> Boosted | None:
+@dataclass(frozen=True)
+class _First:
+    """The rows as boosting takes them, and the trees of the first fold after the first stage."""
+
+    rows: _Rows
+    fold: _Growing
+
+    @classmethod
+    def of(cls, sample: Sample, k: int) -> _First | None:
+        """Return those of a sample; None where fewer than two of the classes have as many rows as there are folds."""
+        present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
+        if len(present) < 2:
+            return None
+        rows = _Rows.of(sample, present, k)
+        fold = _Growing(rows, 0)
+        fold.grow(ROUNDS[0])
+        return cls(rows, fold)
+
+
+def _boosted(sample: Sample, first: _First, judge: Judge, asked: float) -> Boosted | None:
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
-    Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where fewer than
-    two classes are left, where the trees of the first fold gain less than is `asked` beside the best member before,
-    which the `judge` knows, or where scikit-learn's trees cannot be read out.
+    Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where the trees of
+    the first fold gain less than is `asked` beside the best member before, which the `judge` knows, or where
+    scikit-learn's trees cannot be read out.
     """
-    present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
-    if len(present) < 2:
+    rows, present, k = first.rows, first.rows.present, judge.offset.shape[1]
+    if not first.fold.grow_on(judge, asked):
         return None
-    rows = _Rows.of(sample, present, k)
-    first = _without_fold(rows, 0, ROUNDS, judge, asked)
-    if first is None:
-        return None
-    rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(first.losses)) + 1)))
-    others = parallel_map(lambda fold: _without_fold(rows, fold, (rounds,)), range(1, FOLDS))
-    folds = [own for own in (first, *others) if own is not None]
+    rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(first.fold.losses)) + 1)))
+    folds = [first.fold.done(), *parallel_map(lambda fold: _without_fold(rows, fold, rounds), range(1, FOLDS))]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
     grown = _whole(rows, best)
@@ -235,30 +260,51 @@ class _Again:
         return out + self.base
 
 
-def _without_fold(
-    rows: _Rows, fold: int, stages: Sequence[int], judge: Judge | None = None, asked: float = 0.0
-) -> _Fold | None:
-    """Return trees boosted on all folds but one, in stages until more rounds bring nothing.
+class _Growing:
+    """Trees boosted on all folds but one, so far, and what the rows of that fold lose after each round."""
 
-    None where they take away less than is `asked` of what the best member of a `judge` of the rows loses.
-    """
-    rest = rows.order[rows.place[rows.order] != fold]
-    out = np.flatnonzero(rows.place == fold)
-    judges = np.flatnonzero(rows.codes[out] >= 0)
-    own, weight = rows.codes[out[judges]], rows.weight[out[judges]]
-    model, losses, told = _new_model(), list[float](), np.zeros((len(own), rows.k))
-    for rounds in stages:
-        rows.grow(model, rounds, rest)
-        for found in islice(model.staged_decision_function(rows.cells[out[judges]]), len(losses), None):
+    def __init__(self, rows: _Rows, fold: int) -> None:
+        self.rows, self.model, self.losses = rows, _new_model(), list[float]()
+        self.rest = rows.order[rows.place[rows.order] != fold]
+        self.out = np.flatnonzero(rows.place == fold)
+        self._judges = self.out[rows.codes[self.out] >= 0]
+        self._least = np.zeros((len(self._judges), rows.k))  # the scores after the round that loses least
+
+    def grow(self, rounds: int) -> None:
+        """Boost up to so many rounds."""
+        rows, own = self.rows, self.rows.codes[self._judges]
+        weight = rows.weight[self._judges]
+        rows.grow(self.model, rounds, self.rest)
+        for found in islice(self.model.staged_decision_function(rows.cells[self._judges]), len(self.losses), None):
             scores = _wide(found, rows.k)
             each = -log_softmax(scores)[np.arange(len(own)), own]
-            losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
-            told = scores if losses[-1] == min(losses) else told
-        if judge is not None and _gain(judge[out[judges]], rows, told) < asked:
-            return None
-        if int(np.argmin(losses)) + 1 < (1.0 - PATIENCE) * rounds:
-            break
-    return _Fold(model, out, np.array(losses))
+            self.losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
+            self._least = scores if self.losses[-1] == min(self.losses) else self._least
+
+    def grow_on(self, judge: Judge, asked: float) -> bool:
+        """Boost until more rounds bring nothing, after the first stage.
+
+        Return whether they take away as much as is `asked` of what the best member of a `judge` of all rows loses.
+        """
+        for stage, rounds in enumerate(ROUNDS):
+            if stage:
+                self.grow(rounds)
+            if _gain(judge[self._judges], self.rows, self._least) < asked:
+                return False
+            if int(np.argmin(self.losses)) + 1 < (1.0 - PATIENCE) * rounds:
+                break
+        return True
+
+    def done(self) -> _Fold:
+        """Return what was grown."""
+        return _Fold(self.model, self.out, np.array(self.losses))
+
+
+def _without_fold(rows: _Rows, fold: int, rounds: int) -> _Fold:
+    """Return trees boosted on all folds but one for so many rounds."""
+    growing = _Growing(rows, fold)
+    growing.grow(rounds)
+    return growing.done()
 
 
 def _gain(judge: Judge, rows: _Rows, scores: Array) -> float:

@@ -24,10 +24,10 @@ from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
 from ..columns import BINS, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..part import Counts, Part
 from ..sample import Sample
-from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
 MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
@@ -259,7 +259,8 @@ class PairCounts(Counts):
 
     @classmethod
     def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
-        return count_pairs(reading.binned(entry), reading.columns.bin_starts(entry)[-1], codes, k, weight)
+        levels = reading.columns.binned(entry, reading)  # not kept: no other statistic reads them
+        return count_pairs(levels, reading.columns.bin_starts(entry)[-1], codes, k, weight)
 
     @classmethod
     def may_lack(cls) -> bool:

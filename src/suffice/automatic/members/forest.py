@@ -18,12 +18,13 @@ from ...forest import FrozenForest, TreeScores
 from ...forest.columns import Cells
 from ..columns import Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..leaves import LeafWeights
 from ..member import Candidate, Known, Member
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
-from ..stack import Judge, centred
+from ..stack import centred
 
 STRENGTHS = (0.5, 1.0, 2.0, 4.0)
 PSEUDO = 0.5  # rows of each class in its share

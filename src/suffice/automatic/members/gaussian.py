@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 from ..._arrays import Array, Codes, np, pattern_groups, row_chunks
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.wishart import LeftOut, WishartClasses
+from ...leave_one_out.pencil import LeftOut
+from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block
@@ -20,11 +21,11 @@ from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, FoldedGaussians
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
-from ..stack import Judge
 
 CHUNK_ROWS = 1 << 16
 ENOUGH = 100  # complete rows to choose settings on
@@ -95,7 +96,8 @@ class GaussianPart(Part):
 def _summarize(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
     columns = reading.columns
     if version not in columns.guess:
-        return PatternStats.summarize(reading.gaussian(version), codes, k, weight, FullScatter)
+        cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
+        return PatternStats.summarize(cells, codes, k, weight, FullScatter)
     total = PatternStats.zero(k, columns.width(version))
     heavy = np.ones(len(codes)) if weight is None else weight
     for part in row_chunks(len(codes), CHUNK_ROWS):

@@ -16,16 +16,18 @@ from typing import ClassVar
 from ..._arrays import Array, np
 from ...densities import MultivariateT
 from ...export.program import Term
-from ...leave_one_out.wishart import SPHERES, LeftOut, WishartClasses
+from ...leave_one_out.pencil import LeftOut
+from ...leave_one_out.wishart import SPHERES, WishartClasses
 from ...stats import FullScatter, GaussianStats, PatternStats
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import RAW, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Candidate, Known, Member, Setting, total, totals
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
-from ..stack import Judge, centred
+from ..stack import centred
 from .gaussian import OWN, GaussianPart
 
 INDEPENDENT = "independent gaussian"

@@ -21,9 +21,9 @@ from ...stats import FullScatter, GaussianStats, PatternStats
 from ..columns import FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FOLDS, deal
+from ..judge import Judge
 from ..member import Candidate, Known
 from ..sample import Sample
-from ..stack import Judge
 from .gaussian import BlockMember
 
 JOINED = "joined gaussian"

@@ -16,9 +16,9 @@ from ...export.program import Table, Term
 from ..budget import Cost, Sizes
 from ..columns import Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..member import Additive, Candidate, Known, Setting, totals
 from ..sample import Sample
-from ..stack import Judge
 
 STRENGTHS = (0.5, 2.0, 8.0, 32.0)
 

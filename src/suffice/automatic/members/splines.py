@@ -22,11 +22,11 @@ from ...export.program import Hats, Term
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import INTERVALS, FrozenColumns, Reading
 from ..inputs import Inputs
+from ..judge import Judge
 from ..knots import Splines
 from ..member import Additive, Candidate, Known, Setting, totals
 from ..part import Counts, Part
 from ..sample import Sample
-from ..stack import Judge
 
 STRENGTHS = (1.0, 4.0, 16.0)
 
@@ -50,10 +50,13 @@ class SplineRatios:
     def columns(self, rows: Array, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield F (n, k) of each column for new rows, or of those `wanted`."""
         for j in range(rows.shape[1]) if wanted is None else wanted:
-            table = self.table(j)
-            left, share, seen = self.splines.weights(np.asarray(rows[:, j], dtype=np.float64), j)
+            table, x = self.table(j), np.asarray(rows[:, j], dtype=np.float64)
+            known = np.flatnonzero(~np.isnan(x))  # questions about single cells leave all others open
+            left, share, _ = self.splines.weights(x[known], j)
             right = np.minimum(left + 1, table.shape[1] - 1)
-            yield ((1.0 - share) * seen)[:, None] * table.T[left] + (share * seen)[:, None] * table.T[right]
+            out = np.zeros((len(x), len(table)))
+            out[known] = (1.0 - share)[:, None] * table.T[left] + share[:, None] * table.T[right]
+            yield out
 
     def left_out(self, rows: Array, codes: Codes, removed: Array, strengths: Sequence[float]) -> Iterator[list[Array]]:
         """Yield, by column, F (n, k) at each strength, made without the weight `removed` (n,) of each row."""

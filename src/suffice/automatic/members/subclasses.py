@@ -6,13 +6,12 @@ Left-out log densities are therefore those of five folds, each scored by parts f
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
-from ..._arrays import Array, Codes, kmeans2, np
+from ..._arrays import Array, Codes, np
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
 from ...export.program import Mixture, Term
@@ -22,11 +21,12 @@ from ...tasks.explain import explain_block
 from ..columns import SCORES, FrozenColumns, Reading
 from ..completion import fill_blindly
 from ..inputs import Inputs
+from ..judge import Judge
+from ..kmeans import k_means
 from ..member import Candidate, Known, Member, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample, SomeRows
-from ..stack import Judge
 from .gaussian import GaussianPart
 
 PARTS = (2, 4, 8)
@@ -73,10 +73,7 @@ class Split:
             wanted = min(parts, max(1, len(members) // LEAST))
             own: Codes = np.zeros(len(members), dtype=np.int64)
             if wanted > 1:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # an empty part is left out below
-                    own = kmeans2(rows[members], wanted, iter=ROUNDS, minit="++", seed=c)[1]
-                own = np.unique(own, return_inverse=True)[1]
+                own = np.unique(k_means(rows[members], wanted, ROUNDS, seed=c), return_inverse=True)[1]
             number[members] = own + len(owner)
             owner += [c] * (int(own.max(initial=0)) + 1)
         stats = GaussianStats.summarize(rows, number, len(owner), weight, FullScatter)

@@ -1,0 +1,129 @@
+"""Rows of known class that judge scores made without them: what these lose, and at which temperature least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
+from .budget import ENOUGH_ROWS
+from .mixed_rows import Index
+
+TEMPERATURE_STEPS = 12
+CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
+
+    `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
+    `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any.
+    """
+
+    codes: Codes
+    offset: Array
+    weight: Array
+    single: Array
+    best: Array | None = None
+
+    def __getitem__(self, rows: Index) -> Judge:
+        return Judge(
+            self.codes[rows],
+            self.offset[rows],
+            self.weight[rows],
+            self.single[rows],
+            None if self.best is None else self.best[rows],
+        )
+
+    def thinned(self) -> tuple[Judge, slice]:
+        """Return the judge of every so many rows, which tell settings apart, and which rows they are."""
+        some = slice(None, None, max(1, len(self.codes) // ENOUGH_ROWS))
+        return self[some], some
+
+    def mean(self, values: Array) -> tuple[float, float]:
+        """Return the mean of values (n,) by the weights of the rows, and its standard error: equal rows are as many."""
+        share = self.weight / self.weight.sum()
+        mean = float(share @ values)
+        spread = (share**2 * self.single / np.maximum(self.weight, 1e-300)) @ (values - mean) ** 2
+        return mean, float(np.sqrt(spread))
+
+    def loss(self, scores: Array) -> float:
+        """Return the mean log-loss, in nats, of softmax(offset + scores)."""
+        eta = self.offset + scores
+        eta -= eta.max(axis=1, keepdims=True)
+        own = eta[np.arange(len(eta)), self.codes] - np.log(np.exp(eta).sum(axis=1))
+        return float(-(self.weight @ own) / self.weight.sum())
+
+    def tempered(self, power: float) -> Judge:
+        """Return a judge to whom each row says less: its likelihood is raised to a power."""
+        return Judge(self.codes, self.offset, power * self.weight, power * self.single)
+
+    def beyond_chance(self, loss: float) -> float:
+        """Return the share of a temperature found to lose `loss` that is not chance: max(0, 1 − 4 / χ²).
+
+        χ² = 2 Σ w (loss of the offsets alone − loss). A coefficient is drawn to 0 as by the positive part of James &
+        Stein (1961); the best of many settings wins more by chance than one would.
+        """
+        won = 2.0 * float(self.weight.sum()) * (self.loss(np.zeros_like(self.offset)) - loss)
+        return max(0.0, 1.0 - CHANCE / won) if won > CHANCE else 0.0
+
+    def losses(self, scores: Array) -> Array:
+        """Return the log-loss (n,) of each row under softmax(offset + scores)."""
+        return -log_softmax(self.offset + scores)[np.arange(len(self.codes)), self.codes]
+
+    def temperature(self, scores: Array) -> tuple[float, float]:
+        """Return the least mean log-loss of softmax(offset + t · scores) over t ≥ 0, and t, by Newton's method."""
+        at = _Tempered.of(self, scores)
+        t = 1.0
+        loss, slope, curvature = at(t)
+        for _ in range(TEMPERATURE_STEPS):
+            step = float(np.clip(slope / max(curvature, 1e-12), -t, 4.0 * t)) if t > 1e-6 else 0.0
+            new = min(max(t - step, 0.02 * t), 5.0 * t)
+            there = at(new)
+            while there[0] > loss + 1e-12 and abs(new - t) > 1e-4 * t:
+                new = 0.5 * (new + t)
+                there = at(new)
+            done = abs(new - t) < 1e-3 * t
+            t, (loss, slope, curvature) = new, there
+            if done:
+                break
+        return loss, t
+
+
+@dataclass(frozen=True, slots=True)
+class _Tempered:
+    """The mean log-loss at a temperature, by blocks of rows that stay in cache.
+
+    A block holds `offset` and `scores` (k, rows), rows last: no reduction runs along a short last axis. `own` is where
+    the own classes are in these, `weight` what the rows are of all.
+    """
+
+    blocks: tuple[tuple[Array, Array, Codes, Array], ...]
+
+    @classmethod
+    def of(cls, judge: Judge, scores: Array) -> _Tempered:
+        weight, found = judge.weight / judge.weight.sum(), []
+        for rows in row_chunks(len(scores), rows_within(32 * scores.shape[1], least=64)):
+            block, codes = np.array(scores[rows].T, dtype=np.float64, order="C"), judge.codes[rows]
+            block -= block.max(axis=0)
+            own = codes * len(codes) + np.arange(len(codes))
+            found.append((np.ascontiguousarray(judge.offset[rows].T), block, own, weight[rows]))
+        return cls(tuple(found))
+
+    def __call__(self, t: float) -> tuple[float, float, float]:
+        """Return the loss at t and its first two derivatives."""
+        loss = slope = curvature = 0.0
+        for offset, scores, own, weight in self.blocks:
+            p = t * scores
+            p += offset
+            p -= p.max(axis=0)
+            right = p.reshape(-1)[own]
+            np.exp(p, out=p)
+            total = p.sum(axis=0)
+            loss -= float(weight @ (right - np.log(total)))
+            p *= scores
+            first = p.sum(axis=0) / total
+            p *= scores
+            slope += float(weight @ (first - scores.reshape(-1)[own]))
+            curvature += float(weight @ (p.sum(axis=0) / total - first * first))
+        return loss, slope, curvature

@@ -1,0 +1,165 @@
+"""Rows left out of one class's (a B + S_c): all strengths a at once, in the coordinates in which B is the identity.
+
+What `wishart` says of a row and its weight is worked out here for one γ: S_c is diagonalised in these coordinates, and
+a row leaves by formulas of rank one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._arrays import Array, Codes, NDArray, cholesky, eigh, gammaln, invert_triangular, np
+from ..stats import GaussianStats
+
+LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
+
+
+def log_student(squares: Array, log_det: Array, weight: Array | float, df: Array | float, p: int) -> Array:
+    """Return the log predictive density where A is a scatter-like matrix: squares = rᵀ A⁻¹ r, log_det = log |A|.
+
+    log Γ((ν + p) / 2) − log Γ(ν / 2) − (p / 2) log π − ½ log |A| − (p / 2) log(1 + 1 / n) − ((ν + p) / 2) log(1 +
+    squares · n / (n + 1)) with ν = df and n = `weight`, the rows behind the mean.
+    """
+    constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * (np.log(np.pi) + np.log1p(1.0 / weight))
+    return np.asarray(constant - 0.5 * log_det - 0.5 * (df + p) * np.log1p(squares * weight / (weight + 1.0)))
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows (n, p) of known class `codes` (n,), each to be scored without its weight `removed` (n,)."""
+
+    rows: Array
+    codes: Codes
+    removed: Array
+    weight: Array  # what each stands for among the rows of its class
+
+    def take(self, index: Codes) -> LeftOut:
+        """Return some of the rows."""
+        return LeftOut(self.rows[index], self.codes[index], self.removed[index], self.weight[index])
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What taking each row away does: h = w n_c / (n_c − w), rows left n_c − w, and n_c / (n_c − w), by row (n,)."""
+
+    h: Array
+    rest: Array
+    stretch: Array
+    usual: float  # the weight of a row, on average
+
+    @classmethod
+    def of(cls, class_weight: Array, left: LeftOut) -> Removal:
+        """Return that of rows of classes of these weights (k,)."""
+        weight = class_weight[left.codes]
+        rest = weight - left.removed
+        some = rest > 1e-9 * weight
+        stretch = np.where(some, weight / np.where(some, rest, 1.0), 1.0)
+        usual = float(np.average(left.removed, weights=left.weight)) if len(left.removed) else 1.0
+        return cls(np.where(some, left.removed * stretch, 1.0), np.maximum(rest, 0.5), stretch, usual)
+
+    def take(self, index: Codes) -> Removal:
+        """Return the same of some of the rows."""
+        return Removal(self.h[index], self.rest[index], self.stretch[index], self.usual)
+
+
+@dataclass(frozen=True, slots=True)
+class Pencil:
+    """The shared matrix ν B at one γ as a `turn` (p, p) that makes it the identity; ν has lost the weight of a row."""
+
+    stats: GaussianStats
+    sphere: float
+    freedom: float
+    turn: Array
+    log_det: float
+
+    @classmethod
+    def of(cls, stats: GaussianStats, base: Array, sphere: float, freedom: float) -> Pencil:
+        """Return that of a `base` B (p, p) with ν = `freedom`."""
+        lower = cholesky(base, lower=True)
+        log_det = 2.0 * float(np.log(np.diagonal(lower)).sum())
+        return cls(stats, sphere, freedom, invert_triangular(lower), log_det)
+
+    def reads(self, left: LeftOut, removal: Removal) -> _Turned:
+        """Return the rows in these coordinates."""
+        rows, means = left.rows @ self.turn.T, self.stats.mean @ self.turn.T
+        return _Turned(self, left, removal, rows, means, rows - means[left.codes])
+
+
+@dataclass(frozen=True, slots=True)
+class _Turned:
+    """Rows left out and class means in the coordinates of a pencil; `own` (n, p) are the rows about their own mean."""
+
+    pencil: Pencil
+    left: LeftOut
+    removal: Removal
+    rows: Array
+    means: Array
+    own: Array
+
+    def scores_of(self, c: int, finite: Array, endless: bool, balanced: bool) -> tuple[Array, Array]:
+        """Return F of class c for the finite strengths (a, n), and for a = ∞ (n,), NaN where it is not asked for."""
+        pencil, removal, own = self.pencil, self.removal, self.own
+        (n, p), mine, shift = own.shape, self.left.codes == c, self.rows - self.means[c]
+        lighter = (1.0 - pencil.sphere) / pencil.freedom * removal.h
+        stretch = np.where(mine, removal.stretch, 1.0)
+        weight = np.where(mine, removal.rest, np.maximum(pencil.stats.weight[c], 0.5))
+        scores, tied = np.empty((len(finite), n)), np.full(n, np.nan)
+        if endless:
+            squares = np.einsum("ij,ij->i", shift, shift) * stretch**2
+            cross = np.einsum("ij,ij->i", shift, own) * stretch
+            left_over = np.maximum(1.0 - lighter * np.einsum("ij,ij->i", own, own), LEAST)
+            squares = (squares + lighter * cross**2 / left_over) / pencil.freedom
+            whole_det = pencil.log_det + p * np.log(pencil.freedom) + np.log(left_over)
+            tied = log_student(squares, whole_det, weight, pencil.freedom + 1.0, p)
+        if len(finite):
+            one = _OneClass(pencil.stats, c, finite, mine, stretch, weight, lighter, pencil.log_det, balanced)
+            scores = one.scores(pencil.turn, shift, own, removal, self.left)
+        return scores, tied
+
+
+@dataclass(frozen=True, slots=True)
+class _OneClass:
+    """One class c at one γ, for all finite strengths a at once."""
+
+    stats: GaussianStats
+    c: int
+    finite: Array
+    mine: NDArray[np.bool_]
+    stretch: Array
+    weight: Array
+    lighter: Array
+    log_det: float
+    balanced: bool
+
+    def scores(self, turn: Array, shift: Array, own: Array, removal: Removal, left: LeftOut) -> Array:
+        """Return F (a, n) of this class."""
+        finite, mine = self.finite, self.mine
+        values, vectors = eigh(turn @ self.stats.scatter.values[self.c] @ turn.T)
+        values = np.maximum(values, 0.0)
+        shift, own = shift @ vectors, own @ vectors
+        inner = 1.0 / (finite + values[:, None])  # (p, a)
+        squares = (shift * shift) @ inner
+        cross, length = (shift * own) @ inner, (own * own) @ inner
+        log_det = self.log_det + np.log(finite + values[:, None]).sum(axis=0)
+        beta = finite * self.lighter[:, None] + np.where(mine, removal.h, 0.0)[:, None]
+        left_over = np.maximum(1.0 - beta * length, LEAST)
+        squares = squares * self.stretch[:, None] ** 2 + beta * (cross * self.stretch[:, None]) ** 2 / left_over
+        log_dets = log_det + np.log(left_over)
+        weight = np.broadcast_to(self.weight[:, None], squares.shape)
+        n = self.stats.weight[self.c]
+        if self.balanced and mine.any():
+            # as much as the row itself weighs, taken from the rows j of this class in proportion to their weights
+            others = (~mine & (n > left.removed))[:, None]
+            share = left.weight[mine] / left.weight[mine].sum()
+            removed, lost = left.removed[mine], left.removed[:, None]
+            kept = np.maximum(1.0 - removal.h[mine][:, None] * length[mine], LEAST)
+            fewer = np.where(others, n - lost, n)
+            each = share / np.maximum(removed, 1e-300)
+            squares = squares + others * lost / (n or 1.0) * (
+                (share * removal.stretch[mine]) @ (1.0 / kept) * ((shift * shift) @ (inner**2 * values[:, None]))
+            )
+            away = (removal.stretch[mine] * removed / (n or 1.0)) ** 2
+            squares = squares + others * lost * ((each * away) @ length[mine])
+            log_dets = log_dets + others * lost * (each @ np.log(kept))
+            weight = np.where(others, np.maximum(fewer, 0.5), weight)
+        return log_student(squares, log_dets, weight, finite + weight + 1.0, len(values)).T
