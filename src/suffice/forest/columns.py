@@ -2,8 +2,8 @@
 
 A number's cells are its values where these are few; otherwise quantile intervals, and every value that is repeated as
 often as an interval is filled has a cell of its own. Each cell has a place among the normal scores of its column, so
-that no answer depends on units. A category's cells are its levels, in an order in which neighbours have alike classes,
-and one more for a level that was never seen.
+that no answer depends on units. A category's cells are its levels, and one more for a level that was never seen. Levels
+with rows enough to tell stand in an order in which neighbours have alike classes, before all others.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ MOST_CELLS, FEWEST_CELLS = 200, 20  # of a number
 CELL_ROWS = 8.0  # distinct ones in each, where rows are few
 MISSING = -1
 PSEUDO = 0.5  # pseudo-count of each level, and of one that was never seen
+TOLD = 0.02  # nats of log-loss, at most, that an order of levels may tell of the labels it was made of
 FAR = 8.0  # normal scores beyond which no cell has its middle
 
 Cells = NDArray[np.int16]  # (n, d): numbers of cells, −1 where missing
@@ -133,11 +134,12 @@ class ForestColumns:
             seen = ~np.isnan(x)
             cells.append(NumberCells.freeze(x[seen], weight[seen]))
         order, shares = [], []
+        most = 1.0 + 2.0 * TOLD * float(weight.sum()) / (max(k - 1, 1) * max(len(coded.levels), 1))
         for levels, column in zip(coded.levels, coded.codes, strict=True):
             seen = column >= 0
             flat = codes[seen] * len(levels) + column[seen]
             held = np.bincount(flat, weights=weight[seen], minlength=k * len(levels)).reshape(k, len(levels))
-            order.append(_ordered(held.astype(np.float64)))
+            order.append(_ordered(held.astype(np.float64), most))
             counts = np.zeros(len(levels) + 1)
             counts[order[-1]] = held.sum(axis=0)
             shares.append((counts + PSEUDO) / (counts + PSEUDO).sum())
@@ -266,11 +268,27 @@ def levels_within(coded: CodedColumns, vocabulary: Sequence[Sequence[Level]]) ->
     return tuple(found)
 
 
-def _ordered(held: Array) -> Codes:
-    """Return the place (levels,) of each level along the direction in which the classes' shares (k, levels) differ."""
+def _ordered(held: Array, most: float) -> Codes:
+    """Return the place (levels,) of each level: first so many of the commonest, along the direction in which the
+    classes' shares (k, levels) differ, then the others, the rarest last.
+
+    An order by shares tells of the labels it is made of, and rows that are judged by trees are among these: of noise,
+    some (k − 1)(levels − 1) / 2n nats of log-loss. So shares order no more levels than keep that small.
+    """
     weight = held.sum(axis=0)
     if not len(weight):  # of a column without a cell among these rows
         return np.zeros(0, dtype=np.int64)
+    common = np.argsort(-weight.round(9), kind="stable")
+    place = np.empty(len(weight), dtype=np.int64)
+    place[common] = np.arange(len(weight))
+    first = np.sort(common[: max(int(most), 1)])
+    place[first] = _along(held[:, first])
+    return place
+
+
+def _along(held: Array) -> Codes:
+    """Return the place (levels,) of each level along the direction in which the classes' shares (k, levels) differ."""
+    weight = held.sum(axis=0)
     share = (held + PSEUDO) / (weight + PSEUDO * len(held))
     apart = (share - (share @ weight / max(float(weight.sum()), 1e-300))[:, None]) * np.sqrt(weight)
     direction = np.linalg.svd(apart, full_matrices=False)[0][:, 0]
