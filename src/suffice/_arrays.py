@@ -295,7 +295,7 @@ def bounded_map(function: Callable[[T], R], items: Iterable[T], *, ahead: int = 
     Items are drawn from their iterator as they are needed, at most `ahead` more than there are threads, so that memory
     does not grow with their number. When the loop over the results ends early, what has not begun never does.
     """
-    threads = workers()
+    threads = 1 if _inside.worker else workers()
     with single_blas_thread():
         if threads == 1:
             yield from map(function, items)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
+from .._arrays import Array, Codes, bounded_map, log_softmax, np, row_chunks, rows_within
 from .._derived import derived
 from ..export import program
 from ..export.terms import Lowering
@@ -23,7 +23,7 @@ LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
 PSEUDO = 0.5  # pseudo-count of each class
 ROUNDING = 1e-12  # nats: contributions that add up to no more are none
 MOST_STEPS = 1500  # columns × orders looked at, where each is one evaluation of all rows
-TOGETHER = 1 << 25  # bytes of a table answered at a time, as all that members read of its rows is held
+TOGETHER = 1 << 21  # bytes of a table answered at a time: all that members read of its rows is held, and stays near
 
 
 @dataclass(frozen=True)
@@ -90,9 +90,14 @@ class Automatic:
         A row without any known cell has the classes' shares themselves.
         """
         width = rows.numbers.shape[1] + len(rows.levels)
-        size = rows_within(8 * width, TOGETHER)
-        parts = [self._log_posterior(rows[part], log_prior) for part in row_chunks(len(rows), size)]
-        return np.concatenate(parts) if parts else np.zeros((0, len(self.class_weight)))
+        parts = list(row_chunks(len(rows), rows_within(8 * width, TOGETHER)))
+        out = np.empty((len(rows), len(self.class_weight)))
+        for part in parts[:1]:  # by itself: what all rows have in common is made with it, once
+            out[part] = self._log_posterior(rows[part], log_prior)
+        answered = bounded_map(lambda part: self._log_posterior(rows[part], log_prior), parts[1:])
+        for part, found in zip(parts[1:], answered, strict=True):
+            out[part] = found
+        return out
 
     def _log_posterior(self, rows: Reading, log_prior: Array | None) -> Array:
         prior = self.log_prior if log_prior is None else log_prior
