@@ -37,7 +37,7 @@ def fit_sizes(quick: bool) -> list[tuple[int, int, int, float]]:
         (200_000, 200, 10, 2.0),
         (50_000, 784, 10, 2.0),
         (100_000, 512, 100, 2.5),
-        (200_000, 50, 10, 3.0),
+        (200_000, 50, 10, 2.5),
         (500_000, 10, 5, 8.0),
     ]
     return [(n // 10, d, k, limit) for n, d, k, limit in sizes if d <= 200] if quick else sizes

@@ -120,9 +120,10 @@ def test_costs_are_those_of_the_statistics(rng, d, k):
         assert foretold[f"one-dependence, {bins} bins"].bytes == counts.nbytes
 
 
-def test_the_choice_takes_no_more_than_is_foretold(rng):
-    X, y = rows(rng, 60, 3, each=5)
-    foretold = member_costs(len(X), 3, 60, [])
+@pytest.mark.parametrize(("k", "d", "each"), [(60, 3, 5), (60, 3, 15), (200, 2, 3), (3, 20, 600)])
+def test_the_choice_takes_no_more_than_is_foretold(rng, k, d, each):
+    X, y = rows(rng, k, d, each=each)
+    foretold = member_costs(len(X), d, k, [])
     GenerativeClassifier().fit(X[:80], y[:80])  # imports
     tracemalloc.start()
     GenerativeClassifier().fit(X, y)

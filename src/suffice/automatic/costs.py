@@ -10,8 +10,8 @@ from .columns import MOST_COLUMNS, FrozenColumns
 from .members import MEMBERS
 
 COPIES = 4  # of the scores of all members while their weights are found
-SETTINGS = 30  # scores (n, k) that are there at once while settings are compared
-WORKSPACE = 48 << 20  # bytes, while rows are left out of the weights
+SETTINGS = 70  # scores (n, k) that are there at once while settings of several members are compared
+WORKSPACE = 24 << 20  # bytes, while rows are left out of the weights and trees are grown
 ADVICE = (
     "GaussianDiscriminant(shared=True) or NaiveBayes, which need no choice between members; keep_rows=2000, to judge "
     "by fewer rows; or fewer {}"
