@@ -124,6 +124,7 @@ def test_bars_are_as_high_as_rows_are_many(visit):
 def test_more_opens_a_large_picture(visit):
     page = visit(render_page(penguins()))
     page.locator("summary", has_text="More about island").press("Enter")
+    page.locator(".large svg:visible").first.wait_for()  # a browser tells later that something was opened
     assert page.locator(".large svg:visible").count() == 1
     assert page.locator("#table-list ol.levels:visible").first.inner_text().split("\n") == [
         "Biscoe 49 %",
