@@ -1,7 +1,9 @@
 """k-means from starts far apart: parts of rows near to a mean of their own.
 
 Starts are drawn as by Arthur & Vassilvitskii (2007), each with a chance in proportion to its squared distance from
-those before; then rows and means move in turn (Lloyd 1982, doi:10.1109/TIT.1982.1056489) until no row does.
+those before; then rows and means move in turn (Lloyd 1982, doi:10.1109/TIT.1982.1056489) until no row does. SciPy's
+kmeans2 warns of parts left empty, and to silence that changes the filters of the process, which threads share; it also
+makes all its rounds where no row moves any more. From the same draws both find the same parts.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .library import address, below, library
+from .library import address, below, library, weights
 
 Cells = NDArray[np.int16]
 
@@ -62,10 +62,10 @@ def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k:
         return None
     out = np.zeros((2, k, len(knots)))
     codes, knots = below(codes, k), np.ascontiguousarray(knots, dtype=np.float64)
-    heavy = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-    if len(codes) != len(x) or (heavy is not None and len(heavy) != len(x)):
+    if len(codes) != len(x):
         raise ValueError(f"{len(x)} numbers of {len(codes)} rows")
-    about = address(knots), len(knots), address(codes), None if heavy is None else address(heavy)
+    _held, heavy = weights(weight, len(x))
+    about = address(knots), len(knots), address(codes), heavy
     library().suffice_count_splines(address(x), len(x), x.strides[0] // x.itemsize, *about, k, address(out))
     return out
 
@@ -79,14 +79,14 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     if library() is None:
         return None
     levels, codes = np.ascontiguousarray(levels, dtype=np.int64), below(codes, k)
-    heavy = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-    if len(codes) != len(levels) or (heavy is not None and len(heavy) != len(levels)):
+    if len(codes) != len(levels):
         raise ValueError(f"levels of {len(levels)} rows, and classes of {len(codes)}")
     if levels.size and int(levels.max()) >= size:
         raise ValueError(f"level {levels.max()} of {size}")
     out = np.zeros((k, size, size))
     order = np.argsort(codes, kind="stable")  # the counts of one class stay near the processor
-    about = address(order), address(codes), None if heavy is None else address(heavy)
+    _held, heavy = weights(weight, len(levels))
+    about = address(order), address(codes), heavy
     library().suffice_count_pairs(address(levels), *levels.shape, *about, size, address(out))
     out += np.triu(out, 1).swapaxes(1, 2)
     return out

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from .._arrays import Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, np
 
 FOLDER = Path(__file__).parent
 NAMES = ("_loops.so", "_loops.dll")
@@ -60,3 +60,13 @@ def below(codes: Codes, k: int) -> Codes:
     if len(found) and not 0 <= int(found.min()) <= int(found.max()) < k:
         raise ValueError(f"class numbers from {found.min()} to {found.max()} of {k} classes")
     return found
+
+
+def weights(weight: Array | None, n: int) -> tuple[Array | None, int | None]:
+    """Return weights (n,) as the library reads them, and where they begin; None for rows of weight 1."""
+    if weight is None:
+        return None, None
+    if len(weight) != n:
+        raise ValueError(f"{n} rows, and weights of {len(weight)}")
+    found = np.ascontiguousarray(weight, dtype=np.float64)
+    return found, address(found)

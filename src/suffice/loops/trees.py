@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .library import address, below, library
+from .library import address, below, library, weights
 
 WIDEST = 2**15  # columns that a node can name
 LARGEST = 2**16  # nodes of a tree that a node can name
@@ -91,11 +91,11 @@ class Packed:
     def count(self, cells: Cells, codes: Codes, k: int, weight: Array | None) -> Array:
         """Return the weights (k, L) of rows of class `codes` (n,) by the leaves in which they end."""
         cells, codes = self._readable(cells), below(codes, k)
-        heavy = None if weight is None else np.ascontiguousarray(weight, dtype=np.float64)
-        _alike(cells, codes, codes if heavy is None else heavy)
+        _alike(cells, codes)
+        _held, heavy = weights(weight, len(cells))
         out = np.zeros((k, self.leaves))
         here = *self._trees, len(self.roots), *_shape(cells), address(codes)
-        library().suffice_count_leaves(*here, None if heavy is None else address(heavy), self.leaves, address(out))
+        library().suffice_count_leaves(*here, heavy, self.leaves, address(out))
         return out
 
     def sums(self, cells: Cells, codes: Codes, k: int, values: Array) -> Array:
