@@ -50,8 +50,8 @@ class Answers(Columns):
     def predict_proba(self, X: object, *, priors: object = None, as_frame: bool | str = False) -> Any:
         """Return p(class | x) by Bayes' rule, (n, k); missing cells of a row are integrated out exactly.
 
-        A probability is right to 1e-16. Of large tables, one below 1e-17 may be an upper bound of it, never 0 unless it
-        is 0; its logarithm is that of `predict_log_proba`.
+        Of large tables, a probability below 1e-17 may be an upper bound of it, never 0 unless it is 0, which changes no
+        other by more than rounding; its logarithm is that of `predict_log_proba`.
 
         With `as_frame` it is a data frame with a column for each class, as for `explain`.
         """

@@ -14,8 +14,8 @@ from ..joint import JointModel
 def log_posterior(model: JointModel, rows: Rows, log_prior: Array | None = None, leading: bool = False) -> Array:
     """Return log p(y = k | x), (n, k) in nats: log joint − log Σ joint.
 
-    If `leading`, for what reads probabilities, these are right to 1e-16 and their logarithms need not be: classes that
-    cannot matter have more, together less than 1e-17.
+    If `leading`, for what reads probabilities, these are right to rounding and their logarithms need not be: classes
+    that cannot matter have more, together less than 1e-17.
 
     Where every class gives the row density zero (an unsmoothed category not seen in any class), the answer is the
     limit for vanishing smoothing; where even that leaves no class, it is the class prior.
