@@ -116,7 +116,7 @@ OWNERS: dict[str, set[str]] = {
         "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
         # and its builders of trees, which are read out into plain arrays at once, and its walk down trees
-        *("forest/grow.py", "automatic/members/boosted.py", "forest/compiled.py"),
+        *("automatic/members/boosted.py", "forest/compiled.py"),
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -161,7 +161,6 @@ LATE: dict[str, tuple[set[str], str]] = {
     "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
     "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),
-    "forest/grow.py": ({"sklearn"}, "its trees take long to import, and no other model grows any"),
     "forest/compiled.py": ({"sklearn"}, "its trees take long to import, and a few rows are not sent down them"),
     "automatic/members/boosted.py": ({"sklearn"}, "its trees take long to import, and small tables grow none"),
 }

@@ -229,7 +229,7 @@ WRITTEN = {
 }
 
 
-@LOOSE
+@settings(LOOSE, max_examples=20)  # each is read in eight notations
 @given(st.lists(st.dates(dt.date(1969, 1, 1), dt.date(2068, 12, 31)), min_size=1, max_size=20))
 def test_dates_are_days_in_every_notation(tmp_path_factory, dates) -> None:
     folder = tmp_path_factory.mktemp("dates")

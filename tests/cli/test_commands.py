@@ -133,8 +133,9 @@ def test_settings_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
 NB = ["--model", "nb"]
 
 
-def test_families_and_components_reach_the_estimator(cli, tmp_path, penguins) -> None:
-    numbers = penguins.select(NUMBERS)
+def test_families_and_components_reach_the_estimator(cli, tmp_path, write, penguins) -> None:
+    penguins = penguins.take(np.arange(0, len(penguins), 2))
+    data, numbers = write("half.csv", penguins), penguins.select(NUMBERS)
     for options, estimator, rows in (
         (
             ["--model", "nb", "--family", "laplace", "--family", "year=poisson"],
@@ -149,7 +150,7 @@ def test_families_and_components_reach_the_estimator(cli, tmp_path, penguins) ->
         (["--model", "mixture", "--components", "2"], MixtureDiscriminant(2, random_state=0), numbers),
         (["--model", "mixture"], MixtureDiscriminant("bic", random_state=0), numbers),
     ):
-        done = cli("fit", penguins_path(), "--target", "species", *options, "-o", tmp_path / "m")
+        done = cli("fit", data, "--target", "species", *options, "-o", tmp_path / "m")
         assert done.status == 0, done.err
         expected = estimator.fit(rows, penguins["species"]).predict_proba(rows)
         np.testing.assert_allclose(load(tmp_path / "m").predict_proba(rows), expected, atol=1e-12)

@@ -29,6 +29,12 @@ def frame():
     return __import__("pandas").read_csv(penguins_path())
 
 
+@pytest.fixture
+def half(write, frame):
+    """Every second row of the penguins."""
+    return write("half.csv", frame.iloc[::2].to_csv(index=False))
+
+
 def logistic(numbers: list[str], categories: list[str]):
     numeric = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
     columns = make_column_transformer((numeric, numbers), (OneHotEncoder(handle_unknown="ignore"), categories))
@@ -114,8 +120,8 @@ def test_models_that_would_take_many_refits_are_judged_by_folds(cli, write) -> N
     assert "judged by folds" in judged["full"][1][0]
 
 
-def test_folds_given_judge_every_model(cli) -> None:
-    words = ("compare", penguins_path(), "--target", "species", "--json")
+def test_folds_given_judge_every_model(cli, half) -> None:
+    words = ("compare", half, "--target", "species", "--json")
     for options in (["--folds", "2"], ["--by", "folds"]):
         document = json.loads(cli(*words, *options).out)
         assert document["by"] == "folds"
@@ -154,8 +160,8 @@ def test_notes_say_which_columns_a_model_cannot_use(cli, penguins_file) -> None:
     assert max(map(len, lines)) <= 80
 
 
-def test_the_same_seed_gives_the_same_numbers(cli) -> None:
-    words = ("compare", penguins_path(), "--target", "species", "--folds", "2", "--json")
+def test_the_same_seed_gives_the_same_numbers(cli, half) -> None:
+    words = ("compare", half, "--target", "species", "--folds", "2", "--json")
     runs = [json.loads(cli(*words, "--seed", seed).out)["models"] for seed in (3, 3, 4)]
     a, b, c = ([(m["accuracy"], m["log_loss"]) for m in models] for models in runs)
     assert a == b != c
@@ -236,10 +242,11 @@ def test_too_many_folds(cli) -> None:
     assert "152 rows" in done.complaint
 
 
-def test_curves_are_those_of_the_library(cli, frame, tmp_path) -> None:
+def test_curves_are_those_of_the_library(cli, frame, half, tmp_path) -> None:
+    frame = frame.iloc[::2]
     out = tmp_path / "curves.csv"
     options = ("--target", "species", "--curve", "--draws", 1, "--seed", 4, "--drop", "year")
-    done = cli("compare", penguins_path(), *options, "--json", "-o", out)
+    done = cli("compare", half, *options, "--json", "-o", out)
     document = json.loads(done.out)
     found = {own["model"]: own for own in document["curves"]}
     assert list(found) == ORDER
@@ -254,9 +261,9 @@ def test_curves_are_those_of_the_library(cli, frame, tmp_path) -> None:
     assert own["gain"][0] == pytest.approx({"times": 2.0, **curve.gain()._asdict()}, rel=1e-6)
     table = __import__("pandas").read_csv(out)
     assert len(table) == sum(len(own["points"]) for own in document["curves"])
-    text = cli("compare", penguins_path(), *options).out
+    text = cli("compare", half, *options).out
     assert f"shared: {curve}" in " ".join(text.split())
-    assert "688 rows (projected)" in text
+    assert "344 rows (projected)" in text
 
 
 def test_curves_refuse_what_does_not_fit(cli, write, frame) -> None:

@@ -164,7 +164,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from suffice.__main__ import main
 
     place = tmp_path_factory.mktemp("words")
-    table = pd.read_csv(TABLE)
+    table = pd.read_csv(TABLE)[::3].reset_index(drop=True)  # the first of them misses cells
     table.to_csv(place / "D.csv", index=False)
     for kind in KINDS:
         words = [

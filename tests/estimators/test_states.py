@@ -13,6 +13,7 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -20,6 +21,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 
+import suffice
 from suffice import (
     GaussianDiscriminant,
     GenerativeClassifier,
@@ -203,6 +205,9 @@ def test_every_public_verb_reads_what_was_learned_once():
 # --- interrupts ------------------------------------------------------------------------------------------------------
 
 
+OURS = str(Path(suffice.__file__).parent)
+
+
 class Interrupter:
     """Raise KeyboardInterrupt at the `number`-th line or call of our code, or count these."""
 
@@ -217,7 +222,7 @@ class Interrupter:
         sys.settrace(None)
 
     def _trace(self, frame, event, arg):
-        if "suffice" not in frame.f_code.co_filename or "/tests/" in frame.f_code.co_filename:
+        if not frame.f_code.co_filename.startswith(OURS):
             return None
         self.seen += 1
         if self.seen == self.number:

@@ -105,3 +105,25 @@ def test_a_bag_has_its_share_of_the_rows(rng):
     share = forest.trees.share
     within = [forest.trees.in_bag(reading, t).mean() for t in range(30)]
     assert np.abs(np.array(within) - share).max() < 5 * np.sqrt(share * (1 - share) / n)
+
+
+@pytest.mark.parametrize("holes", [(0.0, 0.0), (0.3, 0.3), (0.0, 0.3), (0.3, 0.0)])
+@pytest.mark.parametrize("categories", [False, True])
+def test_sums_added_in_place_are_those_of_all_rows(rng, holes, categories):
+    numbers, coded_, y = small_table(rng, 300)
+    coded_ = coded_ if categories else coded([], [])
+    forest, _ = grown(numbers, coded_, y)
+    parts = []
+    for seed, own in enumerate(holes):
+        numbers, coded_, y = small_table(np.random.default_rng(seed), 200, own)
+        parts.append((forest.columns.read(numbers, coded_ if categories else coded([], [])), y))
+    first, second = (LeafArrays.summarize(reading, forest.trees, y, 2, None) for reading, y in parts)
+    assert first.whole == (not categories and not holes[0] and forest.trees.packed is not None)
+    together = first.combined(second, np.add)
+    for each, own in (("weight", together.weight), ("seen", together.seen)):
+        assert_array_equal(own, getattr(first, each) + getattr(second, each))
+    added = first.add(second)
+    for name in ("weight", "seen", "first", "second"):
+        assert_array_equal(getattr(added, name), getattr(together, name))
+    for own, other in zip(added.levels, together.levels, strict=True):
+        assert_array_equal(own, other)

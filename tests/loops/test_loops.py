@@ -19,7 +19,7 @@ from suffice.automatic.leaves import LeafWeights
 from suffice.automatic.members.dependence import count_pairs
 from suffice.automatic.mixed_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
-from suffice.loops import columns as of_columns, library as of_library, trees as of_trees
+from suffice.loops import columns as of_columns, growing as of_growing, library as of_library, trees as of_trees
 from suffice.loops.columns import Knots
 from suffice.loops.library import FUNCTIONS, library
 from suffice.stats.counts import CodedColumns
@@ -34,7 +34,7 @@ def without(monkeypatch):
 
     def answer(call):
         with monkeypatch.context() as patch:
-            for module in (of_trees, of_columns):
+            for module in (of_trees, of_columns, of_growing):
                 patch.setattr(module, "library", lambda: None)
             return call()
 
@@ -169,7 +169,10 @@ def test_what_does_not_fit_together_is_refused():
     with pytest.raises(ValueError, match="700 rows"):
         packed.count(cells, y, 2, np.ones(3))
     with pytest.raises(ValueError, match="700 rows"):
-        packed.sums(cells, y, 2, np.ones((3, 2)))
+        packed.add_sums(cells, y, np.ones((3, 2)), np.zeros((2, packed.leaves, 2)))
+    for wrong in (np.zeros((2, packed.leaves, 3)), np.zeros((2, packed.leaves + 1, 2)), np.zeros((2, 2, 3)).T):
+        with pytest.raises(ValueError, match=r"leaves, added up|class numbers"):
+            packed.add_sums(cells, y, np.ones((len(cells), 2)), wrong)
     values = np.zeros((packed.leaves, 2))
     only = np.zeros(len(frozen.labels), dtype=np.int32)
     for wrong in (np.zeros((len(cells), 3)), np.zeros((2, len(cells))).T, np.zeros((3, 2))):
@@ -221,7 +224,7 @@ def test_cells_scores_and_splines_are_the_same_to_the_last_bit(learned, asked, o
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (of_trees, of_columns):
+        for module in (of_trees, of_columns, of_growing):
             patch.setattr(module, "library", lambda: None)
         expected = answers()
     for found, own in zip(answers(), expected, strict=True):

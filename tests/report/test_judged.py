@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 
 import numpy as np
@@ -55,6 +56,15 @@ def test_what_has_moved_is_what_drift_says(halves):
     assert "What has moved" in page
     assert f"{found.effect[1]:+.2f} sd" in page
     assert "What has moved" not in render_page(model)
+
+
+def test_columns_that_have_not_moved_have_no_sign(halves):
+    X, y, _, _ = halves
+    model = GaussianDiscriminant(shared=True).fit(X, y)
+    page = render_page(model, X.assign(x1=X["x1"] - 3.0 * X["x1"].std()))
+    assert "−3.0" in page
+    assert "<td>0.00 sd</td>" in page
+    assert not re.search(r"-\d+\.\d+ sd|[+−]0\.00 sd", page)
 
 
 def test_labels_may_be_missing_or_of_no_class(halves):

@@ -15,6 +15,7 @@ from fitted_models import case, steps
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, NaiveBayes
 from suffice.report import collect_facts, render_page
+from suffice.report.form_fields import in_steps
 
 EMPTY = {"meta", "link", "br", "img", "hr", "input"}
 
@@ -133,6 +134,29 @@ def test_repairs_and_members_are_listed(blobs):
     assert len(shares) > 1
     assert shares == sorted(shares, reverse=True)
     assert sum(shares) == pytest.approx(1.0)
+
+
+def test_a_sign_takes_no_digit():
+    own = {"step": 1e-5, "phase": 0.0, "decimals": 5, "low": -1.0, "high": 1.0}
+    assert [in_steps(value, own) for value in (-0.7504, 0.7504)] == ["-0.75040", "0.75040"]
+
+
+@pytest.mark.parametrize(("columns", "said"), [(16, "1 column that is"), (17, "2 columns that are")])
+def test_one_column_is_not_columns(rng, columns, said):
+    y = rng.integers(2, size=80)
+    page = render_page(GaussianDiscriminant(shared=True).fit(rng.normal(size=(80, columns)) + y[:, None], y))
+    assert f"<summary>{said} worth less</summary>" in page
+
+
+def test_what_has_no_end_is_told_by_its_sign(blobs):
+    model = GenerativeClassifier().fit(*blobs)
+    endless = [own["name"] for own in model.members_ if np.isinf(own["setting"].get("strength", 0.0))]
+    told = {own["name"]: own["setting"] for own in collect_facts(model)["members"]}
+    assert endless
+    assert [name for name, setting in told.items() if "strength = ∞" in setting] == [
+        name for name in told if name in endless
+    ]
+    assert "inf" not in " ".join(told.values())
 
 
 def test_what_cannot_be_judged_says_why(blobs):

@@ -14,6 +14,7 @@ from suffice.leave_one_out import gaussian_leave_one_out
 from suffice.leave_one_out.refit import Refits
 
 EXACT = 1e-10  # nats, relative to the log density: what the least usable correlation matrix leaves of 16 digits
+CLIMBED = 1e-8  # where EM stops: the same optimum, reached by steps of other lengths
 SHRINKAGES = [None, 0.1, RDA(0.3), RDA(0.3, 0.2), RDA(0.0, 0.3, "identity"), RDA(0.4, 0.2, "identity"), "oas"]
 STRUCTURES = [(covariance, shared) for covariance in ("full", "diagonal", "spherical") for shared in (False, True)]
 
@@ -128,6 +129,36 @@ def test_missing_cells_under_full_covariances(holed):
     assert gap(gaussian_leave_one_out(rows, stats, codes, None, family, settings_), expected) < EXACT
     some = gaussian_leave_one_out(rows[:4], stats, codes[:4], None, family, settings_)
     assert gap(some, expected[:4]) < 1e-9  # one row is subtracted from the statistics of all
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@settings(max_examples=20, deadline=None)
+@given(data=st.data(), seed=st.integers(0, 2**32 - 1), unbiased=st.booleans(), weighted=st.booleans())
+def test_missing_cells_of_small_tables(shared, data, seed, unbiased, weighted):
+    """Classes and columns of a single row, rows that are far away, and columns that follow from each other occur."""
+    rng = np.random.default_rng(seed)
+    n, d, k = data.draw(st.integers(6, 24)), data.draw(st.integers(1, 4)), data.draw(st.integers(2, 3))
+    X, y = table(rng, n, d, k, least=data.draw(st.integers(1, 4)))
+    if data.draw(st.booleans()):
+        X[0] *= 1e4
+    X[d:][rng.random(X[d:].shape) < data.draw(st.sampled_from([0.05, 0.2]))] = np.nan
+    weight = np.where(rng.random(len(y)) < 0.7, rng.choice([0.5, 1.0, 2.0, 3.0], len(y)), 0.0) if weighted else None
+    if weight is not None:
+        weight[: max(d, 2)] = weight[np.unique(y, return_index=True)[1]] = 1.0
+    divisor = "unbiased" if unbiased else "mle"
+    told = block(GaussianDiscriminant(shared=shared, divisor=divisor), X, y, weight)
+    assert gap(gaussian_leave_one_out(*told), refits(*told)) < CLIMBED
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_missing_cells_need_no_refits_of_ordinary_rows(shared, holed, monkeypatch):
+    rows = np.flatnonzero(~np.isnan(holed[0]).all(axis=1))
+    told = block(GaussianDiscriminant(shared=shared), holed[0][rows], holed[1][rows])
+    expected = refits(*told)
+    asked = []
+    monkeypatch.setattr(Refits, "log_density", lambda self, i: asked.append(i) or expected[i])
+    assert gap(gaussian_leave_one_out(*told), expected) < EXACT
+    assert len(asked) <= 2  # near a singular covariance
 
 
 def test_a_weight_of_two_is_two_rows_that_leave_together(blobs):

@@ -86,7 +86,7 @@ def _judged(kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: 
     def judged(kind: type[Member]) -> list[JudgedMember] | Begun:
         return context.copy().run(_judged_or_begun, kind, known, sample, judge)
 
-    order = sorted(kinds, key=lambda kind: not kind.asks_best)  # first what takes longest, and waits for the others
+    order = sorted(kinds, key=lambda kind: (not kind.asks_best, not kind.needs_rows))  # first what takes longest
     cost = WORK * judge.offset.size * known.columns.d
     done = dict(zip(order, parallel_map(judged, order, cost=cost), strict=True))
     found = list[JudgedMember]()

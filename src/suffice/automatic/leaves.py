@@ -47,6 +47,11 @@ class LeafSums(Part):
             return self.none()
         return type(self)(self.sums.combined(other.sums, np.add))
 
+    def take_in(self, other: Self) -> Self:
+        if self.sums is None or other.sums is None:
+            return self.none()
+        return type(self)(self.sums.add(other.sums))
+
     def subtract(self, other: Self) -> Self:
         if self.sums is None or other.sums is None:
             return self.none()

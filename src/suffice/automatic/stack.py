@@ -88,9 +88,11 @@ class Stack:
         """
         blocks, m, k = blocks_of(scores, judge), len(scores), judge.offset.shape[1]
         best: tuple[Problem, Optimum] | None = None
+        theta: Array | None = None
         for each in np.atleast_2d(penalty):
             problem = Problem(blocks, k, each, start, positive, bias_penalty)
-            optimum = problem.solve()
+            optimum = problem.solve(theta)
+            theta = optimum.theta  # where the next one begins, whose optimum is near
             if best is None or optimum.evidence > best[1].evidence:
                 best = problem, optimum
         assert best is not None

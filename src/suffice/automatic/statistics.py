@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, np, row_chunks
@@ -119,14 +118,13 @@ class MemberRows(Statistic):
     @classmethod
     def summarize(cls, rows: TableRows, codes: Codes, k: int, weight: Array | None) -> Self:
         """Hold a batch."""
-        ones = np.ones(len(codes))
+        ones = np.broadcast_to(1.0, len(codes))
         return cls(rows, codes, ones, ones if weight is None else weight.astype(np.float64), k)
 
     def distinct(self, bound: int) -> MemberRows | MemberStats:
         """Return the rows, equal ones once, or their statistics where they are more than `bound`."""
         if len(self.codes) > 4 * bound:
-            some = self._take(np.arange(2 * bound))
-            few = len(some._united().codes) <= bound
+            few = len(self._take(np.arange(2 * bound))._united().codes) <= bound
             united = self._united() if few else self
         else:
             united = self._united()
@@ -149,8 +147,12 @@ class MemberRows(Statistic):
 
         n = len(self.codes)
         size = -(-n // max(1, -(-n // TOGETHER)))  # blocks of one size, so that no thread waits for another
-        parts = bounded_map(summarized, row_chunks(n, size), ahead=0) if n else [summarized(ALL)]
-        return replace(reduce(lambda total, own: total.merge(own), parts), sampled=self.sampled)
+        parts = bounded_map(summarized, row_chunks(n, size), ahead=0) if n else iter([summarized(ALL)])
+        total = next(parts)
+        for own in parts:
+            total = total.take_in(own)
+            del own  # as large as the total, and not to be held while the next is made
+        return replace(total, sampled=self.sampled)
 
     def gaussians(self) -> MemberStats:
         """Return the statistics of Gaussians of the columns as they are alone, which these rows freeze."""
@@ -354,8 +356,14 @@ class MemberStats(Statistic):
 
     def merge(self, other: MemberRows | MemberStats) -> Self:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""
-        added = self._alike(other)
-        parts = {name: own.merge(added.learned[name]) for name, own in self.learned.items()}
+        return self._with(self._alike(other), lambda own, more: own.merge(more))
+
+    def take_in(self, other: MemberStats) -> Self:
+        """Return what `merge` does, in the place of these: nothing else may hold them."""
+        return self._with(self._alike(other), lambda own, more: own.take_in(more))
+
+    def _with(self, added: MemberStats, both: Callable[[Part, Part], Part]) -> Self:
+        parts = {name: both(own, added.learned[name]) for name, own in self.learned.items()}
         return type(self)(self.columns, parts, self.seen + added.seen, self.sampled + added.sampled)
 
     def subtract(self, other: MemberRows | MemberStats) -> Self:

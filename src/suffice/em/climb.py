@@ -63,7 +63,7 @@ class Problem(Protocol):
 class Climb:
     """Where EM arrived: parameters, how far the last step still moved (0: converged), steps, log likelihood in nats.
 
-    `secured` (g,) marks the covariances that had to be kept from becoming singular.
+    `secured` (g,) marks the covariances that had to be kept from becoming singular, `arrived` (g,) those that settled.
     """
 
     point: Point
@@ -71,6 +71,7 @@ class Climb:
     steps: int
     likelihood: float
     secured: Flags
+    arrived: Flags
 
 
 @dataclass(slots=True)
@@ -177,10 +178,11 @@ def _climb(problem: Problem, start: Point, max_steps: int, progress: Progress | 
             problem = problem.take(kept)
             state.take(kept)
         _advance(problem, state, memory, d)
+    arrived = np.ones(len(found), dtype=bool)
     if len(live):
-        found[live], reached[live] = state.x, state.likelihood
+        found[live], reached[live], arrived[live] = state.x, state.likelihood, False
         moved = float(state.moved.max())
-    return Climb(_unpack(found, d), moved, step, float(reached.sum()), secured)
+    return Climb(_unpack(found, d), moved, step, float(reached.sum()), secured, arrived)
 
 
 def _begin(problem: Problem, start: Point) -> _State:

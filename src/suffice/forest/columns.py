@@ -165,6 +165,13 @@ class ForestColumns:
         """The cuts of all numbers."""
         return Knots.of([own.cuts for own in self.numbers])
 
+    @cached_property
+    def edges(self) -> tuple[Array, Codes]:
+        """The normal scores between the cells of all numbers, one column after the other, and where each begins."""
+        found = [own.edges for own in self.numbers]
+        begin = np.cumsum([0, *map(len, found)])[:-1]
+        return np.concatenate([np.zeros(0), *found]), begin
+
     def share(self, j: int) -> Array:
         """Return the share of the rows in each cell of a column."""
         return self.numbers[j].share if j < len(self.numbers) else self.shares[j - len(self.numbers)]

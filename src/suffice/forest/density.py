@@ -24,6 +24,7 @@ LogJoint = Callable[[ForestReading, Codes], Array]
 
 LEAST_SHARE = 1e-15  # of a cell within its leaf
 PAIRS = 1 << 16  # rows and leaves looked at together
+NEAR = 256  # of them, whose numbers stay near the processor
 GROUPS = 32  # of the cells of a number, where it is asked what it may hold
 
 
@@ -310,11 +311,25 @@ def log_within(reading: ForestReading, mean: Array, spread: Array, mass: Array, 
     """Return log Π_j p(cell_j | leaf, k), (q, k), of rows in one leaf each; missing cells add nothing."""
     numbers = len(reading.columns.numbers)
     total = np.zeros(mean.shape[:2])
-    for j in range(numbers):
-        total += log_number(reading, j, mean[:, :, j], spread[:, j], mass[:, :, j])
+    if numbers:
+        for part in row_chunks(len(mean), NEAR):
+            total[part] = _log_numbers(reading[part], mean[part], spread[part], mass[part])
     for j, shares in enumerate(levels, start=numbers):
         total += log_level(reading, j, shares)
     return total
+
+
+def _log_numbers(reading: ForestReading, mean: Array, spread: Array, mass: Array) -> Array:
+    """Return the sum of what `log_number` returns of all numbers (q, k)."""
+    edges, begin = reading.columns.edges
+    cells = reading.cells[:, : len(begin)]
+    seen = cells >= 0
+    place = begin + np.where(seen, cells, 0)
+    there = _log_between(edges[place][:, None], edges[place + 1][:, None], mean, spread[:, None])
+    there = np.minimum(there - mass, 0.0)
+    if not seen.all():
+        there *= seen[:, None]
+    return np.asarray(there.sum(axis=2))
 
 
 def log_number(reading: ForestReading, j: int, mean: Array, spread: Array, mass: Array) -> Array:

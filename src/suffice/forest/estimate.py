@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
 from .columns import Cells, ForestColumns, ForestReading
 from .density import ForestDensity, LeafTables, log_marginals, log_mass, log_within
 from .sums import LeafArrays, scores_of
@@ -110,15 +110,19 @@ class Forest:
         seen &= out_of_bag & ~seen.all(axis=1, keepdims=True)  # a row that all trees have seen is judged by all
         fewer = np.log(len(self.trees)) - np.log(len(self.trees) - seen.sum(axis=1))
         rows = LearnedReading(reading.numbers, reading.cells, reading.columns, codes, removed, routes, seen)
+        numbers = len(self.columns.numbers)
+        cells = 6 * numbers + 4 * sum(self.columns.sizes[numbers:])  # of tables and those on the way to them
+        together = rows_within(8 * len(self.sums.weight) * cells, 4 * IN_MEMORY)
 
         def log_joint(own: ForestReading, leaf: Codes) -> Array:
             assert isinstance(own, LearnedReading)
             out = np.full((len(own), len(self.sums.weight)), -np.inf)
             free = np.flatnonzero(~own.seen[np.arange(len(own)), self.trees.leaf_tree[leaf]])
-            own, leaf = own[free], leaf[free]
-            tables = self._tables_without(own, leaf)
-            mass = log_mass(self.columns, low[leaf], high[leaf], tables.mean, tables.spread)
-            out[free] = tables.log_share + log_within(own, tables.mean, tables.spread, mass, tables.levels)
+            for part in row_chunks(len(free), together):
+                at, some, there = free[part], own[free[part]], leaf[free[part]]
+                tables = self._tables_without(some, there)
+                mass = log_mass(self.columns, low[there], high[there], tables.mean, tables.spread)
+                out[at] = tables.log_share + log_within(some, tables.mean, tables.spread, mass, tables.levels)
             return out
 
         return np.asarray(log_marginals(self.trees, rows, len(self.sums.weight), log_joint) + fewer[:, None])
@@ -127,7 +131,7 @@ class Forest:
     def _tables(self) -> LeafTables:
         """The tables of all leaves: every node once, from the roots on."""
         trees = self.trees
-        descent = _Descent(self, np.arange(len(trees.column)))
+        descent = _Descent.of_all(self)
         for nodes in trees.levels[1:]:
             descent.step(nodes, trees.parent[nodes], nodes)
         return descent.tables(slice(None), trees.leaf_nodes)
@@ -135,7 +139,7 @@ class Forest:
     def _tables_without(self, gone: LearnedReading, leaf: Codes) -> LeafTables:
         """Return the tables of leaves (q,), each as it is without the learned row (of q) that is `gone`."""
         path = self.trees.paths[leaf]
-        descent = _Descent(self, path[:, 0], _Gone.of(gone, self, self.trees.leaf_tree[leaf]))
+        descent = _Descent.of_paths(self, path[:, 0], _Gone.of(gone, self, self.trees.leaf_tree[leaf]))
         for depth in range(1, path.shape[1]):
             some = np.flatnonzero(path[:, depth] >= 0)
             if not len(some):
@@ -150,15 +154,37 @@ class _Descent:
     In the second case each is as it is without the learned row of the same number that is `gone`.
     """
 
-    def __init__(self, forest: Forest, node: Codes, gone: _Gone | None = None) -> None:
+    def __init__(self, forest: Forest, size: int, gone: _Gone | None = None) -> None:
         self.forest, self.gone = forest, gone
-        by_class, seen, first, second, levels = self._sums(np.arange(len(node)), node, 0)
-        self.by_class = by_class
-        self.log_share = np.full(by_class.shape, -np.log(max(len(forest.trees), 1)))
+        k, numbers = len(forest.sums.weight), len(forest.columns.numbers)
+        self.by_class, self.log_share = np.empty((size, k)), np.empty((size, k))
+        self.mean, self.variance = np.empty((size, numbers)), np.empty((size, numbers))
+        self.levels = [np.empty((size, own.shape[1])) for own in forest.pooled.levels]
+
+    @classmethod
+    def of_all(cls, forest: Forest) -> _Descent:
+        """Return the estimates of all nodes, of which those of the roots are made."""
+        made = cls(forest, len(forest.trees.column))
+        made.begin(forest.trees.roots, forest.trees.roots)
+        return made
+
+    @classmethod
+    def of_paths(cls, forest: Forest, root: Codes, gone: _Gone) -> _Descent:
+        """Return estimates of these roots (q,), each without a row."""
+        made = cls(forest, len(root), gone)
+        made.begin(np.arange(len(root)), root)
+        return made
+
+    def begin(self, rows: Codes, node: Codes) -> None:
+        """Estimate roots for these rows."""
+        by_class, seen, first, second, levels = self._sums(rows, node, 0)
+        self.by_class[rows], self.log_share[rows] = by_class, -np.log(max(len(self.forest.trees), 1))
         held = np.maximum(seen, 1e-300)
-        self.mean = first / held
-        self.variance = np.where(seen > 0, np.maximum(second / held - self.mean**2, LEAST_VARIANCE), 1.0)
-        self.levels = [(own + PSEUDO) / (own + PSEUDO).sum(axis=1, keepdims=True) for own in levels]
+        mean = first / held
+        self.mean[rows] = mean
+        self.variance[rows] = np.where(seen > 0, np.maximum(second / held - mean**2, LEAST_VARIANCE), 1.0)
+        for own, counts in zip(self.levels, levels, strict=True):
+            own[rows] = (counts + PSEUDO) / (counts + PSEUDO).sum(axis=1, keepdims=True)
 
     def step(self, rows: Codes, source: Codes, node: Codes, depth: int = 0) -> None:
         """Estimate `node` for these rows, from the estimates of its parent that the rows `source` have."""
@@ -171,10 +197,11 @@ class _Descent:
         self.log_share[rows] = self.log_share[source] + share
         self.by_class[rows] = by_class
         before = self.mean[source]
-        mean = (first + NODE * before) / (seen + NODE)
-        apart = second - 2.0 * mean * first + seen * mean**2
+        held = seen + NODE
+        mean = (first + NODE * before) / held
+        apart = second + mean * (seen * mean - 2.0 * first)
         moved = self.variance[source] + (before - mean) ** 2
-        self.variance[rows] = np.maximum((apart + NODE * moved) / (seen + NODE), LEAST_VARIANCE)
+        self.variance[rows] = np.maximum((apart + NODE * moved) / held, LEAST_VARIANCE)
         self.mean[rows] = mean
         for own, counts in zip(self.levels, levels, strict=True):
             own[rows] = (counts + NODE * own[source]) / (counts.sum(axis=1, keepdims=True) + NODE)

@@ -1,15 +1,17 @@
-"""The structure of trees, found by scikit-learn on the rows kept and read out into plain arrays at once.
+"""The structure of trees, found on the rows kept.
 
 Rows, columns and draws come in an order that the contents decide, so that equal rows grow equal trees.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
+from ..loops.growing import Nodes
 from ..stats.rows import mixed
 from .columns import Cells, ForestReading
+from .splits import grow_tree, with_leaves
 from .trees import Trees, bagged, drawn
 
 DENSITY_TREES = 30
@@ -27,26 +29,21 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
     rows are where columns depend on each other (Watson et al. 2023, AISTATS); drawn thresholds keep boxes from being
     alike (Geurts, Ernst & Wehenkel 2006, doi:10.1007/s10994-006-6226-1). `weight` (n,) is relative.
     """
-    from sklearn.tree import ExtraTreeClassifier  # slow to load, and not before a forest grows
-
     weight = _relative(weight)
     rows, columns = _canonical(reading, codes, weight)
-    share = min(BAG, MOST_IN_BAG / max(len(rows), 1))
+    share, tries = min(BAG, MOST_IN_BAG / max(len(rows), 1)), _tries(len(columns))
 
-    def grown(t: int) -> Any:
+    def grown(t: int) -> Nodes:
         bag = _in_bag(bagged(reading, t, share)[rows], weight[rows])
         heavy, own = weight[rows][bag], drawn(reading, t)[rows[bag]][:, columns]
-        rng = np.random.RandomState(t)
-        shuffled = _shuffled(own, heavy, rng)
-        target = np.concatenate([codes[rows][bag], np.full(len(bag), k)])
+        shuffled = _shuffled(own, heavy, np.random.RandomState(t))
         both = np.concatenate([heavy, np.full(len(bag), heavy.mean())])
         least = max(LEAF * float(heavy.mean()), float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
-        tree = ExtraTreeClassifier(
-            max_features="sqrt", min_weight_fraction_leaf=_fraction(least, both), random_state=rng
-        )
-        return tree.fit(np.concatenate([own, shuffled]).astype(np.float32), target, both).tree_
+        cells = np.concatenate([own, shuffled]).T
+        target = np.concatenate([codes[rows][bag], np.full(len(bag), k)])
+        return grow_tree(cells, target, both, k + 1, tries=tries, least=least, drawn=True, tree=t)
 
-    return _read_out(list(parallel_map(grown, range(DENSITY_TREES))), columns, share)
+    return _joined(list(parallel_map(grown, range(DENSITY_TREES))), columns, share)
 
 
 def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_leaves: int) -> Trees:
@@ -54,24 +51,24 @@ def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_l
 
     A missing cell is below all others, so that its being missing can tell. `weight` (n,) is relative.
     """
-    from sklearn.tree import DecisionTreeClassifier  # slow to load, and not before a forest grows
-
     weight = _relative(weight)
-    rows, columns = _canonical(reading, codes, weight)
-    cells, share = reading.cells[rows][:, columns].astype(np.float32), min(BAG, MOST_TO_TELL / max(len(rows), 1))
+    columns = _canonical_columns(reading)
+    cells, k = np.ascontiguousarray(reading.cells[:, columns].T), int(codes.max(initial=0)) + 1
+    share, tries = min(BAG, MOST_TO_TELL / max(len(codes), 1)), _tries(len(columns))
 
-    def grown(t: int) -> Any:
-        bag = _in_bag(bagged(reading, t, share)[rows], weight[rows])
-        heavy = weight[rows][bag]
-        tree = DecisionTreeClassifier(
-            max_features=max(1, int(np.sqrt(len(columns)) + 0.5)),
-            min_weight_fraction_leaf=_fraction(LEAF * float(heavy.mean()), heavy),
-            max_leaf_nodes=max(most_leaves // LABEL_TREES, 2),
-            random_state=t,
-        )
-        return tree.fit(cells[bag], codes[rows][bag], heavy).tree_
+    def grown(t: int) -> Nodes:
+        bag = _in_bag(bagged(reading, t, share), weight)
+        heavy = weight[bag]
+        least = LEAF * float(heavy.mean())
+        nodes = grow_tree(cells[:, bag], codes[bag], heavy, k, tries=tries, least=least, drawn=False, tree=t)
+        return with_leaves(nodes, max(most_leaves // LABEL_TREES, 2))
 
-    return _read_out(list(parallel_map(grown, range(LABEL_TREES))), columns, share)
+    return _joined(list(parallel_map(grown, range(LABEL_TREES))), columns, share)
+
+
+def _tries(d: int) -> int:
+    """Return how many of d columns a node tries (Breiman 2001, §4)."""
+    return max(1, int(np.sqrt(d) + 0.5))
 
 
 def _relative(weight: Array) -> Array:
@@ -83,10 +80,6 @@ def _in_bag(bag: NDArray[np.bool_], weight: Array) -> Codes:
     """Return the numbers of the rows in the bag that weigh anything, of all such rows if it has none."""
     heavy = weight > 0.0
     return np.flatnonzero(bag & heavy if (bag & heavy).any() else heavy)
-
-
-def _fraction(least: float, weight: Array) -> float:
-    return min(0.5, (1.0 - 1e-9) * least / float(weight.sum()))
 
 
 def _shuffled(cells: Cells, weight: Array, rng: np.random.RandomState) -> Cells:
@@ -103,27 +96,30 @@ def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Cod
 
     Rows of alike contents may have their cells in other columns; only equal ones come in the order of their classes.
     """
+    columns = _canonical_columns(reading)
+    return np.lexsort((weight, codes, *reading.cells[:, columns].T, reading.contents)), columns
+
+
+def _canonical_columns(reading: ForestReading) -> Codes:
+    """Return columns in an order that only contents decide."""
     keys = [
         mixed(mixed((column.astype(np.int64) + 2).astype(np.uint64)) ^ reading.contents).sum()
         for column in reading.cells.T
     ]
-    columns = np.argsort(np.array(keys, dtype=np.uint64), kind="stable")
-    return np.lexsort((weight, codes, *reading.cells[:, columns].T, reading.contents)), columns
+    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")
 
 
-def _read_out(trees: list[Any], columns: Codes, share: float) -> Trees:
-    """Return scikit-learn's trees as plain arrays, their columns numbered as they stand in a row."""
-    parts: dict[str, list[NDArray[np.int64]]] = {name: [] for name in ("column", "threshold", "left", "right")}
-    roots, first = [], 0
-    for tree in trees:
-        inner = tree.children_left >= 0
-        parts["column"].append(np.where(inner, columns[np.where(inner, tree.feature, 0)], -1))
-        parts["threshold"].append(np.where(inner, np.floor(tree.threshold), 0).astype(np.int64))
-        for side in ("left", "right"):
-            child = getattr(tree, f"children_{side}")
-            parts[side].append(np.where(inner, child + first, -1))
-        roots.append(first)
-        first += len(inner)
-    whole = {name: np.concatenate(found).astype(np.int64) for name, found in parts.items()}
-    away = np.zeros(first, dtype=np.bool_)  # a missing cell is −1, below all others
-    return Trees(**whole, missing_right=away, roots=np.array(roots, dtype=np.int64), share=share)
+def _joined(trees: Sequence[Nodes], columns: Codes, share: float) -> Trees:
+    """Return trees one after the other, their columns numbered as they stand in a row."""
+    sizes = np.array([len(own.column) for own in trees])
+    roots = np.cumsum(sizes) - sizes
+    column, threshold, left = (
+        np.concatenate([getattr(own, name) for own in trees]).astype(np.int64)
+        for name in ("column", "threshold", "left")
+    )
+    inner = column >= 0
+    left = np.where(inner, left + np.repeat(roots, sizes), -1)
+    right = np.where(inner, left + 1, -1)
+    column = np.where(inner, columns[np.where(inner, column, 0)], -1)
+    away = np.zeros(len(column), dtype=np.bool_)  # a missing cell is −1, below all others
+    return Trees(column, threshold, left, right, away, roots, share)

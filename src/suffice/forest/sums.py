@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .._arrays import Array, Codes, np, sparse
+from .._arrays import Array, Codes, np, row_chunks, sparse
 from .columns import ForestColumns, ForestReading
 from .trees import Trees
+
+TOGETHER = 4096  # rows whose powers are held at a time
 
 
 @dataclass(frozen=True)
@@ -34,17 +36,15 @@ class LeafArrays:
     @classmethod
     def summarize(cls, reading: ForestReading, trees: Trees, codes: Codes, k: int, weight: Array | None) -> LeafArrays:
         """Return the sums of rows (n,)."""
-        columns = reading.columns
-        out = cls.zero(columns, trees, k)
+        columns, numbers = reading.columns, len(reading.columns.numbers)
         heavy = np.ones(len(codes)) if weight is None else weight
-        scores = scores_of(reading)
-        known, z = ~np.isnan(scores), np.nan_to_num(scores)
-        numbers, holed = len(columns.numbers), not known.all()
-        values = np.concatenate([np.ones((len(codes), 1)), z, z * z, *([known] if holed else [])], axis=1)
-        values *= heavy[:, None]
         if trees.packed is not None and columns.d == numbers and not reading.open.any():
-            sums = trees.packed.sums(reading.cells, codes, k, values)
-            return cls(*_split(sums, numbers), ())
+            total = np.zeros((k, len(trees.leaf_nodes), 1 + 2 * numbers))
+            for part in row_chunks(len(codes), TOGETHER):
+                values = _powers(reading[part], heavy[part])
+                trees.packed.add_sums(reading.cells[part], codes[part], values, total)
+            return cls(*_split(total, numbers), ())
+        out, values = cls.zero(columns, trees, k), _powers(reading, heavy)
         known_levels = []
         for j in range(numbers, columns.d):
             rows = np.flatnonzero(~reading.open[:, j])
@@ -64,15 +64,30 @@ class LeafArrays:
                 total[:, first:last] = flat.reshape(k, size, cells)
         return out
 
+    @property
+    def whole(self) -> bool:
+        """Whether no number is missing, as far as can be told without a look: `seen` is `weight` again, no copy."""
+        return not self.seen.flags.owndata and self.seen.strides[2:] == (0,)
+
     def combined(self, other: LeafArrays, both: Callable[[Array, Array], Array]) -> LeafArrays:
-        """Return the sums that a function makes of these and others."""
+        """Return the sums that a linear function makes of these and others."""
+        weight = both(self.weight, other.weight)
+        alike = self.whole and other.whole
         return LeafArrays(
-            both(self.weight, other.weight),
-            both(self.seen, other.seen),
+            weight,
+            _alike(weight, self.seen.shape[2]) if alike else both(self.seen, other.seen),
             both(self.first, other.first),
             both(self.second, other.second),
             tuple(map(both, self.levels, other.levels)),
         )
+
+    def add(self, other: LeafArrays) -> LeafArrays:
+        """Return the sums of both, in the place of these, which nothing else may hold."""
+        if not (self.whole and other.whole):
+            return self.combined(other, np.add)
+        for own, more in ((self.weight, other.weight), (self.first, other.first), (self.second, other.second)):
+            own += more  # `seen` with the weight
+        return self
 
     def each(self, change: Callable[[Array], Array]) -> LeafArrays:
         """Return these sums, each changed."""
@@ -80,14 +95,24 @@ class LeafArrays:
         return LeafArrays(weight, seen, first, second, tuple(map(change, self.levels)))
 
 
+def _powers(reading: ForestReading, weight: Array) -> Array:
+    """Return weights (n, ·) of rows, their scores, their squares and, if some miss, what is seen, by weight."""
+    scores = scores_of(reading)
+    known, z = ~np.isnan(scores), np.nan_to_num(scores)
+    values = np.concatenate([np.ones((len(z), 1)), z, z * z, *([] if known.all() else [known])], axis=1)
+    values *= weight[:, None]
+    return np.asarray(values)
+
+
 def _split(sums: Array, numbers: int) -> tuple[Array, Array, Array, Array]:
-    """Return of sums (k, L, ·) of weights, scores, their squares and, if some miss, what is seen: weight, seen, first
-    and second.
-    """
+    """Return of sums (k, L, ·) of what `_powers` returns: weight, seen, first and second."""
     weight, first, second, seen = np.split(sums, [1, numbers + 1, 2 * numbers + 1], axis=2)
-    if not seen.shape[2]:
-        seen = np.repeat(weight, numbers, axis=2)
-    return weight[:, :, 0].copy(), seen.copy(), first.copy(), second.copy()
+    return weight[:, :, 0], seen if seen.shape[2] else _alike(weight[:, :, 0], numbers), first, second
+
+
+def _alike(weight: Array, numbers: int) -> Array:
+    """Return the weight (k, L) once for each number (k, L, numbers), without a copy."""
+    return np.broadcast_to(weight[:, :, None], (*weight.shape, numbers))
 
 
 def scores_of(reading: ForestReading) -> Array:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._arrays import Array, Codes, np, parallel_map
 from ..densities import Diagonal, Full, Gaussian, Spherical
 from ..estimate import Settings
 from ..estimate.families import GaussianFamily
+from ..notes import Note
 from ..stats import GaussianStats, PatternStats, ThinScatter
-from . import independent, predictive, rank_one, shrunk, spherical
+from . import independent, predictive, rank_one, shrunk, side_by_side, spherical
 from .leaving import Flags, Leaving, comfortable
 from .refit import GaussianBlock, Refits
 
@@ -30,18 +32,21 @@ def gaussian_leave_one_out(
     - independent columns and spheres, missing cells as well: O(d) for each row, k times that if classes pool;
     - a fixed amount, RDA with an amount, "oas": a d × d factor for each row, k times that if classes pool;
     - full covariances under a conjugate prior: a d × d factor for each row and class, as its B loses the row too;
-    - a refit from the statistics without the row: for "ledoit-wolf"; where cells are missing and covariances are full
-      (EM, started afresh); for tables wider than long; for rows without which a class has no row, or what is left of
-      its scatter is nearly singular; and for all rows where a column has (next to) no variation within a class, whose
-      repair refers to the variance within all classes.
+    - EM, started afresh: where cells are missing and covariances are full; for many rows side by side unless shrunk;
+    - a refit from the statistics without the row: for "ledoit-wolf"; for tables wider than long; for rows without which
+      a class has no row, or what is left of its scatter is nearly singular; and for all rows where a column has (next
+      to) no variation within a class, whose repair refers to the variance within all classes.
 
     Fukunaga & Hummels (1989), doi:10.1109/34.31448; Sherman & Morrison (1950), doi:10.1214/aoms/1177729893.
     """
     w = np.ones(len(rows)) if weight is None else weight
-    density: Any = family.estimate(stats, settings)[0]
+    estimated: tuple[Any, Sequence[Note]] = family.estimate(stats, settings)
+    density, notes = estimated
     moments = _moments(stats)
     if moments is not None and settings.prior is not None:
         scores, sure = predictive.without_row(rows, codes, w, moments, density, family, settings.prior.settled())
+    elif isinstance(stats, PatternStats) and not notes and _is_plain(stats, density, settings):
+        scores, sure = side_by_side.without_row(rows, codes, w, stats, density, settings, family.shared)
     elif moments is None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:
@@ -62,6 +67,12 @@ def _moments(stats: GaussianBlock) -> GaussianStats | None:
     if isinstance(stats, PatternStats) and not stats.incomplete:
         stats = stats.complete
     return stats if isinstance(stats, GaussianStats) and not isinstance(stats.scatter, ThinScatter) else None
+
+
+def _is_plain(stats: PatternStats, density: Gaussian, settings: Settings) -> bool:
+    """Return whether cells are missing and the covariances of all columns are full, and nothing but those of EM."""
+    everything = isinstance(density.covariance, Full) and len(density.used) == stats.d
+    return everything and bool(stats.incomplete) and settings.shrinkage.setting is None and settings.prior is None
 
 
 def _without_each(

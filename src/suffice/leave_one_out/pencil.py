@@ -6,7 +6,7 @@ a row leaves by formulas of rank one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, cholesky, eigh, gammaln, invert_triangular, np
 from ..stats import GaussianStats
@@ -20,8 +20,13 @@ def log_student(squares: Array, log_det: Array, weight: Array | float, df: Array
     log Γ((ν + p) / 2) − log Γ(ν / 2) − (p / 2) log π − ½ log |A| − (p / 2) log(1 + 1 / n) − ((ν + p) / 2) log(1 +
     squares · n / (n + 1)) with ν = df and n = `weight`, the rows behind the mean.
     """
-    constant = gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * (np.log(np.pi) + np.log1p(1.0 / weight))
-    return np.asarray(constant - 0.5 * log_det - 0.5 * (df + p) * np.log1p(squares * weight / (weight + 1.0)))
+    spread = 0.5 * log_det + 0.5 * (df + p) * np.log1p(squares * weight / (weight + 1.0))
+    return np.asarray(_log_student_constant(weight, df, p) - spread)
+
+
+def _log_student_constant(weight: Array | float, df: Array | float, p: int) -> Array:
+    """Return the terms of `log_student` that ask for neither the matrix nor the row."""
+    return np.asarray(gammaln((df + p) / 2) - gammaln(df / 2) - 0.5 * p * (np.log(np.pi) + np.log1p(1.0 / weight)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,55 @@ class Removal:
     def take(self, index: Codes) -> Removal:
         """Return the same of some of the rows."""
         return Removal(self.h[index], self.rest[index], self.stretch[index], self.usual)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnClass:
+    """Rows left out, each under its own class alone, at all strengths a and at any γ.
+
+    A is s B + S_c with s = a, and where a = ∞ (`tied`, (a,)) it is s B with s = ν: `scale` s (·, a) is one for all rows
+    or by row, as is ν, the `freedom`. `constant` and `df` (n, a) depend on no γ.
+    """
+
+    removal: Removal
+    tied: NDArray[np.bool_]
+    freedom: Array
+    scale: Array
+    df: Array
+    constant: Array
+    p: int
+
+    @classmethod
+    def of(cls, strengths: tuple[float, ...], removal: Removal, freedom: Array, p: int) -> OwnClass:
+        """Return that of rows of `p` cells, where ν is `freedom` (1,) or (n,)."""
+        tied = np.isinf(strengths)
+        scale = np.where(tied, freedom[:, None], strengths)
+        rest = removal.rest[:, None]
+        df = scale + np.where(tied, 0.0, rest) + 1.0
+        return cls(removal, tied, freedom, scale, df, _log_student_constant(rest, df, p), p)
+
+    def take(self, index: Codes) -> OwnClass:
+        """Return the same of some of the rows, which have one ν."""
+        return replace(self, removal=self.removal.take(index), df=self.df[index], constant=self.constant[index])
+
+    def scores(self, sphere: Array | float, along: Array, values: Array, log_det: Array) -> Array:
+        """Return log densities (…, n, a): `values` (…, ·, p) are those of S_c where B is the identity.
+
+        `along` (…, n, p) are the squares of the rows about the mean of their class in the directions of these values,
+        and `log_det` (…, ·) is log |B|; each of `sphere`, γ, may have matrices of its own.
+        """
+        levels = self.scale[:, None] + np.where(self.tied, 0.0, values[..., None])  # (…, ·, p, a)
+        inner, shared = 1.0 / levels, levels.shape[-3] == 1
+        length = along @ inner[..., 0, :, :] if shared else np.einsum("...np,...npa->...na", along, inner)
+        removal, h = self.removal, self.removal.h[:, None]
+        lighter = (1.0 - np.asarray(sphere))[..., None, None] / self.freedom[:, None]
+        beta = lighter * h * self.scale + np.where(self.tied, 0.0, h)
+        kept = np.maximum(1.0 - beta * length, LEAST)
+        squares = removal.stretch[:, None] ** 2 * length / kept
+        part = removal.rest / (removal.rest + 1.0)
+        log_dets = log_det[..., None] + np.log(levels).sum(axis=-2) + np.log(kept)
+        spread = 0.5 * log_dets + 0.5 * (self.df + self.p) * np.log1p(squares * part[:, None])
+        return np.asarray(self.constant - spread)
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from .._arrays import (
 )
 from ..densities import Full, MultivariateT
 from ..stats import FullScatter, GaussianStats
-from .pencil import LEAST, LeftOut, Pencil, Removal, log_student
+from .pencil import LEAST, LeftOut, OwnClass, Pencil, Removal, log_student
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, np.inf)
 SPHERES = (1e-4, 1e-3, 0.01, 0.03, 0.1, 0.3, 0.6, 1.0)
@@ -119,20 +119,21 @@ class WishartClasses:
         self, left: LeftOut, strengths: tuple[float, ...] = STRENGTHS, spheres: tuple[float, ...] = SPHERES
     ) -> Iterator[tuple[float, float, Array]]:
         """Yield (γ, a, f): f (n,) under the own class of each row, as rough and unbalanced `path` has it."""
-        finite = np.array([a for a in strengths if np.isfinite(a)])
-        endless, removal = any(np.isinf(a) for a in strengths), Removal.of(self.stats.weight, left)
-        members = [np.flatnonzero(left.codes == c) for c in range(len(self.stats.weight))]
-        for sphere in spheres:
-            pencil = self._pencil(sphere, removal.usual)
-            scores, tied = np.empty((len(finite), len(left.rows))), np.empty(len(left.rows))
-            for c, rows in enumerate(members):
-                if len(rows):
-                    own = pencil.reads(left.take(rows), removal.take(rows))
-                    scores[:, rows], tied[rows] = own.scores_of(c, finite, endless, balanced=False)
-            for a, found in zip(finite, scores, strict=True):
-                yield sphere, float(a), found
-            if endless:
-                yield sphere, np.inf, tied
+        removal = Removal.of(self.stats.weight, left)
+        freedom = np.maximum([self.freedom - removal.usual], 1.0)
+        every = OwnClass.of(strengths, removal, freedom, left.rows.shape[1])
+        pencils = [self._pencil(sphere, removal.usual) for sphere in spheres]
+        turns, log_det = np.stack([own.turn for own in pencils]), np.array([[own.log_det] for own in pencils])
+        scores = np.empty((len(spheres), len(left.rows), len(strengths)))
+        for c in np.unique(left.codes).tolist():
+            rows = np.flatnonzero(left.codes == c)
+            values, vectors = np.linalg.eigh(turns @ self.stats.scatter.values[c] @ turns.transpose(0, 2, 1))
+            along = ((left.rows[rows] - self.stats.mean[c]) @ (turns.transpose(0, 2, 1) @ vectors)) ** 2
+            values = np.maximum(values, 0.0)[:, None]
+            scores[:, rows] = every.take(rows).scores(np.array(spheres), along, values, log_det)
+        for sphere, found in zip(spheres, scores, strict=True):
+            for a, own in zip(strengths, found.T, strict=True):
+                yield sphere, float(a), own
 
     def marginals(self, left: LeftOut, strength: float, sphere: float) -> Array:
         """Return log densities (n, k) of the cells that are not missing (NaN), each row left out, balanced."""
@@ -142,15 +143,15 @@ class WishartClasses:
         count = (~np.isnan(cells)).sum(axis=1)
         for o in np.unique(count[count > 0]):
             index = np.flatnonzero(count == o)
-            for part in row_chunks(len(index), rows_within(8 * k * o * o, IN_MEMORY) if o < width else len(index)):
+            if o == width:
+                some = left if len(index) == len(cells) else _some(left, index, cells[index])
+                ((_, _, out[index]),) = self.path(some, (strength,), (sphere,))
+                continue
+            for part in row_chunks(len(index), rows_within(8 * k * o * o, IN_MEMORY)):
                 rows = index[part]
                 seen = np.nonzero(~np.isnan(cells[rows]))[1].reshape(len(rows), o)
-                own = np.take_along_axis(cells[rows], seen, axis=1)
-                some = LeftOut(own, left.codes[rows], left.removed[rows], left.weight[rows])
-                if o == width:
-                    ((_, _, out[rows]),) = self.path(some, (strength,), (sphere,))
-                else:
-                    out[rows] = self.marginal_left_out(some, seen, strength, sphere)
+                some = _some(left, rows, np.take_along_axis(cells[rows], seen, axis=1))
+                out[rows] = self.marginal_left_out(some, seen, strength, sphere)
         return out
 
     def marginal_left_out(self, left: LeftOut, seen: Codes, strength: float, sphere: float) -> Array:
@@ -201,8 +202,7 @@ class WishartClasses:
         """
         removal, o = Removal.of(self.stats.weight, left), seen.shape[1]
         freedom = np.maximum(self.freedom - left.removed, 1.0)
-        finite = np.array([a for a in STRENGTHS if np.isfinite(a)])
-        square = seen[:, :, None], seen[:, None, :]
+        every, square = OwnClass.of(STRENGTHS, removal, freedom, o), (seen[:, :, None], seen[:, None, :])
         scatter = self.stats.scatter.values[(left.codes[:, None, None], *square)]
         own = left.rows - self.stats.mean[left.codes[:, None], seen]
         for sphere in SPHERES:
@@ -211,19 +211,9 @@ class WishartClasses:
             half = np.linalg.solve(lower, scatter)
             values, vectors = np.linalg.eigh(np.linalg.solve(lower, half.transpose(0, 2, 1)))
             turned = np.linalg.solve(lower, own[:, :, None]).transpose(0, 2, 1) @ vectors
-            along, values = turned[:, 0] ** 2, np.maximum(values, 0.0)
-            lighter = (1.0 - sphere) / freedom * removal.h
-            for a in finite.tolist():
-                length = (along / (a + values)).sum(axis=1)
-                kept = np.maximum(1.0 - (a * lighter + removal.h) * length, LEAST)
-                det = log_det + np.log(a + values).sum(axis=1) + np.log(kept)
-                squares = removal.stretch**2 * length / kept
-                yield sphere, a, log_student(squares, det, removal.rest, a + removal.rest + 1.0, o)
-            length = along.sum(axis=1)
-            kept = np.maximum(1.0 - lighter * length, LEAST)
-            squares = removal.stretch**2 * length / kept / freedom
-            det = log_det + o * np.log(freedom) + np.log(kept)
-            yield sphere, np.inf, log_student(squares, det, removal.rest, freedom + 1.0, o)
+            scores = every.scores(sphere, turned[:, 0] ** 2, np.maximum(values, 0.0), log_det)
+            for a, found in zip(STRENGTHS, scores.T, strict=True):
+                yield sphere, a, found
 
     def new_rows_path(
         self, rows: Array, strengths: tuple[float, ...], spheres: tuple[float, ...]
@@ -285,6 +275,11 @@ class WishartClasses:
         for c in range(k):
             scores[:, :, c], tied[:, c] = every.scores_of(c, finite, endless, balanced)
         return scores, tied
+
+
+def _some(left: LeftOut, rows: Codes, cells: Array) -> LeftOut:
+    """Return some of the rows left out, with these cells (m, o)."""
+    return LeftOut(cells, left.codes[rows], left.removed[rows], left.weight[rows])
 
 
 def _by_weight(removed: Array) -> Iterator[tuple[NDArray[np.bool_], float]]:

@@ -25,6 +25,7 @@ FUNCTIONS = {
     "suffice_normal_scores": "pnnnnppppnp",
     "suffice_count_splines": "pnnpnppnp",
     "suffice_count_pairs": "pnnpppnp",
+    "suffice_grow": "pnnnpnnnnppppppppppp",
 }
 KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
 

@@ -98,15 +98,15 @@ class Packed:
         library().suffice_count_leaves(*here, heavy, self.leaves, address(out))
         return out
 
-    def sums(self, cells: Cells, codes: Codes, k: int, values: Array) -> Array:
-        """Return the sums (k, L, m) of the rows' values (n, m) by class and the leaves in which they end."""
-        cells, codes = self._readable(cells), below(codes, k)
+    def add_sums(self, cells: Cells, codes: Codes, values: Array, total: Array) -> None:
+        """Add to `total` (k, L, m) the rows' values (n, m) by class and the leaves in which they end."""
+        cells, codes = self._readable(cells), below(codes, len(total))
         values = np.ascontiguousarray(values, dtype=np.float64)
         _alike(cells, codes, values)
-        out = np.zeros((k, self.leaves, values.shape[1]))
+        if not total.flags.c_contiguous or total.shape[1:] != (self.leaves, values.shape[1]):
+            raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
         here = *self._trees, len(self.roots), *_shape(cells), address(codes), address(values)
-        library().suffice_sum_leaves(*here, values.shape[1], self.leaves, address(out))
-        return out
+        library().suffice_sum_leaves(*here, values.shape[1], self.leaves, address(total))
 
     @property
     def _trees(self) -> tuple[int, int, int]:

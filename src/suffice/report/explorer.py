@@ -35,6 +35,7 @@ SCRIPTS = (
     "form.js",
 )
 ALWAYS = ("table.js",)  # what pages without a form have as well
+FLAT = frozenset({float, int, str, bool, type(None)})
 MARKUP = {ord(letter): f"\\u{ord(letter):04x}" for letter in "<>&\u2028\u2029"}
 
 
@@ -255,14 +256,15 @@ def _pieces(value: object) -> Iterator[str]:
             yield f"{',' if i else '{'}{_text(str(key))}:"
             yield from _pieces(own)
         yield "}" if value else "{}"
-    elif isinstance(value, list | tuple):
-        yield "["
+    elif not isinstance(value, list | tuple):
+        yield _scalar(value)
+    elif not FLAT.issuperset(map(type, value)):
         for i, own in enumerate(value):
-            yield "," if i else ""
+            yield "," if i else "["
             yield from _pieces(own)
         yield "]"
-    else:
-        yield _scalar(value)
+    else:  # most there is to write
+        yield f"[{','.join(map(_number if {float}.issuperset(map(type, value)) else _scalar, value))}]"
 
 
 def _scalar(value: Any) -> str:
@@ -270,13 +272,19 @@ def _scalar(value: Any) -> str:
         return _text(value)
     if value is None or isinstance(value, bool | np.bool_):
         return "null" if value is None else str(bool(value)).lower()
-    if isinstance(value, float | np.floating):
-        value = float(value)
-        if np.isinf(value):
-            return "1e999" if value > 0 else "-1e999"
-        whole = value == int(value) and abs(value) < 1e15 and (value != 0 or not np.signbit(value))
-        return str(int(value)) if whole else repr(value)
-    return str(int(value))
+    return _number(float(value)) if isinstance(value, float | np.floating) else str(int(value))
+
+
+def _number(value: float) -> str:
+    """Return a float as JSON: whole ones without a point, but for the zero that has a sign."""
+    text = repr(value)
+    if text.endswith(".0"):
+        return text if text == "-0.0" else text[:-2]
+    if value - value != 0.0:
+        if value != value:
+            raise ValueError("JSON has no NaN")
+        return "1e999" if value > 0 else "-1e999"
+    return text
 
 
 def _text(value: str) -> str:

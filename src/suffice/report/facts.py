@@ -167,12 +167,16 @@ def _middle(at: Array, p: Array) -> list[tuple[float, float]]:
     return ends
 
 
+def _amount(value: float) -> str:
+    return "∞" if value == np.inf else f"{value:.4g}"
+
+
 def _members(model: Model) -> list[dict[str, object]]:
     """Return the members of an automatic classifier, heaviest first; none of other models."""
     return [
         {
             "name": str(member["name"]),
-            "setting": ", ".join(f"{key} = {value:.4g}" for key, value in member["setting"].items())
+            "setting": ", ".join(f"{key} = {_amount(value)}" for key, value in member["setting"].items())
             if all(isinstance(value, int | float) for value in member["setting"].values())
             else str(member["setting"]),
             "loss": float(member["loss"]),

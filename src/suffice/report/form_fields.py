@@ -72,4 +72,4 @@ def in_steps(value: float, own: Mapping[str, float]) -> str:
     near = own["phase"] + round((value - own["phase"]) / step) * step
     near = min(max(near, own["low"]), own["high"]) + 0.0
     text = f"{near:.{decimals}f}"
-    return text if len(text) <= 7 else in_words(near)
+    return text if len(text.lstrip("-")) <= 7 else in_words(near)

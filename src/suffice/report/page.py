@@ -77,6 +77,12 @@ def signed_nats(value: float) -> str:
     return (text if float(text) else "0.000").replace("-", "−")
 
 
+def signed_sd(value: float) -> str:
+    """Return standard deviations with two decimals and their sign, a true minus; 0.00 has none."""
+    text = f"{value:+.2f}"
+    return (text if float(text) else "0.00").replace("-", "−")
+
+
 def _title(facts: dict[str, Any]) -> str:
     """Return what the page is about, as far as the model was told: the target, the file, else the kind of model."""
     target, source = facts["target"], facts["source"]
@@ -113,6 +119,6 @@ def _template() -> Any:
     except ImportError as error:
         raise ImportError("A page needs Jinja2, which is not installed. Next: pip install 'suffice[report]'") from error
     environment = Environment(loader=PackageLoader("suffice.report", "."), autoescape=True, trim_blocks=True)
-    environment.filters |= {"percent": percent, "nats": nats, "signed_nats": signed_nats}
+    environment.filters |= {"percent": percent, "nats": nats, "signed_nats": signed_nats, "signed_sd": signed_sd}
     environment.globals["class_color"] = class_color
     return environment.get_template("page.html")

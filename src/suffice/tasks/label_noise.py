@@ -31,6 +31,7 @@ FAR = 10.0  # nats below the likeliest temperature, beyond which no other is tri
 LONGEST = 1.0  # step of a bias
 MOST_ROWS = 20_000  # that the channel is estimated from
 TINY = 1e-300
+ROUNDING = 1e-12  # by which a mean of probabilities may be above the rate that it keeps
 
 
 class Channel(NamedTuple):
@@ -165,7 +166,7 @@ def flag(wrong: Array, fdr: float) -> NDArray[np.bool_]:
     ranked = wrong[order]
     missed = np.cumsum(1.0 - ranked) / np.arange(1, len(ranked) + 1)
     last = np.append(ranked[1:] < ranked[:-1], True)[: len(ranked)]
-    fits = np.flatnonzero((missed <= fdr) & last & (ranked > 0))
+    fits = np.flatnonzero((missed <= fdr * (1.0 + ROUNDING)) & last & (ranked > 0))
     flagged = np.zeros(len(wrong), dtype=np.bool_)
     flagged[order[: fits[-1] + 1 if len(fits) else 0]] = True
     return flagged

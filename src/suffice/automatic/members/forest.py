@@ -110,20 +110,21 @@ class ForestMember(TreeMember):
         Where only some of their cells are `shown`, they are judged by the leaves in which these end, but are of those
         in which all of them do.
         """
-        reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares
-        amount = np.asarray(strengths)[:, None, None]
-        every = np.arange(len(sample))
-        total, judges = np.zeros((len(strengths), len(sample), len(pi))), np.zeros(len(sample))
+        reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares[:, None]
+        every, codes = np.arange(len(sample)), sample.codes
+        total, judges = np.zeros((len(strengths), len(pi), len(sample))), np.zeros(len(sample))
         bags: list[NDArray[np.bool_]] = [trees.in_bag(reading, t) for t in range(len(trees))]
         seen_by_all = np.all(bags, axis=0)
         for t, bag in enumerate(bags):
-            free = every[~bag | seen_by_all]
-            leaves = own = trees.leaves_of(reading.cells[free], t)
+            free = (~bag | seen_by_all).astype(np.float64)
+            leaves = own = trees.leaves_of(reading.cells, t)
             if shown is not None:
-                leaves = trees.leaves_of(shown[free], t)
-            counts = self.counts[:, leaves].T
-            counts[np.arange(len(free)), sample.codes[free]] -= sample.removed[free] * (leaves == own)
-            counts = np.maximum(counts, 0.0)
-            total[:, free] += (counts + amount * pi) / (counts.sum(axis=1, keepdims=True) + amount)
-            judges[free] += 1.0
-        return np.asarray(np.log(total / judges[:, None]) - np.log(pi))
+                leaves = trees.leaves_of(shown, t)
+            counts = np.take(self.counts, leaves, axis=1)
+            counts[codes, every] -= sample.removed * (leaves == own)
+            np.maximum(counts, 0.0, out=counts)
+            held = counts.sum(axis=0)
+            for sums, strength in zip(total, strengths, strict=True):
+                sums += (counts + strength * pi) * (free / (held + strength))
+            judges += free
+        return np.ascontiguousarray((np.log(total / judges) - np.log(pi)).swapaxes(1, 2))
