@@ -174,6 +174,19 @@ def test_weights_are_copies(table, rng, shared):
     assert_allclose(a[1], b[1], atol=CLOSE)
 
 
+def test_a_class_with_its_own_covariance_is_estimated_from_its_own_rows(rng):
+    """Also where so few rows show so little that their likelihood has several maxima."""
+    for _ in range(40):
+        few = rng.normal(size=(8, 3)) @ (np.eye(3) + rng.normal(size=(3, 3)))
+        few[3:] = np.where(rng.random((5, 3)) < 0.4, np.nan, few[3:])
+        others = rng.normal(size=(12, 3)) * [0.3, 1.0, 4.0] + 1.0
+        codes = np.repeat([0, 1], [8, 12])
+        means, covariances, _ = fit(np.concatenate([few, others]), codes)
+        again, once_more, _ = fit(np.concatenate([few, others[3:] * [9.0, 0.2, 1.0]]), codes[:-3])
+        assert_allclose(again[0], means[0], rtol=CLOSE, atol=CLOSE)
+        assert_allclose(once_more[0], covariances[0], rtol=CLOSE, atol=CLOSE)
+
+
 @SHARED
 def test_units_do_not_matter(table, shared):
     X, codes = table

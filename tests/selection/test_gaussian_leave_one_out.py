@@ -135,7 +135,9 @@ def test_missing_cells_under_full_covariances(holed):
 @settings(max_examples=20, deadline=None)
 @given(data=st.data(), seed=st.integers(0, 2**32 - 1), unbiased=st.booleans(), weighted=st.booleans())
 def test_missing_cells_of_small_tables(shared, data, seed, unbiased, weighted):
-    """Classes and columns of a single row, rows that are far away, and columns that follow from each other occur."""
+    """Classes and columns of a single row, rows that are far away, columns that follow from each other, and likelihoods
+    of several maxima occur.
+    """
     rng = np.random.default_rng(seed)
     n, d, k = data.draw(st.integers(6, 24)), data.draw(st.integers(1, 4)), data.draw(st.integers(2, 3))
     X, y = table(rng, n, d, k, least=data.draw(st.integers(1, 4)))

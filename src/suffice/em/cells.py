@@ -117,8 +117,13 @@ class Units:
         return GaussianStats(weight, mean * self.scale + self.center, form(scatter * varies[:, None] * varies), form)
 
     def start(self, shared: bool) -> Point:
-        """Return the parameters EM starts from: class means, and the variances within classes."""
-        return Point(self.mean, np.tile(np.diag(self.within), (1 if shared else len(self.mean), 1, 1)))
+        """Return the parameters EM starts from: class means, and the variances within classes.
+
+        With covariances of their own, classes start from their own variances: where several maxima are, which of them
+        a class arrives at is then for its own rows to tell.
+        """
+        variance = self.within[None] if shared else np.where(self.own > FLOOR, self.own, self.within)
+        return Point(self.mean, variance[:, :, None] * np.eye(len(self.within)))
 
     def ridge(self, shared: bool, weight: Array) -> Array:
         """Return what keeps the covariances of classes with this weight (k,) from becoming singular (g, d)."""

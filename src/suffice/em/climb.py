@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, Self
 
 from .._arrays import Array, Codes, NDArray, np
@@ -61,7 +61,7 @@ class Problem(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Climb:
-    """Where EM arrived: parameters, how far the last step still moved (0: converged), steps, log likelihood in nats.
+    """Where EM arrived: parameters, how far the last step still moved (0: converged), steps, log likelihoods in nats.
 
     `secured` (g,) marks the covariances that had to be kept from becoming singular, `arrived` (g,) those that settled.
     """
@@ -69,15 +69,19 @@ class Climb:
     point: Point
     moved: float
     steps: int
-    likelihood: float
+    likelihood: Array  # (g,)
     secured: Flags
     arrived: Flags
 
 
 @dataclass(slots=True)
 class _State:
-    """The present point of every problem: `x` (g, p) its parameters in a row, `ahead` (g, p) an EM step on."""
+    """The present point of every problem: `x` (g, p) its parameters in a row, `ahead` (g, p) an EM step on.
 
+    They are in units of the standard deviations `unit` (g, d): which way a problem takes is told by its own rows alone.
+    """
+
+    unit: Array
     x: Array
     ahead: Array
     likelihood: Array  # (g,)
@@ -98,7 +102,8 @@ class _State:
 
     def take(self, kept: Codes) -> None:
         """Go on with some of the problems."""
-        self.x, self.ahead, self.origin = self.x[kept], self.ahead[kept], self.origin[kept]
+        self.unit, self.x, self.ahead = self.unit[kept], self.x[kept], self.ahead[kept]
+        self.origin = self.origin[kept]
         self.likelihood, self.mended, self.secured = self.likelihood[kept], self.mended[kept], self.secured[kept]
         self.shortest, self.idle = self.shortest[kept], self.idle[kept]
         self.refusals, self.detour = self.refusals[kept], self.detour[kept]
@@ -112,17 +117,24 @@ def climb(problem: Problem, start: Point, max_steps: int, progress: Progress | N
     From a start without correlations symmetric cells lead straight to a saddle; from there the way leads on.
     """
     progress = _WATCHER.get() if progress is None else progress
-    reached = _climb(problem, start, max_steps, progress, 0)
+    unit = np.sqrt(np.diagonal(start.covariance, axis1=1, axis2=2))
+    reached = _climb(problem, start, unit, max_steps, progress, 0)
     aside = _beside_saddle(problem, reached) if reached.moved == 0 else None
     if aside is None:
         return reached
-    further = _climb(problem, aside, max_steps, progress, reached.steps)
-    further = replace(further, secured=further.secured | reached.secured, steps=reached.steps + further.steps)
-    return further if further.likelihood >= reached.likelihood else reached
+    units, beside = aside
+    further = _climb(problem.take(units), beside, unit[units], max_steps, progress, reached.steps)
+    higher = further.likelihood >= reached.likelihood[units]
+    likelihood, secured, arrived = reached.likelihood.copy(), reached.secured.copy(), reached.arrived.copy()
+    risen = units[higher]
+    likelihood[risen], secured[risen] = further.likelihood[higher], further.secured[higher]
+    arrived[risen] = further.arrived[higher]
+    point = _put(reached.point, risen, _some(further.point, np.flatnonzero(higher)))
+    return Climb(point, further.moved, reached.steps + further.steps, likelihood, secured, arrived)
 
 
-def _beside_saddle(problem: Problem, reached: Climb) -> Point | None:
-    """Return a point beside and above where a climb arrived, or None unless that is a saddle in some correlation.
+def _beside_saddle(problem: Problem, reached: Climb) -> tuple[Codes, Point] | None:
+    """Return which climbs arrived at a saddle in some correlation, and points beside and above; None if none did.
 
     Correlations that are zero to rounding are moved a little, all in one direction. EM takes such a move back, where
     the likelihood has its maximum; beside a saddle every step enlarges it. Murray (1977), in the discussion of
@@ -135,27 +147,24 @@ def _beside_saddle(problem: Problem, reached: Climb) -> Point | None:
     if not flat.any():
         return None
     here = Point(mean, covariance + np.where(flat, min(NUDGE, 0.1 / len(covariance[0])) * unit, 0.0))
-    step, grows = 0, np.zeros(len(covariance), dtype=bool)
-    while True:
+    beside, above = reached.point, np.zeros(len(covariance), dtype=bool)
+    for step in range(LOOKS + 1):
         likelihood, ahead, mended = problem.step(here)
         before, after = (
             np.where(flat, np.abs(at.covariance - covariance), 0.0).max(axis=(1, 2)) for at in (here, ahead)
         )
-        grows = (after > (1.0 + GROWTH) * before) & ~mended
-        if step >= LEAST_LOOKS and (not grows.any() or step == LOOKS):
-            return None
-        if step >= LEAST_LOOKS and likelihood.sum() > reached.likelihood:
-            break
-        here, step = ahead, step + 1
-    if here.shared:
-        return here
-    kept = grows[:, None]
-    return Point(np.where(kept, here.mean, mean), np.where(kept[:, :, None], here.covariance, covariance))
+        grows = (after > (1.0 + GROWTH) * before) & ~mended & ~above
+        if step >= LEAST_LOOKS:
+            found = grows & (likelihood > reached.likelihood)
+            beside, above = _put(beside, found, _some(here, found)), above | found
+            if not (grows & ~found).any():
+                break
+        here = ahead
+    return (np.flatnonzero(above), _some(beside, above)) if above.any() else None
 
 
-def _climb(problem: Problem, start: Point, max_steps: int, progress: Progress | None, done: int) -> Climb:
-    d = start.mean.shape[1]
-    state = _begin(problem, start)
+def _climb(problem: Problem, start: Point, unit: Array, max_steps: int, progress: Progress | None, done: int) -> Climb:
+    state = _begin(problem, start, unit)
     found, reached = state.x.copy(), state.likelihood.copy()
     live, secured = np.arange(len(found)), np.zeros(len(found), dtype=bool)
     memory = max(1, min(MEMORY, MEMORY_CELLS // (2 * max(1, found.size))))
@@ -164,7 +173,7 @@ def _climb(problem: Problem, start: Point, max_steps: int, progress: Progress | 
         if step == SLOW:
             state.mended |= state.moved > FAR
         if state.mended.any():
-            problem = _secure(problem, state, d)
+            problem = _secure(problem, state)
         over = _is_over(state)
         reached[live], secured[live] = state.likelihood, state.secured
         if progress is not None:
@@ -177,21 +186,22 @@ def _climb(problem: Problem, start: Point, max_steps: int, progress: Progress | 
                 break
             problem = problem.take(kept)
             state.take(kept)
-        _advance(problem, state, memory, d)
+        _advance(problem, state, memory)
     arrived = np.ones(len(found), dtype=bool)
     if len(live):
         found[live], reached[live], arrived[live] = state.x, state.likelihood, False
         moved = float(state.moved.max())
-    return Climb(_unpack(found, d), moved, step, float(reached.sum()), secured, arrived)
+    return Climb(_unpack(found, unit), moved, step, reached, secured, arrived)
 
 
-def _begin(problem: Problem, start: Point) -> _State:
-    x = _pack(start)
+def _begin(problem: Problem, start: Point, unit: Array) -> _State:
+    x = _pack(start, unit)
     likelihood, ahead, mended = problem.step(start)
     g = len(x)
     zero = np.zeros(g, dtype=np.int64)
     secured, never = np.zeros(g, dtype=bool), np.full(g, np.inf)
-    return _State(x, _pack(ahead), likelihood, mended, secured, x, never, zero, zero.copy(), zero.copy(), [], [])
+    steps = zero, zero.copy(), zero.copy()
+    return _State(unit, x, _pack(ahead, unit), likelihood, mended, secured, x, never, *steps, [], [])
 
 
 def _is_over(state: _State) -> Flags:
@@ -204,7 +214,7 @@ def _is_over(state: _State) -> Flags:
     return np.asarray((moved <= POLISHED) | (near & (state.idle >= PATIENCE)))
 
 
-def _secure(problem: Problem, state: _State, d: int) -> Problem:
+def _secure(problem: Problem, state: _State) -> Problem:
     """Return the problem with what came near singular, or does not settle, kept from it, and begin anew.
 
     From where the climb began: where it arrives then does not depend on the way it took before.
@@ -215,9 +225,9 @@ def _secure(problem: Problem, state: _State, d: int) -> Problem:
         return problem
     problem = problem.secured(np.flatnonzero(fresh))
     state.x = np.where(fresh[:, None], state.origin, state.x)
-    likelihood, ahead, _ = problem.step(_unpack(state.x, d))
+    likelihood, ahead, _ = problem.step(_unpack(state.x, state.unit))
     state.likelihood = np.where(fresh, likelihood, state.likelihood)
-    state.ahead = np.where(fresh[:, None], _pack(ahead), state.ahead)
+    state.ahead = np.where(fresh[:, None], _pack(ahead, state.unit), state.ahead)
     state.shortest = np.where(fresh, np.inf, state.shortest)
     state.detour = np.where(fresh, 2, state.detour)
     state.secured = state.secured | fresh
@@ -226,7 +236,7 @@ def _secure(problem: Problem, state: _State, d: int) -> Problem:
     return problem
 
 
-def _advance(problem: Problem, state: _State, memory: int, d: int) -> None:
+def _advance(problem: Problem, state: _State, memory: int) -> None:
     """Move every problem one step: to an extrapolated point if that is no less likely, else by EM alone.
 
     Where rounding hides what the likelihood says, the shorter step is the better point. A combination of points looks
@@ -237,10 +247,10 @@ def _advance(problem: Problem, state: _State, memory: int, d: int) -> None:
     if prolonged.any():
         target = np.where(prolonged[:, None], _prolong(state), target)
     eager = (combined | prolonged) & (len(state.turns) > 0)
-    outside = eager & mend(_unpack(target, d).covariance)[1]
+    outside = eager & mend(_unpack(target, state.unit).covariance)[1]
     target[outside] = state.ahead[outside]
-    likelihood, point, mended = problem.step(_unpack(target, d))
-    ahead = _pack(point)
+    likelihood, point, mended = problem.step(_unpack(target, state.unit))
+    ahead = _pack(point, state.unit)
     gain = likelihood - state.likelihood
     shorter = np.abs(ahead - target).max(axis=1) < state.moved
     level = np.abs(gain) <= ROUNDING * np.abs(likelihood)
@@ -284,11 +294,33 @@ def _prolong(state: _State) -> Array:
     return np.asarray(state.x - r + 2.0 * alpha * r + alpha**2 * v)
 
 
-def _pack(point: Point) -> Array:
-    """Return the parameters as one row for each covariance (g, p)."""
-    g = len(point.covariance)
-    return np.concatenate([point.mean.reshape(g, -1), point.covariance.reshape(g, -1)], axis=1)
+def _pack(point: Point, unit: Array) -> Array:
+    """Return the parameters as one row for each covariance (g, p), in units of these standard deviations (g, d)."""
+    g, d = unit.shape
+    mean = point.mean.reshape(g, -1, d) / unit[:, None]
+    return np.concatenate([mean.reshape(g, -1), (point.covariance / _pairs(unit)).reshape(g, -1)], axis=1)
 
 
-def _unpack(x: Array, d: int) -> Point:
-    return Point(x[:, : -d * d].reshape(-1, d), x[:, -d * d :].reshape(-1, d, d))
+def _unpack(x: Array, unit: Array) -> Point:
+    g, d = unit.shape
+    mean = x[:, : -d * d].reshape(g, -1, d) * unit[:, None]
+    return Point(mean.reshape(-1, d), x[:, -d * d :].reshape(g, d, d) * _pairs(unit))
+
+
+def _pairs(unit: Array) -> Array:
+    """Return their products (g, d, d): to divide by these keeps what is symmetric so to the last digit."""
+    return unit[:, :, None] * unit[:, None, :]
+
+
+def _some(point: Point, units: Codes | Flags) -> Point:
+    """Return the parameters of some of the problems."""
+    g, d = point.covariance.shape[:2]
+    return Point(point.mean.reshape(g, -1, d)[units].reshape(-1, d), point.covariance[units])
+
+
+def _put(point: Point, units: Codes | Flags, other: Point) -> Point:
+    """Return the parameters with those of some of the problems replaced."""
+    g, d = point.covariance.shape[:2]
+    mean, covariance = point.mean.reshape(g, -1, d).copy(), point.covariance.copy()
+    mean[units], covariance[units] = other.mean.reshape(-1, *mean.shape[1:]), other.covariance
+    return Point(mean.reshape(-1, d), covariance)

@@ -162,11 +162,12 @@ def _fill(part: _Shown, mean: Array, regressions: Regressions, first: Array, sec
     return np.asarray(0.5 * mass * given.log_det)
 
 
-def _climb(parts: Sequence[_Shown], weight: Array, start: Point, index: Codes) -> Climb:
-    """Return where EM arrives from the starts of some of the rows; `weight` (b, q) is what is left of their classes."""
-    begin = Point(start.mean[index].reshape(-1, start.mean.shape[2]), start.covariance[index])
+def _climb(problem: _Problem, start: Point) -> tuple[Climb, Point]:
+    """Return how EM climbed from there, and where it arrived: means (b, q, d) and covariances."""
+    b, d = start.covariance.shape[:2]
     with single_blas_thread():
-        return climb(_Problem([part.take(index) for part in parts], weight), begin, QUICK)
+        reached = climb(problem, Point(start.mean.reshape(-1, d), start.covariance), QUICK)
+    return reached, Point(reached.point.mean.reshape(b, -1, d), reached.point.covariance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +177,7 @@ class _Whole:
     units: Units
     observed: Array  # (k, d) weight of the observed cells
     mean: Array  # (k, d) of them
-    squares: Array  # (d,) their sums of squares within classes
+    squares: Array  # (k, d) their sums of squares within each class, or (1, d) within all that share a covariance
     least: Array  # (d,) variances that no estimate may come near
     patterns: dict[tuple[int, ...], tuple[Codes, Array, Array, Array]]  # classes (q,), weight, mean, scatter (q or 1,)
     rule: str
@@ -202,7 +203,7 @@ class _Whole:
                 mean = (group.mean[rows] - units.center[columns]) / sd
                 own = scatter / sd[:, None] / sd
                 patterns[tuple(columns.tolist())] = (group.owner[rows], group.weight[rows], mean, own)
-        squares = units.within * units.weight.sum(axis=0)
+        squares = units.within[None] * units.weight.sum(axis=0) if shared else units.own * units.weight
         return cls(units, units.weight, units.mean, squares, least, patterns, rule, shared)
 
     def scores(self, classes: Codes, rows: Array, codes: Codes, less: Array) -> tuple[Array, Flags]:
@@ -217,11 +218,10 @@ class _Whole:
         weight[np.arange(len(rows)), own] -= less
         start, able = self._start(classes, cells, own, less)
         able &= there & (weight > 0).all(axis=1)
-        index = np.flatnonzero(able)
+        index, every = np.flatnonzero(able), _Problem(parts, weight)
         while len(index):
-            reached = _climb(parts, weight[index], start, index)
+            reached, point = _climb(every.take(index), Point(start.mean[index], start.covariance[index]))
             if reached.arrived.all():
-                point = Point(reached.point.mean.reshape(len(index), len(classes), -1), reached.point.covariance)
                 found[index], sure = self._judged(point, weight[index], cells[index], own[index], less[index])
                 good[index] = sure & ~reached.secured
                 break
@@ -262,7 +262,8 @@ class _Whole:
         shift = np.where(seen, cells - self.mean[c], 0.0)
         mean = np.repeat(self.mean[classes][None], len(cells), axis=0)
         mean[b, own] -= w / safe * shift
-        within = (self.squares - w * count / safe * shift**2) / (self.observed.sum(axis=0) - w)
+        own_squares = self.squares if self.shared else self.squares[c]
+        within = (own_squares - w * count / safe * shift**2) / rest
         able &= (within > self.least).all(axis=1)
         return Point(mean, np.where(able[:, None], within, 1.0)[:, :, None] * np.eye(cells.shape[1])), able
 
