@@ -14,7 +14,7 @@ OLDEST := $(VENV)-oldest
 DRAWN := $(VENV)-generation
 MINUTES ?= 2
 # Compiled when the package is installed, editable too.
-LOOPS := hatch_build.py src/suffice/loops/loops.c
+LOOPS := hatch_build.py $(wildcard src/suffice/loops/*.[ch])
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 

@@ -1,4 +1,4 @@
-"""Compile the loops of `src/suffice/loops/loops.c` into a shared library beside it, where there is a C compiler.
+"""Compile the loops of `src/suffice/loops/*.c` into a shared library beside them, where there is a C compiler.
 
 hatchling calls `CustomBuildHook` for wheels and editable installs; `python hatch_build.py` compiles alone. The library
 is asked through ctypes and knows nothing of Python, so that one wheel serves all versions of it. Without a compiler the
@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "src" / "suffice" / "loops"
-SOURCE = FOLDER / "loops.c"
 FLAGS = ["-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno"]
 
 
@@ -56,10 +55,12 @@ def compiled() -> Path | None:
 
 def _compile(command: list[str], target: Path) -> str | None:
     """Compile the library, and return what went wrong, if anything did."""
-    digest = f"-DDIGEST={zlib.crc32(SOURCE.read_bytes())}u"
+    sources = sorted(FOLDER.glob("*.[ch]"))
+    digest = f"-DDIGEST={zlib.crc32(b''.join(own.read_bytes() for own in sources))}u"
     with tempfile.TemporaryDirectory() as folder:  # some compilers write more than they are asked for
         made = Path(folder) / target.name
-        whole = [*command, *FLAGS, digest, str(SOURCE), "-lm", "-o", str(made)]
+        files = [str(own) for own in sources if own.suffix == ".c"]
+        whole = [*command, *FLAGS, digest, *files, "-lm", "-o", str(made)]
         try:
             done = subprocess.run(whole, capture_output=True, text=True, check=False)
         except OSError as error:

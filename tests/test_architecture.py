@@ -115,8 +115,8 @@ OWNERS: dict[str, set[str]] = {
         ),
         "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
-        # and its builders of trees, which are read out into plain arrays at once, and its walk down trees
-        *("automatic/members/boosted.py", "forest/compiled.py"),
+        # and its walk down trees
+        "forest/compiled.py",
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -162,7 +162,6 @@ LATE: dict[str, tuple[set[str], str]] = {
     "_memory.py": ({"resource"}, "Windows has none"),
     "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),
     "forest/compiled.py": ({"sklearn"}, "its trees take long to import, and a few rows are not sent down them"),
-    "automatic/members/boosted.py": ({"sklearn"}, "its trees take long to import, and small tables grow none"),
 }
 
 MOST_BASES = 3  # of ours, of one class

@@ -236,16 +236,6 @@ class _BlasLimit:
 single_blas_thread = _BlasLimit()
 
 
-@contextlib.contextmanager
-def single_openmp_thread() -> Iterator[None]:
-    """Let OpenMP use one thread for what the calling thread does: a limit of that thread, unlike those of BLAS.
-
-    Threads of OpenMP wait for each other by turning, so that beside other work two take ten times as long as one.
-    """
-    with ThreadpoolController().limit(limits=1, user_api="openmp"):
-        yield
-
-
 def workers() -> int:
     """Return how many threads this process may use: its CPU affinity, or OMP_NUM_THREADS if that is lower."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

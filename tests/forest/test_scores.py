@@ -1,4 +1,4 @@
-"""Sums over leaves: what columns add to them are Shapley values, and trees are read out as they were grown."""
+"""Sums over leaves: what columns add to them are Shapley values, rows are scored by trees that have not seen them."""
 
 import itertools
 from dataclasses import replace
@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from forests import small_table
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_iris
-from sklearn.ensemble import HistGradientBoostingClassifier
 
-from suffice._arrays import single_openmp_thread
 from suffice.automatic.columns import FrozenColumns
 from suffice.automatic.judge import Judge
 from suffice.automatic.leaves import LeafWeights
@@ -142,24 +140,6 @@ def test_paths_to_many_leaves_are_found_so_many_at_a_time_and_not_kept(iris, mon
     assert "_kept" not in vars(fresh)
 
 
-@pytest.mark.parametrize("k", [2, 3])
-def test_boosted_trees_are_read_out_as_they_decide(k, rng):
-    """scikit-learn's decision function, that of two classes being a difference of two scores; cells may be missing."""
-    cells = rng.integers(0, 40, (500, 4)).astype(float)
-    cells[rng.random(cells.shape) < 0.15] = np.nan
-    y = (np.nan_to_num(cells[:, 0]) // 8 + rng.integers(0, 2, 500)).astype(int) % k
-    model = HistGradientBoostingClassifier(max_iter=12, early_stopping=False, random_state=0)
-    with single_openmp_thread():
-        model.fit(cells, y)
-    for rounds in (3, 12):
-        told = list(model.staged_decision_function(cells))[rounds - 1]
-        grown = boosted._read_out(model, rounds, k)
-        scores = TreeScores(grown.trees, grown.values, np.zeros(k), False, grown.cover)
-        found = scores.scores(np.nan_to_num(cells, nan=-1).astype(np.int16))
-        found = found[:, 1] - found[:, 0] if k == 2 else found
-        assert_allclose(found, told, atol=1e-9)
-
-
 @pytest.mark.parametrize("table", ["mixed", "iris"])
 def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(table, request):
     """Labels within one fold are dealt anew: the trees that score its rows stay, and so do the scores of one round."""
@@ -167,17 +147,17 @@ def test_boosted_scores_of_a_row_come_from_trees_that_have_not_seen_its_label(ta
     candidate = next(BoostedMember.candidates(known, sample, judge))
     rounds = candidate.members[0].rounds
     rows = boosted._Rows.of(sample, np.arange(known.k), known.k)
-    fold = boosted._without_fold(rows, 2, rounds)
+    fold = boosted._Growing(rows, 2).done(rounds)
+    cells = sample.rows.forest.cells[fold.out]
     shares = (known.weight + 0.5) / (known.weight + 0.5).sum()
-    assert_allclose(
-        centred(candidate.scores[fold.out] + np.log(shares)), centred(fold.scores_after(rows, rounds)), atol=1e-12
-    )
+    own = rows.grown(fold.boosting, rounds).scores(cells)
+    assert_allclose(centred(candidate.scores[fold.out] + np.log(shares)), centred(own), atol=1e-12)
     flipped = rows.codes.copy()
     flipped[fold.out] = (flipped[fold.out] + 1) % known.k
-    again = boosted._without_fold(rows._replace(codes=flipped), 2, rounds)
+    again = boosted._Growing(rows._replace(codes=flipped), 2).done(rounds)
     for number in range(1, rounds + 1):
-        one, two = fold.scores_after(rows, number), again.scores_after(rows, number)
-        assert_allclose(one, two, atol=1e-12, err_msg=f"round {number}")
+        one, two = (rows.grown(each.boosting, number).scores(cells) for each in (fold, again))
+        assert_array_equal(one, two, err_msg=f"round {number}")
     assert (again.losses > fold.losses).all()  # wrong labels lose more
 
 

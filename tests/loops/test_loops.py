@@ -25,6 +25,7 @@ from suffice.loops.library import FUNCTIONS, library
 from suffice.stats.counts import CodedColumns
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = sorted(ROOT.joinpath("src/suffice/loops").glob("*.[ch]"))
 needs_library = pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
 
 
@@ -45,7 +46,7 @@ def test_where_there_is_a_compiler_there_are_loops():
     """Otherwise every test below would be left out in silence."""
     if any(map(shutil.which, ("cc", "gcc", "clang"))) and os.environ.get(of_library.SWITCH) != "0":
         made = [name for name in of_library.NAMES if (of_library.FOLDER / name).exists()]
-        assert library() is not None or not made, f"{made} is of another version of loops.c: python hatch_build.py"
+        assert library() is not None or not made, f"{made} is of another version of its source: python hatch_build.py"
 
 
 # ── trees ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -305,7 +306,8 @@ def test_models_are_the_same_with_and_without():
 def folder(tmp_path, monkeypatch):
     """A place of its own for the library, and nothing remembered of the other."""
     monkeypatch.setattr(of_library, "FOLDER", tmp_path)
-    (tmp_path / "loops.c").write_bytes((ROOT / "src/suffice/loops/loops.c").read_bytes())
+    for own in SOURCES:
+        (tmp_path / own.name).write_bytes(own.read_bytes())
     of_library.library.cache_clear()
     yield tmp_path
     of_library.library.cache_clear()
@@ -318,7 +320,7 @@ def test_a_library_of_another_source_is_left_alone(folder, monkeypatch):
     shutil.copy(made, folder / made.name)
     of_library.library.cache_clear()
     assert of_library.library() is not None
-    with (folder / "loops.c").open("a") as source:
+    with (folder / "loops.h").open("a") as source:
         source.write("/* changed */\n")
     of_library.library.cache_clear()
     assert of_library.library() is None
@@ -337,7 +339,7 @@ def test_the_switch(folder, monkeypatch):
 
 
 def test_every_function_of_the_source_is_declared_with_as_many_arguments():
-    source = (ROOT / "src/suffice/loops/loops.c").read_text(encoding="utf-8")
+    source = "".join(own.read_text(encoding="utf-8") for own in SOURCES)
     heads = [part.split(")")[0].split("(") for part in source.split("PUBLIC void ")[1:]]
     kinds = {name: "".join("p" if "*" in own else "n" for own in taken.split(",")) for name, taken in heads}
     assert kinds == FUNCTIONS

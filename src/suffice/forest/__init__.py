@@ -1,15 +1,17 @@
 """Trees whose structure is frozen: cells of columns, boxes of cells, and the density that statistics of leaves give."""
 
+from .boosting import Boosting
 from .columns import ForestColumns, ForestReading, levels_within
 from .density import ForestDensity
 from .estimate import Forest
 from .frozen import FrozenForest, FrozenReading
-from .grow import grow_density_trees, grow_label_trees
+from .grow import canonical_columns, grow_density_trees, grow_label_trees
 from .scores import TreeScores
 from .sums import LeafArrays
 from .trees import Trees
 
 __all__ = [
+    "Boosting",
     "Forest",
     "ForestColumns",
     "ForestDensity",
@@ -19,6 +21,7 @@ __all__ = [
     "LeafArrays",
     "TreeScores",
     "Trees",
+    "canonical_columns",
     "grow_density_trees",
     "grow_label_trees",
     "levels_within",

@@ -52,7 +52,7 @@ def grow_label_trees(reading: ForestReading, codes: Codes, weight: Array, most_l
     A missing cell is below all others, so that its being missing can tell. `weight` (n,) is relative.
     """
     weight = _relative(weight)
-    columns = _canonical_columns(reading)
+    columns = canonical_columns(reading)
     cells, k = np.ascontiguousarray(reading.cells[:, columns].T), int(codes.max(initial=0)) + 1
     share, tries = min(BAG, MOST_TO_TELL / max(len(codes), 1)), _tries(len(columns))
 
@@ -96,11 +96,11 @@ def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Cod
 
     Rows of alike contents may have their cells in other columns; only equal ones come in the order of their classes.
     """
-    columns = _canonical_columns(reading)
+    columns = canonical_columns(reading)
     return np.lexsort((weight, codes, *reading.cells[:, columns].T, reading.contents)), columns
 
 
-def _canonical_columns(reading: ForestReading) -> Codes:
+def canonical_columns(reading: ForestReading) -> Codes:
     """Return columns in an order that only contents decide."""
     keys = [
         mixed(mixed((column.astype(np.int64) + 2).astype(np.uint64)) ^ reading.contents).sum()

@@ -26,6 +26,7 @@ FUNCTIONS = {
     "suffice_count_splines": "pnnpnppnp",
     "suffice_count_pairs": "pnnpppnp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
+    "suffice_boost": "pnnppnnnnnpppppppppp",
 }
 KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
 
@@ -39,7 +40,7 @@ def library() -> Any:
         try:
             found = ctypes.CDLL(str(FOLDER / name))
             found.suffice_digest.restype = ctypes.c_uint32
-            if found.suffice_digest() != zlib.crc32((FOLDER / "loops.c").read_bytes()):
+            if found.suffice_digest() != digest():
                 continue
             for function, kinds in FUNCTIONS.items():
                 own = getattr(found, function)
@@ -48,6 +49,11 @@ def library() -> Any:
             continue
         return found
     return None
+
+
+def digest() -> int:
+    """Return what the library has of the sources that it was compiled of, here of those beside this file."""
+    return zlib.crc32(b"".join(own.read_bytes() for own in sorted(FOLDER.glob("*.[ch]"))))
 
 
 def address(array: NDArray[Any]) -> int:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
-from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map, single_openmp_thread
-from ...forest import FrozenForest, Trees, TreeScores
+from ..._arrays import Array, Codes, log_softmax, np, parallel_map
+from ...forest import Boosting, FrozenForest, TreeScores, canonical_columns
+from ...forest.columns import Cells
 from ...notes import Kind, Note
 from ..folds import deal
 from ..judge import Judge
 from ..member import Begun, Candidate, Known
-from ..mixed_rows import MISSING, Hidden
+from ..mixed_rows import Hidden
 from ..sample import Sample, SomeRows
 from .forest import TreeMember
 
@@ -34,19 +34,8 @@ MOST_GAIN = 0.01  # that is asked of much work
 MUCH_WORK = 6e7  # cells added up, from which on more is asked of trees
 MOST_WORK = 5e9  # cells added up: beyond, these trees are left out, on every machine alike
 MOST_ROWS = 20_000.0
-LAST = 2.0**15 - 1.0  # a cell beyond all: the split tells missing cells from others
 PATIENCE = 0.2  # of the rounds that must have brought nothing; other folds take as many more than the first
 LEAST_LOSS = 1e-6  # nats, of which nothing is to be gained
-TRIED = 256  # rows by which trees read out are compared with those grown
-ROUNDING = 1e-6  # by which trees read out may differ from those grown, relative to the largest score
-
-
-class Grown(NamedTuple):
-    """Nodes of trees with their values, and how many trees there are."""
-
-    trees: Trees
-    values: Array
-    cover: Array
 
 
 @dataclass(frozen=True)
@@ -86,8 +75,8 @@ class BoostedMember(TreeMember):
             return
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
         scores, grown, rounds, folds = boosted
-        trees = TreeScores(grown.trees, grown.values, base, False, grown.cover)
-        yield Candidate((cls(frozen, trees, rounds),), scores + base, judge, again=_Again(folds, scores, base).scores)
+        again = _Again(folds, scores, base)
+        yield Candidate((cls(frozen, replace(grown, base=base), rounds),), scores + base, judge, again=again.scores)
 
     @classmethod
     def spared(cls, known: Known) -> tuple[Note, ...]:
@@ -119,11 +108,13 @@ def _work(known: Known) -> float:
 
 
 class _Rows(NamedTuple):
-    """Rows as boosting takes them: `cells` (n, d), NaN where missing, numbers among the classes `present` often enough,
-    −1 for others, weights, the fold of each, and the `order` in which those of these classes are given.
+    """Rows as boosting takes them: `cells` (n, d), whose columns come in an order that only contents decide, `columns`
+    their numbers in the table; `codes`, numbers among the classes `present` often enough, −1 for others; weights, the
+    fold of each, and an `order`, decided by contents too, of those of these classes.
     """
 
-    cells: Array
+    cells: Cells
+    columns: Codes
     codes: Codes
     weight: Array
     place: Codes
@@ -141,33 +132,28 @@ class _Rows(NamedTuple):
         reading = sample.rows.forest
         number = np.full(k, -1, dtype=np.int64)
         number[present] = np.arange(len(present))
-        codes = number[sample.codes]
+        codes, columns = number[sample.codes], canonical_columns(reading)
         order = np.lexsort((sample.codes, reading.contents))
-        cells = np.where(reading.cells < 0, np.nan, reading.cells).astype(np.float64)
-        place, weight = deal(sample.rows, sample.codes, FOLDS), sample.weight / sample.weight.mean()
-        return cls(cells, codes, weight, place, order[codes[order] >= 0], present)
+        place, order = deal(sample.rows, sample.codes, FOLDS), order[codes[order] >= 0]
+        return cls(reading.cells[:, columns], columns, codes, sample.weight, place, order, present)
 
-    def grow(self, model: Any, rounds: int, rows: Codes) -> None:
-        """Boost a model on some of the rows, after so many rounds as there are already."""
-        cells = self.cells[rows]
-        empty = np.isnan(cells).all(axis=0)
-        if empty.any():  # scikit-learn cannot have them, and no tree would look at them
-            cells = np.where(empty, 0.0, cells)
-        with single_openmp_thread():
-            model.set_params(max_iter=rounds).fit(cells, self.codes[rows], self.weight[rows])
+    def boosting(self, inside: Codes, along: Codes, rate: float) -> Boosting:
+        """Return trees that are boosted on some of the rows and score these and others."""
+        return Boosting(self.cells, self.codes, self.weight, self.k, inside, along, rate)
+
+    def grown(self, boosting: Boosting, rounds: int) -> TreeScores:
+        """Return the trees of some rounds, which ask the columns of the table."""
+        found = boosting.grown(rounds)
+        column = np.where(found.trees.column < 0, -1, self.columns[found.trees.column])
+        return replace(found, trees=replace(found.trees, column=column))
 
 
 class _Fold(NamedTuple):
     """Trees grown without the rows `out`, and what those lose after each round."""
 
-    model: Any
+    boosting: Boosting
     out: Codes
     losses: Array
-
-    def scores_after(self, rows: _Rows, rounds: int) -> Array:
-        """Return the scores (out, k) after some of the rounds."""
-        every = self.model.staged_decision_function(rows.cells[self.out])
-        return _wide(next(islice(every, rounds - 1, None)), rows.k)
 
 
 @dataclass(frozen=True)
@@ -203,23 +189,22 @@ def _boosted(sample: Sample, first: _First, judge: Judge, asked: float) -> Boost
     """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
 
     Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where the trees of
-    the first fold gain less than is `asked` beside the best member before, which the `judge` knows, or where
-    scikit-learn's trees cannot be read out.
+    the first fold gain less than is `asked` beside the best member before, which the `judge` knows.
     """
     rows, present, k = first.rows, first.rows.present, judge.offset.shape[1]
     fold = first.fold(judge, asked)
     if fold is None:
         return None
     rounds = max(1, round((1.0 + PATIENCE) * (int(np.argmin(fold.losses)) + 1)))
-    folds = [fold.done(), *parallel_map(lambda fold: _without_fold(rows, fold, rounds), range(1, FOLDS))]
+    *others, every = parallel_map(lambda left: _Growing(rows, left).done(rounds), [*range(1, FOLDS), None])
+    folds = [fold.done(), *others]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
-    grown = _whole(rows, best)
-    if grown is None:
-        return None
+    grown = rows.grown(every.boosting, best)
+    trees = [rows.grown(own.boosting, best) for own in folds]
     scores, values = np.empty((len(sample), k)), np.zeros((len(grown.values), k))
-    for own in folds:
-        scores[np.ix_(own.out, present)] = own.scores_after(rows, best)
+    for own, without in zip(folds, trees, strict=True):
+        scores[np.ix_(own.out, present)] = without.scores(sample.rows.forest.cells[own.out])
     values[:, present] = grown.values
     rare, begin = np.setdiff1d(np.arange(k), present), grown.trees.leaf_tree == 0
     if len(rare):
@@ -227,75 +212,66 @@ def _boosted(sample: Sample, first: _First, judge: Judge, asked: float) -> Boost
         level = grown.values[begin].mean() - np.log(share[present]).mean()
         scores[:, rare] = np.log(np.maximum(share[rare], 1e-3)) + level
         values[np.ix_(begin, rare)] = np.log(np.maximum(share[rare], 1e-3)) + level
-    return Boosted(scores, grown._replace(values=values), best, _Folds(folds, present, best))
+    place = rows.place
+    return Boosted(scores, replace(grown, values=values), best, _Folds(trees, place, present))
 
 
 class _Folds(NamedTuple):
-    """Trees grown on other folds, the numbers of their classes, and after how many rounds they are asked."""
+    """Trees grown without each fold, the fold of each row, and the numbers of the classes they tell apart."""
 
-    folds: Sequence[_Fold]
+    trees: Sequence[TreeScores]
+    place: Codes
     present: Codes
-    rounds: int
 
 
 class Boosted(NamedTuple):
     """Scores (n, k) of the rows by trees grown on other folds, trees grown on all, how many rounds, and those folds."""
 
     scores: Array
-    grown: Grown
+    grown: TreeScores
     rounds: int
     folds: _Folds
 
 
 class _Again:
-    """How rows are scored once more by trees grown on other folds, read out when first asked for."""
+    """How rows are scored once more by trees grown on other folds."""
 
     def __init__(self, folds: _Folds, scores: Array, base: Array) -> None:
         self.folds, self.base = folds, base
         self.rare = np.setdiff1d(np.arange(len(base)), folds.present)
         self.of_rare = scores[:1, self.rare]  # alike for all rows
-        self._trees: list[TreeScores] = []
 
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return scores (n, k) of some rows, some columns hidden."""
-        folds, present, rounds = self.folds
-        none = np.zeros(len(present))
-        if not self._trees:
-            for own in folds:
-                grown = _read_out(own.model, rounds, len(present))
-                self._trees.append(TreeScores(grown.trees, grown.values, none, False, grown.cover))
+        trees, place, present = self.folds
         cells, out = rows.sample.rows.forest_without(hidden), np.empty((len(rows.index), len(self.base)))
         out[:, self.rare] = self.of_rare
-        place = np.empty(len(rows.whole), dtype=np.int64)
-        for v, own in enumerate(folds):
-            place[own.out] = v
-        for v, trees in enumerate(self._trees):
+        for v, own in enumerate(trees):
             mine = np.flatnonzero(place[rows.index] == v)
-            out[np.ix_(mine, present)] = trees.scores(cells[mine])
+            out[np.ix_(mine, present)] = own.scores(cells[mine])
         return out + self.base
 
 
 class _Growing:
-    """Trees boosted on all folds but one, so far, and what the rows of that fold lose after each round.
+    """Trees boosted on all rows, or all folds but one, so far, and what the rows of that fold lose after each round.
 
     They are boosted at a `rate` of learning, on so many rows at `most`.
     """
 
-    def __init__(self, rows: _Rows, fold: int, rate: float = RATE, most: float = np.inf) -> None:
-        self.rows, self.model, self.losses = rows, _new_model(rate), list[float]()
-        rest = rows.order[rows.place[rows.order] != fold]
-        self.rest = rest[:: max(1, int(np.ceil(len(rest) / most)))]
-        self.out = np.flatnonzero(rows.place == fold)
+    def __init__(self, rows: _Rows, fold: int | None, rate: float = RATE, most: float = np.inf) -> None:
+        self.rows, self.losses = rows, list[float]()
+        rest = rows.order if fold is None else rows.order[rows.place[rows.order] != fold]
+        self.out = np.flatnonzero(rows.place == (FOLDS if fold is None else fold))
         self._judges = self.out[rows.codes[self.out] >= 0]
+        self._boosting = rows.boosting(rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, rate)
         self._least = np.zeros((len(self._judges), rows.k))  # the scores after the round that loses least
 
     def grow(self, rounds: int) -> None:
         """Boost up to so many rounds."""
-        rows, own = self.rows, self.rows.codes[self._judges]
-        weight = rows.weight[self._judges]
-        rows.grow(self.model, rounds, self.rest)
-        for found in islice(self.model.staged_decision_function(rows.cells[self._judges]), len(self.losses), None):
-            scores = _wide(found, rows.k)
+        own, weight = self.rows.codes[self._judges], self.rows.weight[self._judges]
+        while self._boosting.rounds < rounds:
+            self._boosting.grow()
+            scores = self._boosting.along
             each = -log_softmax(scores)[np.arange(len(own)), own]
             self.losses.append(float(weight @ each) / max(float(weight.sum()), 1e-300))
             self._least = scores if self.losses[-1] == min(self.losses) else self._least
@@ -317,16 +293,10 @@ class _Growing:
         """Return which share of what the best member of a `judge` of all rows loses the best round takes away."""
         return _gain(judge[self._judges], self.rows, self._least)
 
-    def done(self) -> _Fold:
-        """Return what was grown."""
-        return _Fold(self.model, self.out, np.array(self.losses))
-
-
-def _without_fold(rows: _Rows, fold: int, rounds: int) -> _Fold:
-    """Return trees boosted on all folds but one for so many rounds."""
-    growing = _Growing(rows, fold)
-    growing.grow(rounds)
-    return growing.done()
+    def done(self, rounds: int = 0) -> _Fold:
+        """Return what was grown, after so many rounds at least."""
+        self.grow(rounds)
+        return _Fold(self._boosting, self.out, np.array(self.losses))
 
 
 def _gain(judge: Judge, rows: _Rows, scores: Array) -> float:
@@ -342,60 +312,3 @@ def _gain(judge: Judge, rows: _Rows, scores: Array) -> float:
     )
     alone = beside.loss(np.zeros_like(prior))
     return (alone - beside.temperature(scores - prior)[0]) / max(alone, LEAST_LOSS)
-
-
-def _whole(rows: _Rows, rounds: int) -> Grown | None:
-    """Return trees boosted on all rows; None where what was read out of them answers otherwise than they do."""
-    model = _new_model(RATE)
-    rows.grow(model, rounds, rows.order)
-    grown = _read_out(model, rounds, rows.k)
-    some = rows.order[:: max(1, len(rows.order) // TRIED)]
-    told = _wide(model.decision_function(rows.cells[some]), rows.k)
-    read = TreeScores(grown.trees, grown.values, np.zeros(rows.k), False, grown.cover)
-    found = read.scores(np.nan_to_num(rows.cells[some], nan=MISSING).astype(np.int16))
-    return grown if np.abs(found - told).max() <= ROUNDING * max(float(np.abs(told).max()), 1.0) else None
-
-
-def _new_model(rate: float) -> Any:
-    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to load, and not before trees are boosted
-
-    return HistGradientBoostingClassifier(learning_rate=rate, early_stopping=False, warm_start=True, random_state=0)
-
-
-def _wide(scores: Array, k: int) -> Array:
-    """Return scores (n, k) of one score (n,) for two classes."""
-    return np.stack([-0.5 * scores.ravel(), 0.5 * scores.ravel()], axis=1) if k == 2 else np.asarray(scores)
-
-
-def _read_out(model: Any, rounds: int, k: int) -> Grown:
-    """Return the trees of some rounds as plain arrays, the score they begin with in the leaves of the first."""
-    nodes, owners, roots, first = [], [], [], 0
-    for grown in model._predictors[:rounds]:  # without a public name; `_whole` checks what is read
-        for number, tree in enumerate(grown):
-            nodes.append(tree.nodes)
-            owners.append(np.full(len(tree.nodes), number))
-            roots.append(first)
-            first += len(tree.nodes)
-    whole, owner = np.concatenate(nodes), np.concatenate(owners)
-    begin = np.repeat(roots, [len(own) for own in nodes])
-    leaf = whole["is_leaf"].astype(np.bool_)
-
-    def inner(values: NDArray[Any]) -> Codes:
-        return np.where(leaf, -1, values).astype(np.int64)
-
-    trees = Trees(
-        inner(whole["feature_idx"]),
-        np.where(leaf, 0, np.floor(np.minimum(whole["num_threshold"], LAST))).astype(np.int64),
-        inner(whole["left"].astype(np.int64) + begin),
-        inner(whole["right"].astype(np.int64) + begin),
-        (whole["missing_go_to_left"] == 0) & ~leaf,
-        np.array(roots, dtype=np.int64),
-        0.0,
-    )
-    values = np.zeros((int(leaf.sum()), k))
-    if k == 2:
-        values[:] = whole["value"][leaf][:, None] * [-0.5, 0.5]
-    else:
-        values[np.arange(len(values)), owner[leaf]] = whole["value"][leaf]
-    values[trees.leaf_tree == 0] += _wide(np.asarray(model._baseline_prediction, dtype=np.float64), k)
-    return Grown(trees, values, np.maximum(whole["count"][leaf].astype(np.float64), 1e-3))

@@ -1,0 +1,101 @@
+/* Numbers looked up among knots, and levels counted. */
+
+#include "loops.h"
+
+/* How many of m ascending numbers are at most x. */
+static inline int64_t at_most(const double *sorted, int64_t m, double x) {
+    const double *low = sorted;
+    int64_t size = m;
+    while (size > 1) {
+        int64_t half = size / 2;
+        low += (low[half - 1] <= x) * half;
+        size -= half;
+    }
+    return (low - sorted) + (size == 1 && *low <= x);
+}
+
+/* The cell of each number: how many cuts are at most it, -1 where it is NaN. Column j has the cuts from starts[j] to
+   starts[j + 1]; x is (n, d) with strides in numbers, out (n, width) with its columns in front. */
+PUBLIC void suffice_cells(const double *x, int64_t n, int64_t d, int64_t by_row, int64_t by_column, const double *cuts,
+                          const int64_t *starts, int64_t width, int16_t *out) {
+    for (int64_t begin = 0; begin < n; begin += NEAR) {
+        int64_t end = least(n, begin + NEAR);
+        for (int64_t j = 0; j < d; j++) {
+            const double *own = cuts + starts[j];
+            int64_t m = starts[j + 1] - starts[j];
+            for (int64_t i = begin; i < end; i++) {
+                double v = x[i * by_row + j * by_column];
+                out[i * width + j] = isnan(v) ? -1 : (int16_t)at_most(own, m, v);
+            }
+        }
+    }
+}
+
+/* Numbers as normal scores, linear between knots and beyond the end ones with `slopes` (d, 2), by at most 1; then less
+   their center and divided by their scale where these are given. NaN stays NaN. out is (n, width). */
+PUBLIC void suffice_normal_scores(const double *x, int64_t n, int64_t d, int64_t by_row, int64_t by_column,
+                                  const double *knots, const double *scores, const int64_t *starts,
+                                  const double *slopes, int64_t width, double *out) {
+    for (int64_t begin = 0; begin < n; begin += NEAR) {
+        int64_t end = least(n, begin + NEAR);
+        for (int64_t j = 0; j < d; j++) {
+            const double *own = knots + starts[j], *z = scores + starts[j];
+            int64_t last = starts[j + 1] - starts[j] - 1;
+            for (int64_t i = begin; i < end; i++) {
+                double v = x[i * by_row + j * by_column], found;
+                if (isnan(v)) {
+                    found = v;
+                } else if (last == 0) {
+                    found = z[0];
+                } else if (v < own[0]) {
+                    found = fmax(z[0] + slopes[2 * j] * (v - own[0]), z[0] - 1.0);
+                } else if (v > own[last]) {
+                    found = fmin(z[last] + slopes[2 * j + 1] * (v - own[last]), z[last] + 1.0);
+                } else {
+                    int64_t at = at_most(own, last + 1, v) - 1;
+                    if (at == last || v == own[at]) {
+                        found = z[at];
+                    } else {
+                        double slope = (z[at + 1] - z[at]) / (own[at + 1] - own[at]);
+                        found = slope * (v - own[at]) + z[at];
+                    }
+                }
+                out[i * width + j] = found;
+            }
+        }
+    }
+}
+
+/* total (k, width) += the weights of linear B-splines on ascending knots: a number between two knots counts for both.
+   `sides` (2, k, knots) has room for the sums of either, each begun at 0, which are added to `total` at the end. */
+PUBLIC void suffice_count_splines(const double *x, int64_t n, int64_t by_row, const double *knots, int64_t m,
+                                  const int64_t *codes, const double *weight, int64_t k, double *sides) {
+    double low = knots[0], high = knots[m - 1];
+    double *left = sides, *right = sides + k * m;
+    for (int64_t i = 0; i < n; i++) {
+        double v = x[i * by_row];
+        if (isnan(v)) continue;
+        double inside = v < low ? low : v > high ? high : v;
+        int64_t at = least(at_most(knots, m, inside) - 1, m - 2);
+        double share = (inside - knots[at]) / (knots[at + 1] - knots[at]), heavy = weight ? weight[i] : 1.0;
+        left[codes[i] * m + at] += (1.0 - share) * heavy;
+        right[codes[i] * m + at + 1] += share * heavy;
+    }
+}
+
+/* total (k, size, size) += the weights of rows by class and both levels of two columns, of the first column before the
+   second or the same: `levels` (n, p) are counted through all columns, below 0 where missing. Rows come in `order`. */
+PUBLIC void suffice_count_pairs(const int64_t *levels, int64_t n, int64_t p, const int64_t *order,
+                                const int64_t *codes, const double *weight, int64_t size, double *total) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t row = order[i];
+        const int64_t *own = levels + row * p;
+        double *sums = total + codes[row] * size * size, heavy = weight ? weight[row] : 1.0;
+        for (int64_t u = 0; u < p; u++) {
+            if (own[u] < 0) continue;
+            double *with = sums + own[u] * size;
+            for (int64_t v = u; v < p; v++)
+                if (own[v] >= 0) with[own[v]] += heavy;
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/* Rows sent down trees. */
+
+#include "loops.h"
+
+#define ABREAST 8 /* rows on their way down a tree at a time: their steps do not wait for each other */
+
+/* A node asks for the cell in column `ask >> 1` and goes on to child[0] where cell + (ask & 1), read as unsigned, is at
+   most `most`, else to child[1]. A missing cell is -1: with ask & 1 it is 0 and goes left, without it is the largest
+   number and goes right. A leaf leads to itself. */
+typedef struct {
+    uint16_t ask, most, child[2];
+} node;
+
+static inline uint32_t step(const node *tree, uint32_t at, const int16_t *row) {
+    node own = tree[at];
+    uint16_t cell = (uint16_t)(row[own.ask >> 1] + (own.ask & 1));
+    return own.child[cell > own.most];
+}
+
+/* Node of the tree in which each of n rows (n, d) ends. */
+static void walk(const node *tree, const int16_t *cells, int64_t n, int64_t d, uint16_t *out) {
+    int64_t i = 0;
+    for (; i + ABREAST <= n; i += ABREAST) {
+        const int16_t *rows = cells + i * d;
+        uint32_t at[ABREAST] = {0}, moved;
+        do {
+            moved = 0;
+            for (int r = 0; r < ABREAST; r++) at[r] = step(tree, at[r], rows + r * d);
+            for (int r = 0; r < ABREAST; r++) {
+                uint32_t next = step(tree, at[r], rows + r * d);
+                moved |= next ^ at[r];
+                at[r] = next;
+            }
+        } while (moved);
+        for (int r = 0; r < ABREAST; r++) out[i + r] = (uint16_t)at[r];
+    }
+    for (; i < n; i++) {
+        uint32_t at = 0, next = step(tree, 0, cells + i * d);
+        while (next != at) {
+            at = next;
+            next = step(tree, at, cells + i * d);
+        }
+        out[i] = (uint16_t)at;
+    }
+}
+
+/* The leaf of every row in trees `first` to `last`: out (trees, n). `leaf` numbers the leaves of all nodes. */
+PUBLIC void suffice_leaves(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t first, int64_t last,
+                           const int16_t *cells, int64_t n, int64_t d, int64_t *out) {
+    uint16_t at[NEAR];
+    for (int64_t begin = 0; begin < n; begin += NEAR) {
+        int64_t size = least(NEAR, n - begin);
+        for (int64_t t = first; t < last; t++) {
+            const int32_t *own = leaf + roots[t];
+            int64_t *place = out + (t - first) * n + begin;
+            walk(nodes + roots[t], cells + begin * d, size, d, at);
+            for (int64_t i = 0; i < size; i++) place[i] = own[at[i]];
+        }
+    }
+}
+
+/* total (n, k) += the values (L, k) of the leaves, tree by tree; of a tree that has values for one class alone, `only`
+   (trees) says which, and those are in the first column of its rows of `values`; -1 for all classes. */
+PUBLIC void suffice_add_values(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
+                               const int16_t *cells, int64_t n, int64_t d, const int32_t *only, const double *values,
+                               int64_t k, double *total) {
+    uint16_t at[NEAR];
+    for (int64_t begin = 0; begin < n; begin += NEAR) {
+        int64_t size = least(NEAR, n - begin);
+        for (int64_t t = 0; t < trees; t++) {
+            const int32_t *own = leaf + roots[t];
+            double *sums = total + begin * k;
+            walk(nodes + roots[t], cells + begin * d, size, d, at);
+            if (only[t] >= 0) {
+                for (int64_t i = 0; i < size; i++) sums[i * k + only[t]] += values[own[at[i]] * k];
+            } else {
+                for (int64_t i = 0; i < size; i++) {
+                    const double *mine = values + own[at[i]] * k;
+                    for (int64_t c = 0; c < k; c++) sums[i * k + c] += mine[c];
+                }
+            }
+        }
+    }
+}
+
+/* total (k, leaves) += the weights of the rows by class and leaf; a weight of 1 each where `weight` is null. */
+PUBLIC void suffice_count_leaves(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
+                                 const int16_t *cells, int64_t n, int64_t d, const int64_t *codes,
+                                 const double *weight, int64_t leaves, double *total) {
+    uint16_t at[NEAR];
+    for (int64_t begin = 0; begin < n; begin += NEAR) {
+        int64_t size = least(NEAR, n - begin);
+        for (int64_t t = 0; t < trees; t++) {
+            const int32_t *own = leaf + roots[t];
+            walk(nodes + roots[t], cells + begin * d, size, d, at);
+            for (int64_t i = 0; i < size; i++)
+                total[codes[begin + i] * leaves + own[at[i]]] += weight ? weight[begin + i] : 1.0;
+        }
+    }
+}
+
+/* total (k, leaves, m) += the values (n, m) of the rows by class and leaf. The sums of one tree stay near the processor
+   while all rows pass. */
+PUBLIC void suffice_sum_leaves(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
+                               const int16_t *cells, int64_t n, int64_t d, const int64_t *codes, const double *values,
+                               int64_t m, int64_t leaves, double *total) {
+    uint16_t at[NEAR];
+    for (int64_t t = 0; t < trees; t++) {
+        const int32_t *own = leaf + roots[t];
+        for (int64_t begin = 0; begin < n; begin += NEAR) {
+            int64_t size = least(NEAR, n - begin);
+            walk(nodes + roots[t], cells + begin * d, size, d, at);
+            for (int64_t i = 0; i < size; i++) {
+                double *restrict sums = total + (codes[begin + i] * leaves + own[at[i]]) * m;
+                const double *restrict row = values + (begin + i) * m;
+                for (int64_t j = 0; j < m; j++) sums[j] += row[j];
+            }
+        }
+    }
+}

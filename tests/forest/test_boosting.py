@@ -1,0 +1,217 @@
+"""Boosted trees against scikit-learn's, sums of whole numbers, and loops against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import log_softmax
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from suffice.forest import boosting
+from suffice.forest.boosting import GRADIENTS, HESSIANS, LEAF_ROWS, MOST_LEAVES, Boosting
+from suffice.loops import boosting as loops
+from suffice.loops.library import library
+
+FLOATS = 1e-4  # scikit-learn's gradients are of 24 bits: 4e-5 in 12 rounds, over 360 tables
+needs_library = pytest.mark.skipif(library() is None, reason="no compiled loops")
+
+
+def table(rng, n, d, k, cells=60, missing=0.0):
+    """Return cells (n, d), classes and weights: cells tell, and so does a missing one in the first column."""
+    y = np.concatenate([np.arange(k), rng.integers(0, k, n - k)])
+    place = (rng.normal(size=(n, d)) + y[:, None] * rng.normal(size=d)) / 8 + 0.5
+    X = np.clip(place * cells, 0, cells - 1).astype(np.int16)
+    X[rng.random((n, d)) < missing] = -1
+    if missing:
+        X[(y == 0) & (rng.random(n) < 0.3), 0] = -1
+    return X, y, rng.choice([0.5, 1.0, 3.0], n)
+
+
+def boosted(X, y, w, rounds, inside=None, along=(), rate=0.1):
+    inside = np.arange(len(X)) if inside is None else inside
+    found = Boosting(X, y, w, int(y.max()) + 1, inside, np.asarray(along, dtype=np.int64), rate)
+    for _ in range(rounds):
+        found.grow()
+    return found
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.15])
+@pytest.mark.parametrize("k", [2, 3, 6])
+@pytest.mark.parametrize("cells", [2, 20, 200])
+def test_scores_are_those_of_scikit_learn(rng, cells, k, missing):
+    X, y, _ = table(rng, 900, 5, k, cells, missing)
+    w = rng.uniform(0.5, 3.0, 900)  # no two splits are worth the same
+    peer = HistGradientBoostingClassifier(max_iter=12, early_stopping=False)
+    told = peer.fit(np.where(X < 0, np.nan, X), y, w).decision_function(np.where(X < 0, np.nan, X))
+    found = boosted(X, y, w, 12).grown(12).scores(X)
+    if k == 2:
+        assert_allclose(found[:, 1] - found[:, 0], told, atol=FLOATS)
+    else:
+        assert_allclose(found, told, atol=FLOATS)
+
+
+@pytest.mark.parametrize("rounds", [1, 7])
+def test_rows_sent_along_are_scored_as_any_rows(rng, rounds):
+    X, y, w = table(rng, 500, 4, 3, missing=0.1)
+    inside, along = np.arange(0, 500, 2), np.arange(1, 500, 2)
+    found = boosted(X, y, w, rounds, inside, along)
+    assert_allclose(found.along, found.grown(rounds).scores(X[along]), atol=1e-12)
+    assert_allclose(found.along, boosted(X[inside], y[inside], w[inside], rounds).grown(rounds).scores(X[along]))
+
+
+def test_fewer_rounds_are_the_first_of_more(rng):
+    X, y, w = table(rng, 300, 3, 3)
+    assert_array_equal(boosted(X, y, w, 9).grown(4).scores(X), boosted(X, y, w, 4).grown(4).scores(X))
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_tree_is_a_newton_step_of_its_leaves(rng, k):
+    """In every leaf of the first trees, −rate G / H of its rows as their probabilities and weights give them."""
+    X, y, w = table(rng, 400, 3, k, missing=0.1)
+    found = boosted(X, y, w, 1, rate=0.3).grown(1)
+    share = np.bincount(y, weights=w) / w.sum()
+    leaves, own = found.trees.all_leaves(X), found.values.copy()
+    begin = np.log(share) - np.log(share).mean()
+    for t in range(1 if k == 2 else k):
+        c = 1 if k == 2 else t
+        values = own - begin if t == 0 else own
+        step = values[:, 1] - values[:, 0] if k == 2 else values[:, c]
+        for leaf in np.unique(leaves[:, t]):
+            rows = leaves[:, t] == leaf
+            g, h = (w * (share[c] - (y == c)))[rows].sum(), (w * share[c] * (1 - share[c]))[rows].sum()
+            assert_allclose(step[leaf], -0.3 * g / h, rtol=1e-6, atol=1e-9)
+            assert rows.sum() >= LEAF_ROWS
+        assert len(np.unique(leaves[:, t])) <= MOST_LEAVES
+
+
+def test_the_first_split_is_the_best_of_all(rng):
+    """Every threshold, missing cells on either side, tried one by one."""
+    for _ in range(20):
+        X, y, w = table(rng, 90, 3, 2, cells=8, missing=0.2)
+        tree = boosted(X, y, w, 1).grown(1).trees
+        p = w[y == 1].sum() / w.sum()
+        g, h = w * (p - y), w * p * (1 - p)
+
+        def worth(left, g=g, h=h):
+            sides = [left, ~left]
+            if min(side.sum() for side in sides) < LEAF_ROWS:
+                return -np.inf
+            return sum(g[side].sum() ** 2 / h[side].sum() for side in sides)
+
+        tried = []
+        for x in X.T:
+            for threshold in range(-1, 8):
+                tried += [worth((x <= threshold) & (x >= 0)), worth(x <= threshold)]
+        left = X[:, tree.column[0]] <= tree.threshold[0]
+        left &= (X[:, tree.column[0]] >= 0) | ~tree.missing_right[0]
+        assert_allclose(worth(left), max(tried), rtol=1e-9)
+
+
+def test_no_order_of_rows_makes_other_trees(rng):
+    X, y, w = table(rng, 600, 4, 3, missing=0.1)
+    first = boosted(X, y, w, 6).grown(6).scores(X)
+    order = rng.permutation(600)
+    assert_array_equal(boosted(X[order], y[order], w[order], 6).grown(6).scores(X), first)
+    assert_array_equal(boosted(X, y, w, 6, inside=order).grown(6).scores(X), first)
+
+
+def test_the_unit_of_weights_does_not_matter(rng):
+    X, y, w = table(rng, 600, 4, 3)
+    assert_array_equal(boosted(X, y, 1024.0 * w, 5).grown(5).scores(X), boosted(X, y, w, 5).grown(5).scores(X))
+
+
+def test_it_learns_and_noise_is_not_split(rng):
+    X, y, w = table(rng, 2000, 4, 3)
+    losses = []
+    for rounds in (1, 20):
+        scores = boosted(X, y, w, rounds, np.arange(1000), np.arange(1000, 2000)).along
+        losses.append(-log_softmax(scores, axis=1)[np.arange(1000), y[1000:]].mean())
+    assert losses[1] < 0.7 * losses[0]
+    same = np.zeros((100, 2), dtype=np.int16)
+    assert_array_equal(boosted(same, np.arange(100) % 2, np.ones(100), 3).grown(3).scores(same), 0.0)
+
+
+def test_few_rows_and_classes_that_are_not_there(rng):
+    X, y, w = table(rng, 30, 2, 3)
+    few = boosted(X, y, w, 2, inside=np.arange(10))  # no leaf could have its rows
+    share = np.log(np.maximum(np.bincount(y[:10], weights=w[:10], minlength=3) / w[:10].sum(), 1e-6))
+    assert_allclose(log_softmax(few.grown(2).scores(X), axis=1)[0], share, atol=0.5)
+    absent = boosted(X, np.where(y == 2, 0, y), w, 2)
+    assert np.isfinite(absent.grown(2).scores(X)).all()
+
+
+# ── loops against NumPy ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@needs_library
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(8, 400),
+    d=st.integers(1, 9),
+    k=st.integers(2, 5),
+    cells=st.sampled_from([1, 2, 7, 150]),
+    missing=st.sampled_from([0.0, 0.1, 0.9, 1.0]),
+    slots=st.booleans(),
+)
+def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slots):
+    rng = np.random.default_rng(seed)
+    X, y, w = table(rng, n, d, k, cells, missing)
+    order = rng.permutation(n)
+    inside, along = order[: max(1, 4 * n // 5)], order[max(1, 4 * n // 5) :]
+    found = []
+    for compiled in (True, False):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(loops, "TABLES", 1 << 26 if slots else 0)  # sums kept of all leaves, or of one
+            if not compiled:
+                patch.setattr(boosting, "library", lambda: None)
+            found.append(boosted(X, y, w, 4, inside, along))
+    loop, plain = found
+    assert isinstance(loop._grower, loops.Grower)
+    assert isinstance(plain._grower, boosting.Growing)
+    assert_array_equal(loop.along, plain.along)
+    one, other = loop.grown(4), plain.grown(4)
+    assert_array_equal(one.values, other.values)
+    assert_array_equal(one.cover, other.cover)
+    for name in ("column", "threshold", "left", "right", "missing_right", "roots"):
+        assert_array_equal(getattr(one.trees, name), getattr(other.trees, name))
+
+
+@needs_library
+def test_sums_are_exact(rng):
+    """Of gradients near the most that may be added up, as whole numbers of Python add them."""
+    X = table(rng, 1000, 3, 2)[0]
+    starts = np.concatenate([[0], np.cumsum(X.max(axis=0).astype(np.int64) + 2)])
+    gradient = np.rint(rng.uniform(-1, 1, 1000) * GRADIENTS / 1000)
+    hessian = np.rint(rng.uniform(0, 0.25, 1000) * HESSIANS / 1000)
+    tree = loops.Grower(X.T, starts, 1000, most=31, rows=20, hessian=1).grow(gradient, hessian)
+    for v in np.flatnonzero(tree.column < 0):
+        rows = tree.ends == v
+        assert tree.gradient[v] == sum(map(int, gradient[rows]))
+        assert tree.hessian[v] == sum(map(int, hessian[rows]))
+        assert tree.rows[v] == rows.sum()
+
+
+@needs_library
+def test_what_loops_cannot_read_is_refused():
+    X = np.zeros((2, 30), dtype=np.int16)
+    good = {"most": 31, "rows": 20, "hessian": 1}
+    starts = np.array([0, 2, 4])
+    loops.Grower(X, starts, 30, **good)
+    for bad in ({"most": 0}, {"rows": 0}, {"hessian": 0}):
+        with pytest.raises(ValueError, match="leaves"):
+            loops.Grower(X, starts, 30, **good | bad)
+    for inside in (0, 31):
+        with pytest.raises(ValueError, match="rows"):
+            loops.Grower(X, starts, inside, **good)
+    with pytest.raises(ValueError, match="columns"):
+        loops.Grower(X, starts[:2], 30, **good)
+    for cell in (-2, 1):
+        with pytest.raises(ValueError, match="cells beyond"):
+            loops.Grower(np.full_like(X, cell), starts, 30, **good)
+    grower = loops.Grower(X, starts, 30, **good)
+    for sums in (np.zeros(29), np.full(30, -1.0)):
+        with pytest.raises(ValueError, match="a hessian"):
+            grower.grow(np.zeros(len(sums)), sums)
