@@ -25,6 +25,7 @@ GRADIENTS, HESSIANS = 2.0**50, 2.0**44  # in which the weights of all rows are c
 ROUNDING = 1e-9  # what a split must add to what its node is worth, relative
 BEYOND = 2**15 - 1  # a threshold above all cells: what is missing is told from what is there
 LEAST_SHARE = 1e-6  # of a class, from which its log-odds begin
+NOWHERE: NDArray[np.int32] = np.zeros(0, dtype=np.int32)  # where rows end in trees that are kept
 
 
 class Boosting:
@@ -74,7 +75,7 @@ class Boosting:
             hessian = np.rint(p * (1.0 - p) * self._heavy * HESSIANS)
             tree = self._grower.grow(gradient, hessian)
             scores += self._values(tree).take(tree.ends)
-            self._trees.append(tree._replace(ends=tree.ends[:0]))
+            self._trees.append(tree._replace(ends=NOWHERE))
 
     def _values(self, tree: GradientTree) -> Array:
         """Return what the nodes of a tree add to a score, as if each were a leaf."""
