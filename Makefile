@@ -32,8 +32,8 @@ demo: $(DEMO_ENV) ## Fit, compare and question a model of the penguins table
 test: export OPENBLAS_NUM_THREADS := 1
 test: export OMP_NUM_THREADS := 1
 test: $(VENV)/.test ## Run the tests, then every example in the code and in the documents
-	$(PY) -m pytest -n 2 --durations=40 --durations-min=4
-	$(PY) -m pytest -q -p no:randomly --doctest-modules $(addprefix --ignore=,$(CLUSTERS)) $(DOC_FILES)
+	$(PY) -m pytest -n 2 --dist worksteal --durations=40 --durations-min=4
+	$(PY) -m pytest -q -n 2 --dist loadfile -p no:randomly --doctest-modules $(addprefix --ignore=,$(CLUSTERS)) $(DOC_FILES)
 
 oldest: export OPENBLAS_NUM_THREADS := 1
 oldest: export OMP_NUM_THREADS := 1
