@@ -157,26 +157,29 @@ class Growing:
 
     def _best(self, table: Array, whole: Array) -> Split:
         """Return the best split of a node from the sums of its rows."""
-        start, column = self._starts[:-1], self._column
+        start = self._starts[:-1]
         missing, cells = table[:, start], table.copy()
         cells[:, start] = 0.0
-        before = np.cumsum(cells, axis=1) - cells
-        left = before - before[:, start[column]]
-        there, every = cells[2] > 0, np.arange(len(column))
-        last = np.append(-1, np.maximum.accumulate(np.where(there, every, -1))[:-1])  # cell before with any rows
-        between, some = there & (last > start[column]), missing[2, column] > 0
-        gain = np.full((len(column), 3), -np.inf)
-        gain[:, 0] = self._gain(between, left, whole[:, None] - left)
-        other = (whole[:, None] - missing)[:, column] - left
-        gain[:, 1] = self._gain(between & some, left + missing[:, column], other)
-        ends = self._starts[1:] - 1
-        gain[ends, 2] = self._gain(some[ends], whole[:, None] - missing, missing)
+        place = np.flatnonzero(cells[2])  # cells with any rows, column by column
+        column, sums = self._column[place], cells[:, place]
+        if not len(place) or (whole < 2.0 * self._least).any():
+            return NONE
+        first = np.diff(column, prepend=-1) > 0
+        before = np.cumsum(sums, axis=1) - sums
+        left = before - before[:, np.flatnonzero(first)[np.cumsum(first) - 1]]
+        gain = np.full((len(place), 3), -np.inf)
+        gain[:, 0] = self._gain(~first, left, whole[:, None] - left)
+        some = missing[2, column] > 0
+        if some.any():  # missing cells left as well, and missing cells alone
+            gone, last = missing[:, column], np.append(first[1:], True)
+            other = whole[:, None] - gone
+            gain[:, 1] = self._gain(some & ~first, left + gone, other - left)
+            gain[:, 2] = self._gain(some & last, other, gone)
         b, way = divmod(int(np.argmax(gain)), 3)
-        enough = (whole >= 2.0 * self._least).all() and gain[b, way] > _worth(whole) * (1.0 + ROUNDING)
-        if not enough:
+        if not gain[b, way] > _worth(whole) * (1.0 + ROUNDING):
             return NONE
         j = int(column[b])
-        threshold = BEYOND if way == 2 else int(last[b] + b - 2 * start[j] - 2) >> 1
+        threshold = BEYOND if way == 2 else int(place[b - 1] + place[b] - 2 * start[j] - 2) >> 1
         away = way != 1 and bool(some[b] or 2 * left[2, b] <= whole[2])
         return Split(float(gain[b, way] - _worth(whole)), j, threshold, away)
 
