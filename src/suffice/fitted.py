@@ -24,6 +24,7 @@ from .released import Past
 from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
+from .stats.statistic import Beside
 from .table import Table, read_table
 from .table.labels import check_filled, check_total, label_array, read_labels, read_weights
 from .table.residence import take_in
@@ -53,6 +54,7 @@ class Fitted(Vocabulary):
     chosen: Choices | None = None
     past: Past = field(default_factory=Past)
     explains_soon: ClassVar[bool] = True  # a row in milliseconds
+    chosen_by_rows: ClassVar[Beside | None] = None  # what they took long to choose, for a file to hold beside them
 
     def __getstate__(self) -> dict[str, object]:
         return {own.name: vars(self)[own.name] for own in fields(self)}
@@ -105,8 +107,8 @@ class Fitted(Vocabulary):
         """Return by name what was found from the statistics instead of given, for the model file."""
         return self.choices.saved()
 
-    def with_choices(self, saved: Mapping[str, object]) -> Self:
-        """Return the value with what `saved_choices` returned; ValueError if it cannot be that."""
+    def with_choices(self, saved: Mapping[str, object], by_rows: Beside | None = None) -> Self:
+        """Return the value with what `saved_choices` returned, and `chosen_by_rows`; ValueError if it cannot be."""
         return replace(self, chosen=Choices.of_saved(saved, self.settings, self.statistics))
 
     @shared
@@ -313,8 +315,7 @@ class Fitted(Vocabulary):
 
     def contributions(self, rows: Rows, orders: int | None, errors: bool) -> tuple[Array, Array | None]:
         """Return how much each column speaks for each class (n, d, k) in nats, and standard errors if asked for."""
-        positions = [block.positions for block in self.blocks]
-        return contributions(self.joint, rows, positions, orders=orders, errors=errors)
+        return contributions(self.joint, rows, [own.positions for own in self.blocks], orders=orders, errors=errors)
 
     @property
     def joint_value(self) -> Fitted:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from .errors import quoted
 from .schema import Level, Name
@@ -59,6 +60,20 @@ class Note:
 
     def __repr__(self) -> str:
         return f"<{self.kind}: {self}>"
+
+    def plain(self) -> dict[str, object]:
+        """Return it as JSON values, without an amount."""
+        told = {"kind": self.kind.value, "what": self.what, "why": self.why}
+        return told | {"label": self.label, "columns": list(self.columns)}
+
+    @classmethod
+    def of_plain(cls, plain: Any) -> Note:
+        """Return what `plain` wrote; ValueError if it cannot be that."""
+        what, why, label, columns = (plain[name] for name in ("what", "why", "label", "columns"))
+        known = isinstance(what, str) and isinstance(why, str) and isinstance(label, str | int | None)
+        if not known or not all(isinstance(name, str | int) for name in columns):
+            raise ValueError("a note")
+        return cls(what, why, label, tuple(columns), kind=Kind(plain["kind"]))
 
     def _said(self, where: str) -> str:
         joint = " " if self.kind is Kind.LEFT_OUT else " for "

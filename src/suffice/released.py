@@ -75,16 +75,7 @@ class Release:
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON values."""
-        notes = [
-            {
-                "kind": note.kind.value,
-                "what": note.what,
-                "why": note.why,
-                "label": note.label,
-                "columns": list(note.columns),
-            }
-            for note in self.notes
-        ]
+        notes = [note.plain() for note in self.notes]
         cost = None if self.cost is None else asdict(self.cost)
         told = {"cost": cost, "unknown": self.unknown, "joined": self.joined}
         return {"least": self.least, "given_up": notes, **told}
@@ -110,14 +101,10 @@ class Release:
 
 
 def _note(plain: Any) -> Note:
-    what, why, label, columns = (plain[name] for name in ("what", "why", "label", "columns"))
-    known = isinstance(what, str) and isinstance(why, str) and isinstance(label, str | int | None)
-    if not known or not all(isinstance(name, str | int) for name in columns):
+    note = Note.of_plain(plain)
+    if note.kind not in (Kind.GIVEN_UP, Kind.POOLED):
         raise ValueError("what a released model gave up")
-    kind = Kind(plain["kind"])
-    if kind not in (Kind.GIVEN_UP, Kind.POOLED):
-        raise ValueError("what a released model gave up")
-    return Note(what, why, label, tuple(columns), kind=kind)
+    return note
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -9,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from suffice.automatic.grown import read_trees, written_trees
 from suffice.forest import boosting
 from suffice.forest.boosting import GRADIENTS, HESSIANS, LEAF_ROWS, MOST_LEAVES, Boosting
 from suffice.loops import boosting as loops
@@ -215,3 +218,37 @@ def test_what_loops_cannot_read_is_refused():
     for sums in (np.zeros(29), np.full(30, -1.0)):
         with pytest.raises(ValueError, match="a hessian"):
             grower.grow(np.zeros(len(sums)), sums)
+
+
+# ── in a file ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(30, 400),
+    d=st.integers(1, 5),
+    k=st.integers(2, 5),
+    cells=st.sampled_from([1, 2, 7, 150, 700]),
+    missing=st.sampled_from([0.0, 0.2, 1.0]),
+)
+def test_trees_are_read_as_they_were_written(seed, n, d, k, cells, missing):
+    """In ten bytes or so for each node; a split of missing cells from all others keeps its threshold beyond these."""
+    X, y, w = table(np.random.default_rng(seed), n, d, k, cells, missing)
+    found, sizes = boosted(X, y, w, 5).grown(5), (cells,) * d
+    fields = written_trees(found, sizes, cover=True)
+    again = read_trees(fields, k, sizes)
+    for name in ("column", "threshold", "left", "right", "missing_right", "roots"):
+        assert_array_equal(getattr(again.trees, name), getattr(found.trees, name))
+    for name in ("values", "cover", "base"):
+        assert_array_equal(getattr(again, name), getattr(found, name))
+    if len(fields["away"]):
+        with pytest.raises(ValueError, match="trees"):
+            read_trees(fields | {"away": np.zeros_like(fields["away"])}, k, sizes)
+
+
+def test_other_trees_are_not_written(rng):
+    X, y, w = table(rng, 300, 3, 3)
+    found = boosted(X, y, w, 2).grown(2)
+    with pytest.raises(ValueError, match="not boosted"):
+        written_trees(replace(found, values=found.values + 1.0), (60,) * 3, cover=False)

@@ -112,14 +112,21 @@ class File:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             self.document = json.loads(archive.read("model.json"))
             self.members = {name: archive.read(f"{name}.npy") for name in self.document["sha256"]}
+            self.choice = json.loads(archive.read("choice.json")) if "choice.json" in archive.namelist() else None
+            listed = [] if self.choice is None else self.choice["sha256"]
+            self.chosen = {name: archive.read(f"choice_{name}.npy") for name in listed}
 
-    def array(self, name: str) -> Any:
-        return np.load(io.BytesIO(self.members[name]))
-
-    def put(self, name: str, values: Any) -> None:
-        buffer = io.BytesIO()
+    def change(self, pick: random.Random) -> None:
+        """Change one value or array of the model, or of what its rows chose."""
+        beside = self.choice is not None and pick.random() < 0.5
+        document, members = (self.choice, self.chosen) if beside else (self.document, self.members)
+        if pick.random() < 0.5:
+            change_document(document, pick)
+            return
+        name, buffer = pick.choice(sorted(members)), io.BytesIO()
+        values = change_array(np.load(io.BytesIO(members[name])), pick)[0]
         np.save(buffer, np.asarray(values), allow_pickle=False)
-        self.members[name] = buffer.getvalue()
+        members[name] = buffer.getvalue()
 
     def packed(self) -> bytes:
         if isinstance(self.document.get("sha256"), dict):
@@ -131,7 +138,18 @@ class File:
                 archive.writestr("model.sha256", hashlib.sha256(text).hexdigest())
             for name, data in self.members.items():
                 archive.writestr(f"{name}.npy", data)
+            if self.choice is not None:
+                self._pack_choice(archive, text)
         return buffer.getvalue()
+
+    def _pack_choice(self, archive: zipfile.ZipFile, model: bytes) -> None:
+        sums = {name: hashlib.sha256(data).hexdigest() for name, data in self.chosen.items()}
+        known = {"of": hashlib.sha256(model).hexdigest(), "sha256": sums}
+        text = json.dumps(self.choice | known if isinstance(self.choice, dict) else self.choice).encode()
+        archive.writestr("choice.json", text)
+        archive.writestr("choice.sha256", hashlib.sha256(text).hexdigest())
+        for name, data in self.chosen.items():
+            archive.writestr(f"choice_{name}.npy", data)
 
 
 # --- changes ---------------------------------------------------------------------------------------------------------
@@ -283,11 +301,7 @@ class ModelFiles:
     def _signed(self, name: str, pick: random.Random) -> bytes:
         file = File(self.saved[name])
         for _ in range(pick.choice([1, 1, 1, 2, 3])):
-            if pick.random() < 0.5:
-                change_document(file.document, pick)
-            else:
-                array = pick.choice(sorted(file.members))
-                file.put(array, change_array(file.array(array), pick)[0])
+            file.change(pick)
         try:
             return file.packed()
         except TypeError:  # the document is no longer an object that holds sums

@@ -45,7 +45,11 @@ def test_a_file_answers_as_it_did(path):
 
 @pytest.mark.parametrize("version", sorted({path.parent.name for path in FILES}))
 def test_an_automatic_classifier_of_a_file_is_that_of_its_table(version):
-    """Whatever its rules are by now, they find in the file what they find in the table: to rounding, 1e-9."""
+    """Whatever its rules are by now, they find in the file what they find in the table: to rounding, 1e-9.
+
+    From format 3 on a file holds what its rows chose. Who changes what is chosen raises `automatic.kept.RULES`, so that
+    the choice of older files is made anew.
+    """
     made = run_path(str(GOLDEN / "write.py"))
     X, y = made["mixed"](), made["labels"](60)
     model, fitted = load(GOLDEN / version / "automatic.suffice"), clone(made["GOLDEN"]["automatic"].model).fit(X, y)
@@ -75,4 +79,4 @@ def test_every_format_version_has_golden_files(opened):
         assert {opened(path).document["version"] for path in found} == {version}
     kinds = {stats["type"] for path in found for stats in opened(path).document["statistics"]}
     assert kinds >= set(STATISTICS), set(STATISTICS) - kinds
-    assert all(path.stat().st_size < 60_000 for path in FILES)
+    assert all(path.stat().st_size < 64_000 for path in FILES)

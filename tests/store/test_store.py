@@ -196,7 +196,7 @@ def test_the_file_is_a_zip_of_json_and_plain_arrays(holed, tmp_path):
             np.load(io.BytesIO(data), allow_pickle=False)
         assert hashlib.sha256(archive.read("model.json")).hexdigest() == archive.read("model.sha256").decode()
     assert document["format"] == "suffice-model"
-    assert document["version"] == 2
+    assert document["version"] == 3
     assert {"suffice", "numpy", "scipy", "scikit-learn"} <= set(document["written_by"])
 
 

@@ -95,7 +95,7 @@ def test_members_of_columns_that_are_not_there(automatic):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 3}, "has format version 3; this suffice reads up to 2. Next: upgrade"),
+        ({"version": 4}, "has format version 4; this suffice reads up to 3. Next: upgrade"),
         ({"version": True}, "version True is not known"),
         ({"version": 10**30}, "upgrade"),
         ({"version": 0}, "version 0 is not known"),

@@ -71,7 +71,7 @@ class PoolByColumns:
         for own in members:
             scores = self._scores(own, hidden)
             loss, temperature = judge.temperature(scores)
-            judged.append(replace(own, left_out_scores=scores, loss=loss, temperature=temperature))
+            judged.append(replace(own, left_out=scores, loss=loss, temperature=temperature))
         return pool_members(judged, [], judge, COLUMN_PENALTIES, self.power).left_out
 
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:

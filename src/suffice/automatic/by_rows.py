@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .._arrays import Array, np
 from ..densities import Rows
 from ..errors import DataError
@@ -38,8 +40,24 @@ def table_rows(blocks: Rows) -> TableRows:
     return TableRows(np.zeros((len(coded.codes[0]), 0)) if numbers is None else numbers, coded)
 
 
+class Judging(NamedTuple):
+    """What a choice is made of: rows that judge, statistics, counts of categories, class weights, unlabelled rows."""
+
+    sample: Sample
+    pieces: MemberStats
+    categories: list[Array]
+    weight: Array
+    unlabelled: Unlabelled | None
+
+
 def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True, wanted: str = "all") -> Automatic:
     """Return the automatic classifier of these statistics, judged on the rows that are kept."""
+    sample, pieces, categories, weight, unlabelled = judging(statistics, pieces)
+    return choose(sample, pieces, categories, weight, parts, wanted, unlabelled)
+
+
+def judging(statistics: ByClass, pieces: MemberStats) -> Judging:
+    """Return what a choice is made of, in units of rows: statistics, and the rows that are kept."""
     rows, sample = rows_of_sample(statistics), statistics.sample
     assert sample is not None
     unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
@@ -49,7 +67,7 @@ def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True,
     judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
     beside = unlabelled_rows(statistics, pieces.columns, unit)
-    return choose(judged, pieces, counts, unit * statistics.weight, parts, wanted, beside)
+    return Judging(judged, pieces, counts, unit * statistics.weight, beside)
 
 
 def unlabelled_rows(statistics: ByClass, columns: FrozenColumns, unit: float) -> Unlabelled | None:
@@ -61,13 +79,18 @@ def unlabelled_rows(statistics: ByClass, columns: FrozenColumns, unit: float) ->
     return Unlabelled(columns.read(rows.numbers, rows.coded), unit * kept.weight, float(kept.copies.sum()))
 
 
-def joint_by_rows(statistics: ByClass, pieces: MemberStats) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
-    """Return the joint model's family and statistics, judged on the rows that are kept, one copy of each left out."""
+def joint_by_rows(
+    statistics: ByClass, pieces: MemberStats, setting: tuple[float, float] | None = None
+) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+    """Return the joint model's family and statistics, judged on the rows that are kept, one copy of each left out.
+
+    With the `setting` (strength, sphere) that they chose before nothing is judged.
+    """
     sample = statistics.sample
     assert sample is not None
     unit = sample.rows_per_weight
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
-    return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight())
+    return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight(), setting)
 
 
 def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:

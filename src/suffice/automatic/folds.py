@@ -103,8 +103,14 @@ class FoldedAgain:
 
     def __init__(self, stats: PatternStats, version: str) -> None:
         self.stats, self.version = stats, version
-        self._made: FoldedGaussians | None = None
+        self._made: tuple[Sample, FoldedGaussians] | None = None
         self._densities: dict[tuple[float, float], list[MultivariateT]] = {}
+
+    def folds(self, sample: Sample) -> FoldedGaussians:
+        """Return the Gaussians of the folds of a sample; made once."""
+        if self._made is None or self._made[0] is not sample:
+            self._made = sample, FoldedGaussians.of(self.stats, sample.rows.gaussian(self.version), sample)
+        return self._made[1]
 
     def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Hidden], Array]:
         """Return what scores rows at one setting of the prior."""
@@ -115,9 +121,8 @@ class FoldedAgain:
 
         Where folds have directions of their own, these are at their means.
         """
-        if self._made is None:
-            self._made = FoldedGaussians.of(self.stats, rows.whole.rows.gaussian(self.version), rows.whole)
-        folds, place = self._made, self._made.place[rows.index]
+        folds = self.folds(rows.whole)
+        place = folds.place[rows.index]
         if (strength, sphere) not in self._densities:
             self._densities[strength, sphere] = [member.density(strength, sphere) for member in folds.members]
         cells = rows.sample.rows.gaussian_without(self.version, hidden)

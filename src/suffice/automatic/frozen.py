@@ -7,13 +7,13 @@ are plain values, which bind to whatever statistics the model has by now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from .._arrays import Array, np
 from ..schema import Level
 from ..stats import PatternStats
-from ..stats.statistic import Plain
+from ..stats.statistic import Fields, Plain
 from .choose import FLOOR
 from .columns import RAW
 from .few_known import FewKnown
@@ -23,6 +23,7 @@ from .member import Known, Member
 from .members import member_called
 from .members.gaussian import GaussianPart
 from .pool import Automatic
+from .sample import Sample
 from .stack import Stack
 from .statistics import MemberStats
 
@@ -38,14 +39,18 @@ class ChosenMember(NamedTuple):
     temperature: float
 
     @classmethod
-    def of_plain(cls, plain: Plain) -> ChosenMember:
-        """Return what was read from a file; ValueError unless it is a member, and its setting in its ranges."""
+    def of_plain(cls, plain: Plain, by_rows: bool = False) -> ChosenMember:
+        """Return what was read from a file; ValueError unless it is a member, and its setting in its ranges.
+
+        Members that need rows are of a choice `by_rows` alone.
+        """
         name, setting = str(plain["name"]), plain["setting"]
-        kinds = _kind_of(name)[0].settings
-        if not kinds or set(setting) != set(kinds):
+        member = _kind_of(name)[0]
+        kinds = member.settings
+        if not kinds or set(setting) != set(kinds) or (member.needs_rows and not by_rows):
             raise ValueError("the choice of members")
         found = {what: kinds[what](value) for what, value in setting.items()}
-        if not _kind_of(name)[0].allows(found):
+        if not member.allows(found):
             raise ValueError("the choice of members")
         return cls(name, found, float(plain["loss"]), float(plain["temperature"]))
 
@@ -54,6 +59,12 @@ class ChosenMember(NamedTuple):
         member, kind, detail = _kind_of(self.name)
         none = np.zeros((0, known.k))
         return JudgedMember(member.bind(kind, detail, self.setting, known), self.loss, self.temperature, none)
+
+    def judged(self, known: Known, sample: Sample, kept: Fields) -> JudgedMember:
+        """Return the member made of these statistics, judged by the rows that chose it."""
+        member, kind, detail = _kind_of(self.name)
+        found = member.chosen(kind, detail, self.setting, known, sample, kept)
+        return JudgedMember(found.member, self.loss, self.temperature, found.left_out, found.again)
 
 
 def _kind_of(name: str) -> tuple[type[Member], str, str]:
@@ -103,23 +114,32 @@ class Choice:
         categories = [counts * self.unit for counts in categories]
         known = stats.known(categories, weight)
         none = np.zeros((0, len(classes)))
-        members = tuple(own.bound(known) for own in self.members)
+        found = self.pooled([own.bound(known) for own in self.members], known, classes, none, none)
+        return replace(found, notes=stats.notes)
+
+    def pooled(
+        self,
+        members: Sequence[JudgedMember],
+        known: Known,
+        classes: Sequence[Level],
+        left_out: Array,
+        offset: Array,
+        sample: Sample | None = None,
+    ) -> Automatic:
+        """Return the pool of these members, made of what is `known`; see `Automatic` for the rows that judge."""
         self._check_columns([own.member for own in members])
         bias = np.array([self.bias.get(label, 0.0) for label in classes])
-        stack = Stack(np.array(self.weight), bias, 0.0, none)
-        floor = FLOOR / (float(weight.sum()) + FLOOR)
         return Automatic(
-            frozen=stats.columns,
-            class_weight=weight,
-            members=members,
+            frozen=known.columns,
+            class_weight=known.weight,
+            members=tuple(members),
             columns=self.columns,
-            stack=stack,
-            floor=floor,
-            left_out_posterior=none,
-            offset=none,
+            stack=Stack(np.array(self.weight), bias, 0.0, np.zeros((0, len(classes)))),
+            floor=FLOOR / (float(known.weight.sum()) + FLOOR),
+            left_out_posterior=left_out,
+            offset=offset,
             loss=self.loss,
-            sample=None,
-            notes=stats.notes,
+            sample=sample,
             few_chosen=self.few_known,
         )
 
@@ -155,9 +175,9 @@ class Choice:
         }
 
     @classmethod
-    def of_plain(cls, plain: Plain) -> Choice:
-        """Return what `plain` wrote; ValueError if it cannot be that."""
-        members = tuple(map(ChosenMember.of_plain, plain["members"]))
+    def of_plain(cls, plain: Plain, by_rows: bool = False) -> Choice:
+        """Return what `plain` wrote of a choice, `by_rows` that are there or not; ValueError if it cannot be that."""
+        members = tuple(ChosenMember.of_plain(own, by_rows) for own in plain["members"])
         columns = tuple((str(kind), int(j)) for kind, j in plain["columns"])
         weight = tuple(float(w) for w in plain["weight"])
         bias = {label: float(b) for label, b in plain["bias"].items()}

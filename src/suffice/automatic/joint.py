@@ -92,7 +92,7 @@ def _complete_by_class(
 
 
 def choose_joint(
-    members: MemberStats, rows: MemberRows, removed: Array
+    members: MemberStats, rows: MemberRows, removed: Array, setting: tuple[float, float] | None = None
 ) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
     """Return the setting of largest left-out log density of the numbers, and their statistics in their own units.
 
@@ -100,7 +100,7 @@ def choose_joint(
     of one copy of it in the statistics. Where cells are missing, they
     are judged by folds instead, for a row that has completed statistics is not taken out of them again; and classes
     are completed for themselves with the setting found. None where no number varies, or where columns are so many that
-    the members see principal directions only.
+    the members see principal directions only. A `setting` (strength, sphere) is taken as it is.
     """
     columns = members.columns
     d = len(columns.scores)
@@ -109,12 +109,13 @@ def choose_joint(
     numbers = used[own]
     if not len(numbers) or RAW in columns.basis:
         return None
-    scale, center = columns.scale[RAW][:d], columns.center[RAW][:d]
-    cells = ((rows.rows.numbers - center) / scale)[:, numbers]
     stats, first = members.gaussian[RAW], members.part(GaussianPart).completed(RAW)
     whole = WishartClasses(first)
-    with single_blas_thread():
-        best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))
+    best = setting
+    if best is None:
+        cells = ((rows.rows.numbers - columns.center[RAW][:d]) / columns.scale[RAW][:d])[:, numbers]
+        with single_blas_thread():
+            best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))
     done = first
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))

@@ -48,8 +48,8 @@ def forest_beside(value: HeldFitted) -> ForestJoint:
     return joint_forest(value, ForestStats.summarize(reading, held.codes, held.k, held.weight))
 
 
-def choose_joint_model(value: HeldFitted, gaussian: Fitted) -> tuple[Fitted, Note]:
-    """Return the joint model whose p(x) is larger for rows that it has not seen, and what to say of it.
+def gain_of_forest(value: HeldFitted, gaussian: Fitted) -> float:
+    """Return by how many nats rows that a model has not seen are likelier under a forest than under Gaussians.
 
     Both are judged by folds: by the first alone where one is ahead by far more than chance. Trees that have not seen a
     row would not do: a row helps to cut the cells it is read in, and the narrower these, the likelier the row. Of equal
@@ -71,12 +71,15 @@ def choose_joint_model(value: HeldFitted, gaussian: Fitted) -> tuple[Fitted, Not
         ahead, heavy = np.append(ahead, apart), np.append(heavy, (weight * share)[own])
         if _is_clear(ahead, heavy):
             break
-    gain = float(heavy @ ahead) / max(float(heavy.sum()), 1e-300)
-    if gain <= 0.0:
-        return gaussian, Note("joint model: Gaussians and categories", _by(-gain, "a forest"), kind=Kind.CHOSEN)
-    forest = forest_beside(value)
+    return float(heavy @ ahead) / max(float(heavy.sum()), 1e-300)
+
+
+def chosen_note(gain: float, forest: ForestJoint | None) -> Note:
+    """Return what is to be said of the choice by a gain: a forest, or Gaussians and categories where there is None."""
+    if forest is None:
+        return Note("joint model: Gaussians and categories", _by(-gain, "a forest"), kind=Kind.CHOSEN)
     what = f"joint model: a forest of {len(_family_stats(forest).columns.forest.density)} trees"
-    return forest, Note(what, _by(gain, "Gaussians and categories"), kind=Kind.CHOSEN)
+    return Note(what, _by(gain, "Gaussians and categories"), kind=Kind.CHOSEN)
 
 
 def _is_clear(ahead: Array, weight: Array) -> bool:

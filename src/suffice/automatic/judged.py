@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from .._arrays import Array
 from .member import Again, Member
@@ -14,14 +16,20 @@ from .sample import SomeRows
 class JudgedMember:
     """A member with what it loses: the mean log-loss of its posteriors, after scaling by its `temperature`.
 
-    Both are exact leave-one-out, by `left_out_scores` (n, k), its log densities of the sample, each row left out.
+    Both are exact leave-one-out, by its log densities (n, k) of the sample, each row left out: `left_out`, or what
+    makes them when first asked for.
     """
 
     member: Member
     loss: float
     temperature: float
-    left_out_scores: Array
+    left_out: Array | Callable[[], Array] = field(repr=False)
     again: Again | None = field(default=None, repr=False)
+
+    @cached_property
+    def left_out_scores(self) -> Array:
+        """Its log densities (n, k) of the sample, each row left out."""
+        return self.left_out() if callable(self.left_out) else self.left_out
 
     def left_out_without(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return left-out scores (n, k) of rows of which some columns are hidden."""

@@ -16,6 +16,7 @@ from typing import ClassVar, NamedTuple, Self, TypeVar
 from .._arrays import Array, Codes, np
 from ..export.program import Term
 from ..notes import Note
+from ..stats.statistic import Fields
 from ..tasks.explain import Explanation
 from .budget import Cost, Sizes
 from .columns import FrozenColumns, Reading
@@ -74,6 +75,14 @@ class Candidate(NamedTuple):
     again: Again | None = None
 
 
+class Chosen(NamedTuple):
+    """A member as it was chosen by rows: `left_out` makes their scores (n, k) anew, `again` is that of `Candidate`."""
+
+    member: Member
+    left_out: Callable[[], Array]
+    again: Again | None = None
+
+
 # What yields the candidates of a kind to a judge.
 Begun = Callable[[Judge], Iterator[Candidate]]
 
@@ -83,7 +92,7 @@ class Member(ABC):
 
     kinds: ClassVar[tuple[str, ...]]  # what members of this class are called, in `members_` and in files
     statistic: ClassVar[type[Part] | None] = None
-    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {}  # those a file may hold; none: it binds to rows only
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {}  # those a file may hold
     needs_rows: ClassVar[bool] = False  # it is made of the rows of the sample, and has no place in a released model
     generative: ClassVar[bool] = True  # it is a density of the row by class, or made of the weights of classes in boxes
     left_out_error: ClassVar[float] = 0.0  # nats from the score a refit without the row gives under its class; ∞: any
@@ -111,6 +120,16 @@ class Member(ABC):
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> Self:
         """Return the member of other statistics, by its kind, what follows that in its name, and its setting."""
         raise ValueError(f"{kind}: a member that needs rows")
+
+    @classmethod
+    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+        """Return the member as these rows chose it, without choosing; `kept` is what that member `kept`."""
+        own = cls.bind(kind, detail, setting, known)
+        return Chosen(own, partial(own.left_out, sample))
+
+    def kept(self) -> Fields:
+        """Return what takes long to make anew of statistics, rows and setting."""
+        return {}
 
     @classmethod
     def allows(cls, setting: Setting) -> bool:

@@ -46,7 +46,7 @@ class Automatic:
     loss: float
     sample: Sample | None = field(repr=False)
     notes: tuple[Note, ...] = ()
-    few_chosen: FewKnown | None = None  # where there are no rows to find `few_known` by
+    few_chosen: FewKnown | None = None  # where `few_known` was found before
 
     @property
     def log_prior(self) -> Array:
@@ -57,7 +57,7 @@ class Automatic:
     @derived
     def few_known(self) -> FewKnown | None:
         """The weights of members for rows of which less is known than usual; None where the stack's own serve all."""
-        if self.sample is None:
+        if self.sample is None or self.few_chosen is not None:
             return self.few_chosen
 
         def columns(sample: Sample) -> Array:

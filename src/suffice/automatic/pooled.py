@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self, cast
 
 from .._arrays import Array, Codes, np
-from .._derived import shared
+from .._derived import shared, shared_with
 from ..densities import Product, Rows
 from ..disclosure.least import Given, Least
 from ..errors import DataError
@@ -18,6 +19,7 @@ from ..notes import Note
 from ..stats import ByClass, PatternStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import NAMELESS
+from ..stats.statistic import Beside
 from .by_columns import PoolByColumns
 from .by_rows import (
     check_judges,
@@ -34,7 +36,8 @@ from .forest_fitted import ForestJoint
 from .frozen import Choice
 from .held import HeldFitted, held_by
 from .joint import ShrunkGaussianFamily, joint_note
-from .joint_choice import choose_joint_model, forest_beside, may_be_forest
+from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
+from .kept import KeptChoice
 from .member_family import MemberFamily
 from .pool import Automatic, contributions, exchange_priors
 from .release import check_width, diagonal_of, released_levels, released_members
@@ -42,6 +45,7 @@ from .sample import Sample
 from .statistics import MemberRows, MemberStats
 from .unlabelled import MOST_UNLABELLED, joined_block
 
+RECALLED = "recalled"  # under which a choice from a file is remembered
 SAMPLED = "learned the members from the rows kept, not from all"
 
 
@@ -89,17 +93,45 @@ class PooledFitted(HeldFitted):
         if self.holds_no_rows:
             counts = level_counts(statistics, pieces.columns)
             return self._chosen_before.automatic(pieces, counts, statistics.weight, statistics.classes)
+        kept = self._kept
+        if kept is not None:
+            with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
+                return kept.automatic(statistics, pieces)
         return choose_by_rows(statistics, pieces, wanted=self.settings.members)
+
+    # --- what rows chose, kept in a file ------------------------------------------------------------------------------
+
+    @property
+    def chosen_by_rows(self) -> Beside | None:  # type: ignore[override]
+        """The choice of members and of the joint model where it is made: after an edit, once it is asked for."""
+        if self.holds_no_rows or ("pool" not in shared_with(self) and self._kept is None):
+            return None
+        found, gain = self._joint_gaussian, self._gain_of_forest
+        gaussian = None if found is None else found[0]
+        with contextlib.suppress(ValueError):  # what cannot be written is chosen anew, and saved all the same
+            return KeptChoice.of(self.pool, self.statistics, gaussian, gain).arrays()
+        return None
+
+    @shared
+    def _kept(self) -> KeptChoice | None:
+        """The choice that was recalled, None where it cannot be used."""
+        recalled = shared_with(self).get(RECALLED)
+        if recalled is None or self.holds_no_rows:
+            return None
+        with contextlib.suppress(Exception):  # as above
+            return KeptChoice.from_arrays(*recalled)
+        return None
 
     def saved_choices(self) -> dict[str, object]:
         """Return the choice that stands where there are no rows."""
         return {"choice": self._chosen_before.plain()} if self.holds_no_rows else {}
 
-    def with_choices(self, saved: Mapping[str, object]) -> Self:
-        """Return the value with what `saved_choices` returned; ValueError if it cannot be that."""
+    def with_choices(self, saved: Mapping[str, object], by_rows: Beside | None = None) -> Self:
+        """Return the value with what `saved_choices` returned, and `chosen_by_rows`; ValueError if it cannot be."""
         if set(saved) != ({"choice"} if self.holds_no_rows else set()):
             raise ValueError("the choice of members")
         if not self.holds_no_rows:
+            shared_with(self)[RECALLED] = by_rows
             return self
         plain = cast("dict[str, Any]", saved["choice"])
         found = replace(self, choice=Choice.of_plain(plain))
@@ -114,7 +146,7 @@ class PooledFitted(HeldFitted):
         statistics, blocks, kinds, notes = self.statistics, list[Block](), list[Statistic](), list[Note]()
         joined = self._unlabelled_posterior
         for number, (block, stats) in enumerate(zip(self.blocks[:-1], statistics.blocks, strict=False)):
-            found = self._joint_gaussian() if isinstance(block.family, GaussianFamily) else None
+            found = self._joint_gaussian if isinstance(block.family, GaussianFamily) else None
             if found is not None:
                 notes.append(joint_note(found[0]))
                 block, stats = Block(found[0], block.positions), found[1]
@@ -135,10 +167,13 @@ class PooledFitted(HeldFitted):
         posterior = np.exp(self.pool.log_posterior(self.pool.frozen.read(rows.numbers, rows.coded)))
         return np.asarray(posterior * unlabelled.weight[:, None])
 
+    @shared
     def _joint_gaussian(self) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
+        """The family of the joint model's numbers and their statistics, None for none."""
         if self.holds_no_rows:
             return self._chosen_before.joint_model(self.frozen_statistics)
-        return joint_by_rows(self.statistics, self._joint_statistics)
+        kept = None if self._kept is None else self._kept.choice.joint
+        return joint_by_rows(self.statistics, self._joint_statistics, kept)
 
     @property
     def _joint_statistics(self) -> MemberStats:
@@ -164,14 +199,22 @@ class PooledFitted(HeldFitted):
     @shared
     def _joint_chosen(self) -> tuple[Fitted, tuple[Note, ...]]:
         """The value of the joint model's blocks, and what is to be said of the choice."""
-        possible = self.by_forest is not False and may_be_forest(self)
-        if possible and self.by_forest:
-            return forest_beside(self), ()
+        gain = self._gain_of_forest
+        if gain is None:
+            return (forest_beside(self), ()) if self.by_forest and may_be_forest(self) else self.joint_gaussians
+        if gain > 0.0:
+            forest = forest_beside(self)
+            return forest, (chosen_note(gain, forest),)
         gaussian, notes = self.joint_gaussians
-        if not possible:
-            return gaussian, notes
-        chosen, note = choose_joint_model(self, gaussian)
-        return chosen, (note, *notes) if chosen is gaussian else (note,)
+        return gaussian, (chosen_note(gain, None), *notes)
+
+    @shared
+    def _gain_of_forest(self) -> float | None:
+        """How much likelier rows left out are under a forest; None where there is none, or which it is was said."""
+        if self.by_forest is not None or not may_be_forest(self):
+            return None
+        known = None if self._kept is None else self._kept.gain
+        return gain_of_forest(self, self.joint_gaussians[0]) if known is None else known
 
     @property
     def _joint_alone(self) -> Fitted:

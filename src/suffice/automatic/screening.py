@@ -75,7 +75,7 @@ def _judged_by(judge: Judge, member: JudgedMember, rows: Codes) -> JudgedMember:
     """Return a member with its loss and temperature on some of the rows."""
     scores = member.left_out_scores[rows]
     loss, temperature = judge.temperature(scores)
-    return replace(member, left_out_scores=scores, loss=loss, temperature=temperature)
+    return replace(member, left_out=scores, loss=loss, temperature=temperature)
 
 
 def _columns_without(

@@ -72,7 +72,7 @@ def summarize(path: Path) -> Facts:
     from ..files.settings import PIECES
 
     estimator = load_model(path)
-    document, schema, statistics = read_model(path, PIECES)
+    document, schema, statistics, _ = read_model(path, PIECES)
     weights = statistics.weight.tolist()
     return {
         "model": type(estimator).__name__,

@@ -16,6 +16,7 @@ from ..joint import JointModel
 from ..released import Past
 from ..schema import Schema
 from ..stats import ByClass
+from ..stats.statistic import Beside
 from ..table import Table, read_table
 from ..table.labels import check_filled
 from ..table.residence import take_in
@@ -96,12 +97,18 @@ class State(ClassifierMixin, BaseEstimator):
         )
 
     def _restored(
-        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, object]
+        self,
+        schema: Schema,
+        blocks: tuple[Block, ...],
+        statistics: ByClass,
+        past: Past,
+        chosen: Mapping[str, object],
+        by_rows: Beside | None,
     ) -> Self:
         """Return the estimator with what it had learned when it was saved; ValueError where that cannot be."""
         self._validate_settings()
         value = self._value(schema, blocks).with_statistics(statistics, past=past)
-        self._learned = value.with_choices(chosen)
+        self._learned = value.with_choices(chosen, by_rows)
         return self
 
     def _learn(self, edit: Callable[[Fitted | None], Fitted]) -> Self:

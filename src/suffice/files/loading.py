@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +19,8 @@ from ..released import Past, Release
 from ..schema import Schema
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, Statistic
 from ..stats.counts import CodedColumns
-from ..stats.statistic import Plain
+from ..stats.statistic import Beside, Plain
+from .choice_file import Written
 from .model_file import check_whole, fingerprint, read_model
 from .settings import PIECES, describe, state_of, unplain
 
@@ -33,7 +35,13 @@ class Estimator(Protocol):
         ...
 
     def _restored(
-        self, schema: Schema, blocks: tuple[Block, ...], statistics: ByClass, past: Past, chosen: Mapping[str, object]
+        self,
+        schema: Schema,
+        blocks: tuple[Block, ...],
+        statistics: ByClass,
+        past: Past,
+        chosen: Mapping[str, object],
+        by_rows: Beside | None,
     ) -> Self:
         """Return the estimator with what it had learned."""
         ...
@@ -66,7 +74,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ['cold']
     """
     found = fingerprint(path)  # before it is read: a file that changes in between is refused when it is saved again
-    document, schema, statistics = read_model(path, PIECES)
+    document, schema, statistics, choice = read_model(path, PIECES)
     origin = None if found is None else (os.path.realpath(path), found)
     try:
         kind = ESTIMATORS[document["estimator"]]
@@ -77,7 +85,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         _check_blocks(blocks, statistics.blocks, len(schema))
         _check_sample(blocks, statistics)
         chosen = {name: unplain(value) for name, value in document.get("chosen", {}).items()}
-        estimator = kind(**settings)._restored(schema, blocks, statistics, _past(document, origin), chosen)
+        past, by_rows = _past(document, origin), _by_rows(choice)
+        estimator = kind(**settings)._restored(schema, blocks, statistics, past, chosen, by_rows)
         fitted = estimator._fitted
         check_whole(document, state_of(fitted, estimator.get_params(deep=False)), schema, fitted.statistics)
         with np.errstate(over="raise", invalid="raise"):  # what statistics of rows never do
@@ -86,6 +95,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         why = str(error) if isinstance(error, SufficeError) else repr(error)
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({why})") from error
     return estimator
+
+
+def _by_rows(written: Written | None) -> Beside | None:
+    """Return what rows chose, None where it cannot be understood."""
+    if written is not None:
+        with contextlib.suppress(Exception):  # whatever is wrong with it, the rows know better
+            return written[0], unplain(written[1])
+    return None
 
 
 def read_back(path: Path) -> str:

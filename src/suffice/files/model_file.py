@@ -12,7 +12,6 @@ file says is believed only as far as it was written by someone you trust, howeve
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import math
 import os
@@ -46,9 +45,13 @@ from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Plain
 from ..table import CONTAINERS
 from .archive import Archive, DamagedArchive, open_archive
+from .choice_file import Written, belongs_to_choice, choice_parts, read_choice
+from .npy import as_npy, read_npy
 
 FORMAT = "suffice-model"
-FORMAT_VERSION = 2  # from 2 on a file has a model.sha256, and holds nothing that saving it again would not write
+# From 2 on a file has a model.sha256, and holds nothing that saving it again would not write; from 3 on it may hold
+# what its rows chose.
+FORMAT_VERSION = 3
 MAX_JSON = 256 << 20
 MOST_ROWS = 1 << 53  # whole numbers are exact up to here, as weights are numbers in floating point
 FilePath = str | os.PathLike[str]
@@ -67,7 +70,6 @@ STATISTICS: dict[str, type[Statistic]] = {
         ValueStats,
     )
 }
-READABLE = {"b": (1,), "i": (4, 8), "u": (8,), "f": (8,)}  # dtype kinds and sizes of stored arrays
 
 
 def write_model(
@@ -76,13 +78,14 @@ def write_model(
     schema: Schema,
     statistics: ByClass,
     check: Callable[[Path], None] | None = None,
+    choice: Written | None = None,
 ) -> None:
-    """Write a model file: `state` (JSON values: estimator, settings, blocks), schema and statistics.
+    """Write a model file: `state` (JSON values: estimator, settings, blocks), schema, statistics and what rows chose.
 
     The file is written beside `path` under a temporary name, synced, and renamed over it: a failure leaves the old
     file as it was. So does an error of `check`, which is called with the complete file before it goes to its place.
     """
-    _write(path, *describe_model(state, schema, statistics), check)
+    _write(path, *describe_model(state, schema, statistics), check, choice)
 
 
 def describe_model(
@@ -90,7 +93,7 @@ def describe_model(
 ) -> tuple[dict[str, object], dict[str, bytes]]:
     """Return `model.json`, which has a digest of every array and so tells models apart, and the arrays by name."""
     document, arrays = describe(state, schema, statistics)
-    members = {name: _npy(values) for name, values in arrays.items()}
+    members = {name: as_npy(values) for name, values in arrays.items()}
     document["sha256"] = {name: hashlib.sha256(data).hexdigest() for name, data in members.items()}
     return document, members
 
@@ -153,43 +156,41 @@ def holds_model(path: FilePath) -> bool:
     return head.startswith(b"PK\x03\x04") and head[30:].startswith(b"model.json")
 
 
-def _npy(values: Array) -> bytes:
-    buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
-    return buffer.getvalue()
-
-
 def _write(
     path: FilePath,
     document: Mapping[str, object],
     members: dict[str, bytes],
     check: Callable[[Path], None] | None,
+    choice: Written | None,
 ) -> None:
     text = json.dumps(document, allow_nan=False, indent=1).encode()
+    parts = {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
+    parts |= {f"{name}.npy": data for name, data in members.items()}
+    parts |= {} if choice is None else choice_parts(choice, text)
     with whole_file(path, check) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(zipfile.ZipInfo("model.json"), text)
-        archive.writestr(zipfile.ZipInfo("model.sha256"), hashlib.sha256(text).hexdigest())
-        for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), data)
+        for name, data in parts.items():
+            archive.writestr(zipfile.ZipInfo(name), data)
 
 
 def read_model(
     path: FilePath, more: Mapping[str, type[Statistic]] = MappingProxyType({})
-) -> tuple[Plain, Schema, ByClass]:
-    """Return (document, schema, statistics) of a model file; ModelFileError says what is wrong with it.
+) -> tuple[Plain, Schema, ByClass, Written | None]:
+    """Return (document, schema, statistics, choice) of a model file; ModelFileError says what is wrong with it.
 
-    `more` are types of statistics, by name, beside those of `suffice.stats`.
+    `more` are types of statistics, by name, beside those of `suffice.stats`. The choice is what rows chose, None where
+    the file holds none that is of these statistics; nothing can be wrong with it.
     """
     try:
         with Path(path).open("rb") as file, open_archive(file) as archive:
             document = _read_document(path, archive)
             arrays = _read_arrays(path, archive, document)
+            choice = read_choice(archive)
     except DamagedArchive as error:
         raise ModelFileError.unreadable(path, str(error)) from error
     try:
         with np.errstate(all="ignore"):  # numbers that overflow are refused by name
             schema = _schema(document["schema"])
-            return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more})
+            return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more}), choice
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, ArithmeticError) as error:
         if isinstance(error, ModelFileError):
             raise
@@ -253,7 +254,10 @@ def _read_arrays(path: FilePath, archive: Archive, document: Plain) -> dict[str,
     if not isinstance(digests, dict):
         raise ModelFileError.unreadable(path, "it lists no arrays")
     sums = ["model.sha256"] if document["version"] > 1 else []
-    strange = archive.names - {"model.json", *sums, *(f"{name}.npy" for name in digests)}
+    known = {"model.json", *sums, *(f"{name}.npy" for name in digests)}
+    if document["version"] > 2:
+        known |= {name for name in archive.names if belongs_to_choice(name)}
+    strange = archive.names - known
     if strange:
         raise ModelFileError.unreadable(path, f"it holds {min(strange)!r}, which is no part of a model")
     arrays = {}
@@ -261,33 +265,11 @@ def _read_arrays(path: FilePath, archive: Archive, document: Plain) -> dict[str,
         data = archive.read(f"{name}.npy")
         if hashlib.sha256(data).hexdigest() != digest:
             raise ModelFileError.unreadable(path, f"the array {name!r} is not the one that was saved")
-        arrays[name] = _array(path, name, data)
+        try:
+            arrays[name] = read_npy(data)
+        except ValueError as error:
+            raise ModelFileError.unreadable(path, f"the array {name!r} {error}") from error
     return arrays
-
-
-def _array(path: FilePath, name: str, data: bytes) -> Array:
-    """Return the array in a .npy member, having checked that its header asks for exactly the bytes that follow."""
-    stream = io.BytesIO(data)
-    try:
-        major, _ = np.lib.format.read_magic(stream)
-        read_header = np.lib.format.read_array_header_1_0 if major == 1 else np.lib.format.read_array_header_2_0
-        shape, fortran, dtype = read_header(stream)
-    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
-        raise ModelFileError.unreadable(path, f"the array {name!r} has no valid header") from error
-    if dtype.itemsize not in READABLE.get(dtype.kind, ()) or dtype.str[0] == ">" or fortran:
-        raise ModelFileError.unreadable(path, f"the array {name!r} has the type {dtype}")
-    count = 1
-    for length in shape:
-        count *= length
-    rest = data[stream.tell() :]
-    if any(length < 0 for length in shape) or count * dtype.itemsize != len(rest):
-        raise ModelFileError.unreadable(path, f"the array {name!r} is {len(rest)} bytes, not the {shape} it claims")
-    if dtype.kind == "b" and rest.translate(None, b"\0\1"):
-        raise ModelFileError.unreadable(path, f"the array {name!r} holds truth values that are neither")
-    values = np.frombuffer(rest, dtype=dtype).reshape(shape).astype(dtype.newbyteorder("="))
-    if not np.isfinite(values).all():
-        raise ModelFileError.unreadable(path, f"the array {name!r} holds NaN or infinity")
-    return np.asarray(values)
 
 
 def _plain_column(column: Column) -> dict[str, object]:

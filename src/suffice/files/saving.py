@@ -11,7 +11,7 @@ from ..errors import ModelChangedError, ModelFileError, SufficeError
 from ..fitted import Fitted
 from .loading import read_back
 from .model_file import fingerprint, holds_model, write_model
-from .settings import describe, state_of
+from .settings import describe, plain, state_of
 
 Origin = tuple[str, str]  # the name of the file that a model was loaded from, and its fingerprint
 
@@ -36,7 +36,9 @@ def save_checked(
         _check_reads_back(complete, describe(fitted, params), path)
         found = fingerprint(complete) or ""
 
-    write_model(path, state_of(fitted, params), fitted.schema, fitted.statistics, check)
+    chosen = fitted.chosen_by_rows
+    choice = None if chosen is None else (chosen[0], plain(chosen[1]))
+    write_model(path, state_of(fitted, params), fitted.schema, fitted.statistics, check, choice)
     return str(target), found
 
 

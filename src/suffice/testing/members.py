@@ -42,15 +42,16 @@ def check_member(
     -----
     Laws: statistics are those of the rows in whatever order they come and are merged, a row of weight 2 is the row
     twice, weights that are all alike say nothing once they are scaled to 1, and a file gives the statistics back; there
-    are candidates, whose scores are one for every row and class; a row without any cell speaks for no class; taking
-    nothing away leaves the scores as they are; a learned row without itself scores under its class as it would had it
-    not been learned (to `Member.left_out_error`, and of rows with missing cells only if `Member.left_out_fills`); and
-    what `explain` says adds up to the scores, a missing cell saying nothing. A category that misses in three rows or
-    more is a level of its own to Gaussians, so that what is said of missing cells is checked only where none is.
+    are candidates, whose scores are one for every row and class; a member whose setting files may hold is by that the
+    one that was chosen, bit for bit; a row without any cell speaks for no class; taking nothing away leaves the scores
+    as they are; a learned row without itself scores under its class as it would had it not been learned (to
+    `Member.left_out_error`, and of rows with missing cells only if `Member.left_out_fills`); and what `explain` says
+    adds up to the scores, a missing cell saying nothing. A category that misses in three rows or more is a level of its
+    own to Gaussians, so that what is said of missing cells is checked only where none is.
     """
     rng = np.random.default_rng(seed)
     case = _Case.of(member, X, y, tolerance)
-    for law in (_merges, _weights, _saves, _scores, _nothing_known, _nothing_removed, _refits, _reasons):
+    for law in (_merges, _weights, _saves, _scores, _nothing_known, _nothing_removed, _refits, _chosen_again, _reasons):
         try:
             law(case, rng)
         except AssertionError as error:
@@ -184,6 +185,21 @@ def _scores(case: _Case, rng: np.random.Generator) -> None:
             assert np.isfinite(scores).all(), "a score is not finite"
         if member.width:
             case.same(sum(member.columns(sample.rows), np.zeros(1)), member.scores(sample.rows), "columns added up")
+
+
+def _chosen_again(case: _Case, rng: np.random.Generator) -> None:
+    if not case.member.settings:
+        return
+    found, sample = case.chosen()
+    known = case.known(np.arange(len(case.codes)), case.weight)
+    for member, left_out in found:
+        kind, _, detail = member.name.partition(", ")
+        settings = case.member.settings
+        assert set(member.setting) == set(settings), f"the setting {member.setting} is none of {set(settings)}"
+        assert member.allows(member.setting), f"{member.setting} is not allowed"
+        again = member.chosen(kind, detail, member.setting, known, sample, member.kept())
+        case.same(again.left_out(), left_out, "rows left out, the member as it was chosen", 0.0)
+        case.same(again.member.scores(sample.rows), member.scores(sample.rows), "the member as it was chosen", 0.0)
 
 
 def _nothing_known(case: _Case, rng: np.random.Generator) -> None:

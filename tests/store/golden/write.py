@@ -37,7 +37,7 @@ from suffice._dialect import Dialect
 from suffice.files.model_file import FORMAT_VERSION
 from suffice.stats import patterns
 
-LIMIT = 60_000  # bytes of a file
+LIMIT = 64_000  # bytes of a file
 CLASSES = ["ash", "birch", "größe 🦉"]
 COLOURS = ["red", "blue", "", "=1+1"]
 

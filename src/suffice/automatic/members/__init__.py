@@ -39,7 +39,7 @@ PARTS: tuple[type[Part], ...] = (
 
 def member_called(kind: str) -> type[Member]:
     """Return the class of the members called so; ValueError where there is none."""
-    for member in MEMBERS:
+    for member in (*MEMBERS, *UNLABELLED_MEMBERS):
         if kind in member.kinds:
             return member
     raise ValueError(f"{kind!r} is no member")

@@ -8,17 +8,21 @@ that of the joint model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from functools import partial
+from typing import ClassVar, NamedTuple, Self
 
 from ..._arrays import Array, Codes, log_softmax, np, parallel_map
 from ...forest import Boosting, FrozenForest, TreeScores, canonical_columns
 from ...forest.columns import Cells
 from ...notes import Kind, Note
+from ...stats._checks import grouped
+from ...stats.statistic import Fields
 from ..folds import deal
+from ..grown import read_trees, written_trees
 from ..judge import Judge
-from ..member import Begun, Candidate, Known
+from ..member import Begun, Candidate, Chosen, Known, Setting
 from ..mixed_rows import Hidden
 from ..sample import Sample, SomeRows
 from .forest import TreeMember
@@ -47,10 +51,13 @@ class BoostedMember(TreeMember):
     generative: ClassVar[bool] = False
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
     asks_best: ClassVar[bool] = True
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"rounds": int}
 
     frozen: FrozenForest
     trees: TreeScores
     rounds: int
+    grown: TreeScores  # the same trees for the classes that are present often enough
+    folds: Folds
     name: str = "boosted trees"
 
     @classmethod
@@ -68,15 +75,54 @@ class BoostedMember(TreeMember):
 
     @classmethod
     def _candidates(cls, known: Known, sample: Sample, first: _First, judge: Judge) -> Iterator[Candidate]:
-        frozen = known.columns.forest
         asked = min(MOST_GAIN, GAIN * max(1.0, _work(known) / MUCH_WORK))
-        boosted = _boosted(sample, first, judge, asked)
-        if boosted is None or frozen is None:
+        boosted = _boosted(first, judge, asked)
+        if boosted is None:
             return
+        own = cls._of(known, sample, *boosted)
+        yield Candidate((own,), own.folds.left_out(sample), judge, again=own.folds.scores)
+
+    @classmethod
+    def _of(cls, known: Known, sample: Sample, grown: TreeScores, without: Sequence[TreeScores], rounds: int) -> Self:
+        """Return the member of trees grown on all rows, and of those grown without each fold.
+
+        Classes of fewer rows than folds have a score that no cell changes, the log of their share.
+        """
+        assert known.columns.forest is not None
+        k, present = known.k, _present(sample, known.k)
         base = -np.log((known.weight + 0.5) / (known.weight + 0.5).sum())
-        scores, grown, rounds, folds = boosted
-        again = _Again(folds, scores, base)
-        yield Candidate((cls(frozen, replace(grown, base=base), rounds),), scores + base, judge, again=again.scores)
+        values, begin = np.zeros((len(grown.values), k)), grown.trees.leaf_tree == 0
+        values[:, present] = grown.values
+        rare, of_rare = np.setdiff1d(np.arange(k), present), np.zeros(0)
+        if len(rare):
+            share = np.bincount(sample.codes, weights=sample.weight, minlength=k)
+            level = grown.values[begin].mean() - np.log(share[present]).mean()
+            values[np.ix_(begin, rare)] = of_rare = np.log(np.maximum(share[rare], 1e-3)) + level
+        folds = Folds(tuple(without), deal(sample.rows, sample.codes, FOLDS), present, rare, of_rare, base)
+        return cls(known.columns.forest, replace(grown, values=values, base=base), rounds, grown, folds)
+
+    @classmethod
+    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+        frozen, p = known.columns.forest, len(_present(sample, known.k))
+        if frozen is None or p < 2:
+            raise ValueError("trees of a model without any")
+        parts = grouped(kept, "")
+        every = [read_trees(parts[str(number)], p, frozen.cells.sizes) for number in range(1 + FOLDS)]
+        own = cls._of(known, sample, every[0], every[1:], int(setting["rounds"]))
+        return Chosen(own, partial(own.folds.left_out, sample), own.folds.scores)
+
+    def kept(self) -> Fields:
+        """Return the trees: of all rows first, then without each fold."""
+        sizes, found = self.frozen.cells.sizes, Fields()
+        for number, own in enumerate((self.grown, *self.folds.trees)):
+            written = written_trees(own, sizes, cover=not number)
+            found |= {f"{number}_{name}": values for name, values in written.items()}
+        return found
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether there is a round, and no more than are tried."""
+        return 1 <= setting["rounds"] <= ROUNDS[-1]
 
     @classmethod
     def spared(cls, known: Known) -> tuple[Note, ...]:
@@ -105,6 +151,11 @@ def _work(known: Known) -> float:
         * ROUNDS[0]
         * FOLDS
     )
+
+
+def _present(sample: Sample, k: int) -> Codes:
+    """Return the numbers of the classes that have as many rows as there are folds."""
+    return np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
 
 
 class _Rows(NamedTuple):
@@ -166,7 +217,7 @@ class _First:
     @classmethod
     def of(cls, sample: Sample, k: int) -> _First | None:
         """Return those of a sample; None where fewer than two of the classes have as many rows as there are folds."""
-        present = np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
+        present = _present(sample, k)
         if len(present) < 2:
             return None
         rows = _Rows.of(sample, present, k)
@@ -185,13 +236,13 @@ class _First:
         return fold if fold.grow_on(judge, asked) else None
 
 
-def _boosted(sample: Sample, first: _First, judge: Judge, asked: float) -> Boosted | None:
-    """Return scores (n, k) of the rows by trees grown on other folds, trees grown on all, and after how many rounds.
+def _boosted(first: _First, judge: Judge, asked: float) -> tuple[TreeScores, list[TreeScores], int] | None:
+    """Return trees grown on all rows, those grown without each fold, and after how many rounds.
 
-    Classes of fewer rows than folds have a score that no cell changes, the log of their share. None where the trees of
-    the first fold gain less than is `asked` beside the best member before, which the `judge` knows.
+    None where the trees of the first fold gain less than is `asked` beside the best member before, which the `judge`
+    knows.
     """
-    rows, present, k = first.rows, first.rows.present, judge.offset.shape[1]
+    rows = first.rows
     fold = first.fold(judge, asked)
     if fold is None:
         return None
@@ -200,55 +251,37 @@ def _boosted(sample: Sample, first: _First, judge: Judge, asked: float) -> Boost
     folds = [fold.done(), *others]
     most = min(len(own.losses) for own in folds)
     best = int(np.argmin(np.sum([own.losses[:most] for own in folds], axis=0))) + 1
-    grown = rows.grown(every.boosting, best)
-    trees = [rows.grown(own.boosting, best) for own in folds]
-    scores, values = np.empty((len(sample), k)), np.zeros((len(grown.values), k))
-    for own, without in zip(folds, trees, strict=True):
-        scores[np.ix_(own.out, present)] = without.scores(sample.rows.forest.cells[own.out])
-    values[:, present] = grown.values
-    rare, begin = np.setdiff1d(np.arange(k), present), grown.trees.leaf_tree == 0
-    if len(rare):
-        share = np.bincount(sample.codes, weights=sample.weight, minlength=k)
-        level = grown.values[begin].mean() - np.log(share[present]).mean()
-        scores[:, rare] = np.log(np.maximum(share[rare], 1e-3)) + level
-        values[np.ix_(begin, rare)] = np.log(np.maximum(share[rare], 1e-3)) + level
-    place = rows.place
-    return Boosted(scores, replace(grown, values=values), best, _Folds(trees, place, present))
+    return rows.grown(every.boosting, best), [rows.grown(own.boosting, best) for own in folds], best
 
 
-class _Folds(NamedTuple):
-    """Trees grown without each fold, the fold of each row, and the numbers of the classes they tell apart."""
+@dataclass(frozen=True)
+class Folds:
+    """Trees grown without each fold, for the classes that are `present` often enough; `place` (n,) is the fold of rows.
 
-    trees: Sequence[TreeScores]
+    All other classes, the `rare`, have scores `of_rare`; `base` (k,) is less the log share of each class.
+    """
+
+    trees: tuple[TreeScores, ...]
     place: Codes
     present: Codes
+    rare: Codes
+    of_rare: Array
+    base: Array
 
-
-class Boosted(NamedTuple):
-    """Scores (n, k) of the rows by trees grown on other folds, trees grown on all, how many rounds, and those folds."""
-
-    scores: Array
-    grown: TreeScores
-    rounds: int
-    folds: _Folds
-
-
-class _Again:
-    """How rows are scored once more by trees grown on other folds."""
-
-    def __init__(self, folds: _Folds, scores: Array, base: Array) -> None:
-        self.folds, self.base = folds, base
-        self.rare = np.setdiff1d(np.arange(len(base)), folds.present)
-        self.of_rare = scores[:1, self.rare]  # alike for all rows
+    def left_out(self, sample: Sample) -> Array:
+        """Return scores (n, k) of the rows, each by the trees that were grown without its fold."""
+        return self._scores(self.place, sample.rows.forest.cells)
 
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return scores (n, k) of some rows, some columns hidden."""
-        trees, place, present = self.folds
-        cells, out = rows.sample.rows.forest_without(hidden), np.empty((len(rows.index), len(self.base)))
+        return self._scores(self.place[rows.index], rows.sample.rows.forest_without(hidden))
+
+    def _scores(self, place: Codes, cells: Cells) -> Array:
+        out = np.empty((len(place), len(self.base)))
         out[:, self.rare] = self.of_rare
-        for v, own in enumerate(trees):
-            mine = np.flatnonzero(place[rows.index] == v)
-            out[np.ix_(mine, present)] = own.scores(cells[mine])
+        for v, own in enumerate(self.trees):
+            mine = np.flatnonzero(place == v)
+            out[np.ix_(mine, self.present)] = own.scores(cells[mine])
         return out + self.base
 
 

@@ -287,6 +287,7 @@ class DependenceMember(Member):
 
     kinds: ClassVar[tuple[str, ...]] = ("one-dependence",)
     statistic: ClassVar[type[Part]] = PairCounts
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"bins": int, "strength": float}
     left_out_error: ClassVar[float] = 1e-5  # tables of logs in single precision
 
     bins: int
@@ -308,6 +309,8 @@ class DependenceMember(Member):
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> DependenceMember:
         bins = int(setting["bins"])
+        if bins not in known.part(PairCounts).counts:
+            raise ValueError("pairs that are not counted")
         model = OneDependence(known.part(PairCounts).counts[bins], known.columns.bin_starts(bins), setting["strength"])
         return cls(bins, model)
 

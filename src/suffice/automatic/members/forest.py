@@ -20,7 +20,7 @@ from ..columns import Reading
 from ..inputs import Inputs
 from ..judge import Judge
 from ..leaves import LeafWeights
-from ..member import Candidate, Known, Member
+from ..member import Candidate, Known, Member, Setting
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
@@ -62,6 +62,7 @@ class ForestMember(TreeMember):
     statistic: ClassVar[type[Part]] = LeafWeights
     needs_rows: ClassVar[bool] = True  # leaves are of few rows, and tell of them
     left_out_error: ClassVar[float] = np.inf  # trees are grown with the row, and those are not asked
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float}
 
     frozen: FrozenForest
     counts: Array
@@ -78,6 +79,13 @@ class ForestMember(TreeMember):
         each = [cls(frozen, part.counts[0], known.weight, strength) for strength in STRENGTHS]
         for member, scores in zip(each, each[0].left_out_at(sample, STRENGTHS), strict=True):
             yield Candidate((member,), scores, judge)
+
+    @classmethod
+    def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> ForestMember:
+        part, frozen = known.part(LeafWeights), known.columns.forest
+        if frozen is None or not part.counts:
+            raise ValueError("a forest of a model without any")
+        return cls(frozen, part.counts[0], known.weight, setting["strength"])
 
     @property
     def setting(self) -> dict[str, float]:

@@ -22,7 +22,7 @@ from ..completion import complete_tied, fill_blindly
 from ..folds import FoldedAgain, FoldedGaussians
 from ..inputs import Inputs
 from ..judge import Judge
-from ..member import Candidate, Known, Member, Setting, gathered
+from ..member import Candidate, Chosen, Known, Member, Setting, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
@@ -45,6 +45,26 @@ class GaussianPart(Part):
         if version not in self._completed:
             self._completed[version] = complete_tied(self.versions[version])
         return self._completed[version]
+
+    def classes(self, version: str) -> WishartClasses:
+        """Return the classes by these statistics; made once."""
+        if version not in self._classes:
+            self._classes[version] = WishartClasses(self.completed(version))
+        return self._classes[version]
+
+    def again(self, version: str) -> FoldedAgain:
+        """Return what scores rows by the statistics of other folds; made once."""
+        if version not in self._again:
+            self._again[version] = FoldedAgain(self.versions[version], version)
+        return self._again[version]
+
+    @cached_property
+    def _classes(self) -> dict[str, WishartClasses]:
+        return {}
+
+    @cached_property
+    def _again(self) -> dict[str, FoldedAgain]:
+        return {}
 
     @cached_property
     def _completed(self) -> dict[str, GaussianStats]:
@@ -162,12 +182,12 @@ class GaussianMember(BlockMember):
         stats = known.part(GaussianPart)
         for version in known.columns.kinds:
             cells = sample.rows.gaussian(version)
-            prior = WishartClasses(stats.completed(version))
+            prior = stats.classes(version)
             folds, inner = None, judge
             again: FoldedAgain | None = None
-            if stats.versions[version].incomplete or version in known.columns.basis:
+            if cls._is_folded(version, known):
                 folds = FoldedGaussians.of(stats.versions[version], cells, sample)
-                path, again = folds.path(), FoldedAgain(stats.versions[version], version)
+                path, again = folds.path(), stats.again(version)
             else:
                 left, some = _comparable(cells, prior, sample)
                 path, inner = prior.path(left, rough=True), judge[some]
@@ -180,9 +200,22 @@ class GaussianMember(BlockMember):
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
         """Return the member of this version (`detail`) at this setting."""
-        prior = WishartClasses(known.part(GaussianPart).completed(detail))
+        prior = known.part(GaussianPart).classes(detail)
         name = f"{kind}, {detail}"
         return cls(name, detail, known.columns, prior, setting["strength"], setting["sphere"])
+
+    @classmethod
+    def _is_folded(cls, version: str, known: Known) -> bool:
+        """Whether rows are judged by folds."""
+        return bool(known.part(GaussianPart).versions[version].incomplete) or version in known.columns.basis
+
+    @classmethod
+    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+        own = cls.bind(kind, detail, setting, known)
+        if not cls._is_folded(detail, known):
+            return Chosen(own, partial(own.left_out, sample))
+        again, amounts = known.part(GaussianPart).again(detail), (own.strength, own.sphere)
+        return Chosen(own, lambda: again.folds(sample).scores(*amounts), again.at(*amounts))
 
     @classmethod
     def allows(cls, setting: Setting) -> bool:

@@ -66,7 +66,7 @@ class IndependentMember(Member):
         found = totals(_left_out(prior, some, STRENGTHS), len(STRENGTHS), inner)
         for strength, scores in zip(STRENGTHS, found, strict=True):
             own = cls(columns, prior, strength)
-            yield Candidate((own,), scores, inner, partial(own.left_out, sample) if step > 1 else None)
+            yield Candidate((own,), scores, inner, partial(own.left_out, sample))
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> IndependentMember:

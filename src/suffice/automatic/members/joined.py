@@ -7,7 +7,7 @@ each fold is left out of all of it. EM of all other rows would have posteriors i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -18,11 +18,12 @@ from ...densities import MultivariateT
 from ...leave_one_out.wishart import WishartClasses
 from ...notes import Kind, Note
 from ...stats import FullScatter, GaussianStats, PatternStats
+from ...stats.statistic import Fields
 from ..columns import FrozenColumns
 from ..completion import complete_tied, fill_blindly
 from ..folds import FOLDS, deal
 from ..judge import Judge
-from ..member import Candidate, Known
+from ..member import Candidate, Chosen, Known, Setting
 from ..sample import Sample
 from .gaussian import BlockMember
 
@@ -76,6 +77,7 @@ class JoinedMember(BlockMember):
     kinds: ClassVar[tuple[str, ...]] = (JOINED,)
     needs_rows: ClassVar[bool] = True
     left_out_error: ClassVar[float] = np.inf  # posteriors of unlabelled rows are found with the row
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"strength": float, "sphere": float, "share": float}
 
     name: str
     version: str
@@ -95,6 +97,26 @@ class JoinedMember(BlockMember):
                     rows, sample.rows.gaussian(version), deal(sample.rows, sample.codes), judge
                 )
                 yield Candidate((cls(f"{JOINED}, {version}", version, known.columns, rows, *setting),), scores, judge)
+
+    @classmethod
+    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+        rows = None
+        if detail in known.columns.kinds and known.unlabelled is not None:
+            rows = rows_of(detail, known, sample)
+        if rows is None:
+            raise ValueError("unlabelled rows of a model without any")
+        amounts = setting["strength"], setting["sphere"], setting["share"]
+        member = cls(f"{kind}, {detail}", detail, known.columns, rows, *amounts)
+
+        def left_out() -> Array:
+            return scores_by_folds(rows, sample.rows.gaussian(detail), deal(sample.rows, sample.codes), amounts)
+
+        return Chosen(member, left_out)
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether a > 0, ∞ included, 0 ≤ γ ≤ 1, and the share is one of those tried."""
+        return setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0 and setting["share"] in SHARES
 
     @classmethod
     def spared(cls, known: Known) -> tuple[Note, ...]:
@@ -127,10 +149,7 @@ def choose_setting(rows: Rows, cells: Array, place: Codes, judge: Judge) -> tupl
     """
     tried = list[tuple[float, tuple[float, float, float], Array, Array]]()
     for setting in product(STRENGTHS, SPHERES, SHARES):
-        scores = np.empty((len(cells), rows.k))
-        for v in range(int(place.max(initial=0)) + 1):
-            out = place == v
-            scores[out] = rows.without(out).climb(*setting).density(*setting[:2]).log_density(cells[out])
+        scores = scores_by_folds(rows, cells, place, setting)
         _, temperature = judge.temperature(scores)
         tried.append((float(np.ptp(scores, axis=1).mean()), setting, scores, judge.losses(temperature * scores)))
     best = min((lost for *_, lost in tried), key=lambda lost: judge.mean(lost)[0])
@@ -141,6 +160,15 @@ def choose_setting(rows: Rows, cells: Array, place: Codes, judge: Judge) -> tupl
 
     _, setting, scores, _ = min((own for own in tried if is_as_good(own[-1])), key=lambda own: own[0])
     return setting, scores
+
+
+def scores_by_folds(rows: Rows, cells: Array, place: Codes, setting: tuple[float, float, float]) -> Array:
+    """Return log densities (n, k) of the rows `cells` (n, p) at (a, γ, share), each by EM without its fold."""
+    scores = np.empty((len(cells), rows.k))
+    for v in range(int(place.max(initial=0)) + 1):
+        out = place == v
+        scores[out] = rows.without(out).climb(*setting).density(*setting[:2]).log_density(cells[out])
+    return scores
 
 
 def rows_of(version: str, known: Known, sample: Sample) -> Rows | None:

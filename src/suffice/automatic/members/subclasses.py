@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import ClassVar
+from functools import cache, partial
+from typing import ClassVar, Self
 
 from ..._arrays import Array, Codes, np
 from ...densities import MultivariateT
@@ -17,13 +17,14 @@ from ...densities.mixture import sum_within
 from ...export.program import Mixture, Term
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats
+from ...stats.statistic import Fields
 from ...tasks.explain import explain_block
 from ..columns import SCORES, FrozenColumns, Reading
 from ..completion import fill_blindly
 from ..inputs import Inputs
 from ..judge import Judge
 from ..kmeans import k_means
-from ..member import Candidate, Known, Member, gathered
+from ..member import Candidate, Chosen, Known, Member, Setting, gathered
 from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample, SomeRows
@@ -145,6 +146,7 @@ class SubclassMember(Member):
     statistic: ClassVar[type[Part]] = GaussianPart
     needs_rows: ClassVar[bool] = True
     left_out_error: ClassVar[float] = np.inf  # parts are found with the row
+    settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"parts": int, "strength": float, "sphere": float}
 
     columns_read: FrozenColumns
     used: Codes
@@ -160,16 +162,41 @@ class SubclassMember(Member):
 
         Missing cells are filled by what the Gaussians of all rows expect.
         """
-        columns = known.columns
-        numbers = np.flatnonzero(columns.used.get(SCORES, np.zeros(0, dtype=np.int64)) < len(columns.scores))
-        few = float(known.weight.sum()) < LEAST_ROWS or len(numbers) < 2
-        if few or len(numbers) > MOST_NUMBERS or SCORES in columns.basis:
+        numbers = cls._numbers(known)
+        if not len(numbers):
             return
         cells = _filled(known, numbers, sample)
         parts, strength, sphere, scores = choose_split(cells, sample.codes, sample.weight, known.k, judge)
-        density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
-        member = cls(columns, numbers, density, parts, strength, sphere)
+        member = cls._of(known, sample, cells, parts, strength, sphere)
         yield Candidate((member,), scores, judge, again=_Again(known, member).scores)
+
+    @classmethod
+    def _numbers(cls, known: Known) -> Codes:
+        """Return which columns of normal scores are modelled: none for few rows or numbers, or very many."""
+        columns, none = known.columns, np.zeros(0, dtype=np.int64)
+        numbers = np.flatnonzero(columns.used.get(SCORES, none) < len(columns.scores))
+        few = float(known.weight.sum()) < LEAST_ROWS or len(numbers) < 2
+        return none if few or len(numbers) > MOST_NUMBERS or SCORES in columns.basis else numbers
+
+    @classmethod
+    def _of(cls, known: Known, sample: Sample, cells: Array, parts: int, strength: float, sphere: float) -> Self:
+        density = Split.of(cells, sample.codes, sample.weight, known.k, parts).density(strength, sphere)
+        return cls(known.columns, cls._numbers(known), density, parts, strength, sphere)
+
+    @classmethod
+    def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
+        numbers = cls._numbers(known)
+        if not len(numbers):
+            raise ValueError("parts of classes of a model without any")
+        cells, parts = _filled(known, numbers, sample), int(setting["parts"])
+        member = cls._of(known, sample, cells, parts, setting["strength"], setting["sphere"])
+        again = _Again(known, member)
+        return Chosen(member, partial(again.left_out, sample), again.scores)
+
+    @classmethod
+    def allows(cls, setting: Setting) -> bool:
+        """Whether so many parts are tried, a > 0, ∞ included, and 0 ≤ γ ≤ 1."""
+        return setting["parts"] in PARTS and setting["strength"] > 0.0 and 0.0 <= setting["sphere"] <= 1.0
 
     @property
     def setting(self) -> dict[str, float]:
@@ -214,18 +241,28 @@ class _Again:
         self.known, self.member = known, member
         self._folds: list[SubclassDensity] = []
 
+    def left_out(self, sample: Sample) -> Array:
+        """Return log densities (n, k) of the rows, as they were judged."""
+        return self._scores(sample, _deal(sample.codes, self.known.k), _filled(self.known, self.member.used, sample))
+
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return log densities (n, k) of some rows, some columns hidden."""
-        own, k, sample = self.member, self.known.k, rows.whole
-        place = _deal(sample.codes, k)
+        place = _deal(rows.whole.codes, self.known.k)[rows.index]
+        cells = rows.sample.rows.gaussian_without(SCORES, hidden)[:, self.member.used]
+        return self._scores(rows.whole, place, cells)
+
+    def _scores(self, sample: Sample, place: Codes, cells: Array) -> Array:
+        out = np.empty((len(cells), self.known.k))
+        for v, density in enumerate(self._found(sample)):
+            out[place == v] = density.log_density(cells[place == v])
+        return out
+
+    def _found(self, sample: Sample) -> list[SubclassDensity]:
         if not self._folds:
+            own, k, place = self.member, self.known.k, _deal(sample.codes, self.known.k)
             cells = _filled(self.known, own.used, sample)
             for v in range(FOLDS):
                 kept = place != v
                 split = Split.of(cells[kept], sample.codes[kept], sample.weight[kept], k, own.parts)
                 self._folds.append(split.density(own.strength, own.sphere))
-        cells, place = rows.sample.rows.gaussian_without(SCORES, hidden)[:, own.used], place[rows.index]
-        out = np.empty((len(cells), k))
-        for v, density in enumerate(self._folds):
-            out[place == v] = density.log_density(cells[place == v])
-        return out
+        return self._folds

@@ -1,0 +1,589 @@
+"""What rows chose is kept in a model file, so that loading it chooses nothing, and nothing depends on it."""
+
+import hashlib
+import io
+import json
+import tracemalloc
+import zipfile
+from contextlib import contextmanager
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.testing import assert_array_equal
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, MixtureDiscriminant, load
+from suffice.automatic import by_rows, joint_choice, kept, pooled
+from suffice.automatic.columns import FrozenColumns
+from suffice.em import starts
+from suffice.errors import ModelFileError
+
+
+def numbers(n=300, d=4, k=3, seed=1):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % k
+    return rng.normal(size=(n, d)) @ rng.normal(size=(d, d)) + rng.normal(size=(k, d))[y], y
+
+
+def holed():
+    X, y = numbers(240)
+    X[np.random.default_rng(2).random(X.shape) < 0.2] = np.nan
+    return X, y
+
+
+def mixed():
+    X, y = numbers(240, 3)
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["colour"] = np.where(rng.random(240) < 0.3, "größe", np.array(["red", "blue", "=1+1"])[y])
+    table["on"] = rng.random(240) < 0.2 + 0.3 * y
+    table.loc[::9, "colour"] = None
+    return table, np.array(["ash", "birch", "größe"])[y]
+
+
+def words():
+    rng = np.random.default_rng(4)
+    y = rng.integers(0, 2, 200)
+    return pd.DataFrame({f"w{j}": np.array(list("uvwxyz"))[rng.integers(0, 3, 200) + y] for j in range(5)}), y
+
+
+def many_classes():
+    return numbers(600, 5, 24, 5)
+
+
+def grown():
+    """Enough rows for trees, boosted ones among them, which alone see where two signs agree; one class is rare."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(1500, 4))
+    X[rng.random(X.shape) < 0.02] = np.nan
+    y = (np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) > 0) + 2 * (np.nan_to_num(X[:, 2]) > 0.5)
+    y[:3] = 4
+    return X, y
+
+
+def skewed():
+    """Amounts of which half are 0: rows are likelier under a forest."""
+    rng = np.random.default_rng(9)
+    y = np.arange(300) % 2
+    return np.exp(2.0 * rng.normal(size=(300, 4)) + y[:, None]) * (rng.random((300, 4)) < 0.5), y
+
+
+def apart():
+    """Columns without correlations, of other variances in each class."""
+    rng = np.random.default_rng(10)
+    y = np.arange(120) % 3
+    return rng.normal(size=(120, 15)) * rng.choice([0.3, 1.0, 3.0], (3, 15))[y], y
+
+
+def half_labelled():
+    X, y = numbers(200, 3, 2, 7)
+    return X, np.where(np.arange(200) % 5, None, y.astype(object))
+
+
+def fit(make, **options):
+    X, y = make()
+    weight = np.random.default_rng(8).integers(1, 4, len(y)) / 2.0 if options.pop("weighted", False) else None
+    return GenerativeClassifier(**options).fit(X, y, weight), X, y
+
+
+TABLES = {
+    "numbers": (numbers, {}),
+    "two classes": (lambda: numbers(200, 3, 2), {}),
+    "missing cells": (holed, {}),
+    "mixed": (mixed, {}),
+    "levels": (words, {}),
+    "many classes": (many_classes, {}),
+    "a forest": (skewed, {}),
+    "independent": (apart, {}),
+    "trees": (grown, {}),
+    "weights": (numbers, {"weighted": True}),
+    "weights of trees": (grown, {"weighted": True}),
+    "rows without a label": (half_labelled, {}),
+    "frozen columns": (lambda: numbers(400), {"keep_rows": 150}),
+    "generative": (grown, {"members": "generative"}),
+    "priors": (mixed, {"priors": [0.2, 0.3, 0.5]}),
+    "directions": (lambda: numbers(60, 420, 2), {}),
+}
+
+
+def no_choosing(monkeypatch):
+    """Whatever chooses raises from now on."""
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("chosen anew")
+
+    monkeypatch.setattr(by_rows, "choose", refuse)
+    monkeypatch.setattr(pooled, "gain_of_forest", refuse)
+    monkeypatch.setattr("suffice.automatic.few_known.refitted", refuse)
+
+
+@pytest.fixture
+def choices(monkeypatch):
+    """A list that grows by one with every choice."""
+    made, choose = [], by_rows.choose
+
+    def counted(*args, **kwargs):
+        made.append(1)
+        return choose(*args, **kwargs)
+
+    monkeypatch.setattr(by_rows, "choose", counted)
+    return made
+
+
+def rows(X, some):
+    return X.iloc[some] if isinstance(X, pd.DataFrame) else X[some]
+
+
+def few_cells(X):
+    """A few rows with the first column alone."""
+    some = rows(X, slice(0, 6)).copy()
+    if isinstance(some, pd.DataFrame):
+        return some.assign(**{name: None for name in some.columns[1:] if some[name].dtype == object})
+    some[:, 1:] = np.nan
+    return some
+
+
+def answers(model, X, y):
+    """What a model says of everything that rests on its choice."""
+    some = rows(X, slice(0, 12))
+    judged = [i for i in range(len(y)) if y[i] is not None][:12]
+    found = {
+        "predict_log_proba": model.predict_log_proba(X),
+        "few cells": model.predict_log_proba(few_cells(X)),
+        "score_samples": model.score_samples(X),
+        "explain": model.explain(some, orders=8),
+        "predict_set": model.predict_set(some),
+        "outlier_pvalues": model.outlier_pvalues(rows(X, slice(0, 3))),
+        "leave_one_out": model.leave_one_out(rows(X, judged), [y[i] for i in judged]),
+        "loss": model.loss_,
+        "sample": np.asarray(model.sample(5, random_state=0)[1]),
+        "kept rows": model._fitted.left_out_rows,
+    }
+    pool = model._fitted.pool
+    told = {
+        "members": model.members_,
+        "notes": [(note.kind, str(note)) for note in model.notes_],
+        "quality": str(model.quality()),
+        "few": None if pool.few_known is None else pool.few_known.weight.tolist(),
+    }
+    return found, told
+
+
+def same(actual, expected):
+    (found, told), (wanted, said) = actual, expected
+    assert told == said
+    for name, values in wanted.items():
+        assert_array_equal(found[name], values, err_msg=name)
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_loaded_model_chooses_nothing_and_answers_to_the_bit(name, tmp_path, monkeypatch):
+    make, options = TABLES[name]
+    model, X, y = fit(make, **options)
+    model.save(tmp_path / "m.suffice")
+    expected = answers(model, X, y)
+    no_choosing(monkeypatch)
+    same(answers(load(tmp_path / "m.suffice"), X, y), expected)
+
+
+@pytest.mark.parametrize("name", ["mixed", "missing cells", "trees", "rows without a label", "directions"])
+def test_what_members_say_of_rows_left_out_is_made_again(name, tmp_path, monkeypatch):
+    """Their own scores, and those by some columns, by which columns are judged."""
+    make, options = TABLES[name]
+    model, _, _ = fit(make, **options)
+    model.save(tmp_path / "m.suffice")
+    again = load(tmp_path / "m.suffice")
+    ours, theirs = again._fitted.pool, model._fitted.pool
+    assert [own.name for own in ours.members] == [own.name for own in theirs.members]
+    for mine, other in zip(ours.members, theirs.members, strict=True):
+        assert_array_equal(mine.left_out_scores, other.left_out_scores, err_msg=mine.name)
+    for asked in (model, again):
+        asked.worth = asked.importance()
+    no_choosing(monkeypatch)
+    assert_array_equal(again.worth.mean, model.worth.mean)
+    assert_array_equal(again.worth.standard_error, model.worth.standard_error)
+
+
+def test_every_kind_of_member_is_among_those():
+    assert any("independent" in own["name"] for own in fit(apart)[0].members_)
+    assert any("joint model: a forest" in str(note) for note in fit(skewed)[0].notes_)
+    assert {own["name"] for own in fit(grown)[0].members_} >= {"forest", "boosted trees", "gaussians of parts, scores"}
+    assert any("joined" in own["name"] for own in fit(half_labelled)[0].members_)
+
+
+@pytest.mark.parametrize("name", ["mixed", "weights"])
+def test_exports_and_pages_of_a_loaded_model(name, tmp_path, monkeypatch):
+    make, options = TABLES[name]
+    model, _, _ = fit(make, **options)
+    model.save(tmp_path / "m.suffice")
+    pages = []
+    for number, asked in enumerate((model, load(tmp_path / "m.suffice"))):
+        asked.to_html(tmp_path / f"{number}.html")
+        sql, onnx = asked.to_sql(), asked.to_onnx().SerializeToString()
+        pages.append(((tmp_path / f"{number}.html").read_text(encoding="utf-8"), sql, onnx))
+        no_choosing(monkeypatch)
+    assert pages[0][1:] == pages[1][1:]
+    assert pages[0][0] == pages[1][0]
+
+
+# --- where there is no choice, rows are asked ---
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """A model with trees, where it is saved, and its table."""
+    X, y = mixed()
+    model = GenerativeClassifier().fit(X, y)
+    model.save(tmp_path / "m.suffice")
+    return model, tmp_path / "m.suffice", X, y
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda m, X, y: m.partial_fit(X[:30], y[:30]),
+        lambda m, X, y: m.forget(X[:30], y[:30]),
+        lambda m, X, y: m.merge(GenerativeClassifier().fit(X[:60], y[:60])),
+        lambda m, X, y: m.rename_classes({"ash": "oak"}),
+        lambda m, X, y: m.drop_class("ash"),
+        lambda m, X, y: m.set_params(members="generative").partial_fit(X[:2], y[:2]),
+    ],
+    ids=["partial_fit", "forget", "merge", "rename_classes", "drop_class", "set_params"],
+)
+def test_an_edit_chooses_anew_when_it_is_asked(saved, edit, choices, tmp_path):
+    model, path, X, y = saved
+    loaded = load(path)
+    edit(loaded, X, y)
+    edit(model, X, y)
+    before = len(choices)
+    loaded.save(tmp_path / "edited.suffice")
+    assert len(choices) == before
+    assert not choice_of(tmp_path / "edited.suffice")  # of which nothing was asked yet
+    expected = model.predict_log_proba(X)
+    assert_array_equal(loaded.predict_log_proba(X), expected)
+    assert_array_equal(load(tmp_path / "edited.suffice").predict_log_proba(X), expected)
+    assert len(choices) == before + 3
+    loaded.save(tmp_path / "edited.suffice")
+    assert_array_equal(load(tmp_path / "edited.suffice").predict_log_proba(X), expected)
+    assert len(choices) == before + 3
+
+
+def test_the_command_line_asks_before_it_saves(tmp_path, choices):
+    """So that the next command chooses nothing."""
+    run = pytest.importorskip("suffice.cli.app", reason="the extra cli is not installed").run
+    X, y = mixed()
+    table, model = tmp_path / "t.csv", tmp_path / "m.suffice"
+    X.assign(y=y).to_csv(table, index=False)
+    assert run(["fit", str(table), "--target", "y", "-o", str(model), "--quiet"]) == 0
+    assert run(["update", str(model), str(table), "--target", "y", "--quiet"]) == 0
+    assert len(choices) == 2
+    assert choice_of(model)
+    assert run(["predict", str(model), str(table), "-o", str(tmp_path / "p.csv"), "--quiet"]) == 0
+    assert len(choices) == 2
+
+
+def test_a_loaded_model_that_is_saved_keeps_its_choice(saved, choices, tmp_path):
+    _, path, X, _ = saved
+    load(path).save(tmp_path / "unasked.suffice")
+    asked = load(path)
+    asked.predict(X)
+    asked.save(tmp_path / "asked.suffice")
+    assert not choices
+    assert path.read_bytes() == (tmp_path / "unasked.suffice").read_bytes() == (tmp_path / "asked.suffice").read_bytes()
+
+
+def test_other_priors_need_no_other_choice(saved, choices):
+    model, path, X, _ = saved
+    loaded = load(path)
+    for asked in (model, loaded):
+        asked.set_params(priors=[0.6, 0.3, 0.1])
+    assert_array_equal(loaded.predict_log_proba(X), model.predict_log_proba(X))
+    assert not choices
+
+
+def test_a_released_file_holds_no_choice_by_rows(saved, tmp_path):
+    model, _, X, _ = saved
+    released = model.release(least=5)
+    released.save(tmp_path / "r.suffice")
+    assert not choice_of(tmp_path / "r.suffice")
+    assert_array_equal(load(tmp_path / "r.suffice").predict_proba(X), released.predict_proba(X))
+
+
+def test_other_models_have_none(blobs, tmp_path, monkeypatch):
+    """Mixtures keep their components: EM is not run again."""
+    X, y = blobs
+    models = [GaussianDiscriminant(), MixtureDiscriminant(n_components=2, random_state=0), GenerativeForest()]
+    for number, model in enumerate(models):
+        model.fit(X, y).save(tmp_path / f"{number}.suffice")
+        assert not choice_of(tmp_path / f"{number}.suffice")
+    monkeypatch.setattr(starts, "fit_mixtures", None)
+    assert_array_equal(load(tmp_path / "1.suffice").predict_proba(X), models[1].predict_proba(X))
+
+
+# --- damaged, foreign and older choices ---
+
+
+def parts_of(path):
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def choice_of(path):
+    return {name for name in parts_of(path) if name.startswith("choice")}
+
+
+def pack(path, parts):
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def sealed(parts, document):
+    """The parts with another document of the choice, with sums of its arrays, and its own."""
+    names = [name for name in parts if name.startswith("choice_")]
+    document["sha256"] = {
+        name.removeprefix("choice_").removesuffix(".npy"): hashlib.sha256(parts[name]).hexdigest() for name in names
+    }
+    text = json.dumps(document).encode()
+    return parts | {"choice.json": text, "choice.sha256": hashlib.sha256(text).hexdigest().encode()}
+
+
+def npy(values):
+    buffer = io.BytesIO()
+    np.save(buffer, values)
+    return buffer.getvalue()
+
+
+@contextmanager
+def changed(path):
+    """Gives the parts and the choice's document, to be changed, and packs them with sums that fit."""
+    parts = parts_of(path)
+    document = json.loads(parts["choice.json"])
+    yield parts, document
+    pack(path, sealed(parts, document))
+
+
+def chooses_anew(path, model, X, choices):
+    """Loading says nothing, the rows are asked, and the answers are the same."""
+    before = len(choices)
+    assert_array_equal(load(path).predict_log_proba(X), model.predict_log_proba(X))
+    assert len(choices) == before + 1
+
+
+@pytest.mark.parametrize("part", ["choice.json", "choice.sha256", "choice_left_out.npy", "choice_trial.npy"])
+@pytest.mark.parametrize("how", ["missing", "empty", "flipped", "longer"])
+def test_a_damaged_choice_is_none(saved, choices, part, how):
+    model, path, X, _ = saved
+    parts = parts_of(path)
+    data = bytearray(parts.pop(part))
+    data[len(data) // 2] ^= 4
+    if how != "missing":
+        parts[part] = {"empty": b"", "flipped": bytes(data), "longer": parts_of(path)[part] + b"\0"}[how]
+    pack(path, parts)
+    chooses_anew(path, model, X, choices)
+
+
+def test_bytes_that_the_archive_finds_damaged(saved, choices):
+    """Of the choice they are no error; of the model they are."""
+    model, path, X, _ = saved
+    data = path.read_bytes()
+    for part, is_error in (("choice_left_out.npy", False), ("weight.npy", True)):
+        at = data.index(part.encode()) + len(part) + 140
+        path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        if is_error:
+            with pytest.raises(ModelFileError):
+                load(path)
+        else:
+            chooses_anew(path, model, X, choices)
+
+
+def test_the_choice_of_another_model(saved, choices, tmp_path):
+    model, path, X, y = saved
+    GenerativeClassifier().fit(X[:-1], y[:-1]).save(tmp_path / "other.suffice")
+    del choices[:]
+    theirs = parts_of(tmp_path / "other.suffice")
+    own = {name: data for name, data in parts_of(path).items() if not name.startswith("choice")}
+    foreign = {name: data for name, data in theirs.items() if name.startswith("choice")}
+    pack(path, own | foreign)
+    chooses_anew(path, model, X, choices)
+    document = json.loads(theirs["choice.json"])
+    document["of"] = hashlib.sha256(own["model.json"]).hexdigest()  # who lies about it is found out by the answers
+    pack(path, sealed(own | foreign, document))
+    chooses_anew(path, model, X, choices)
+
+
+def set_in(document, path, value):
+    for key in path[:-1]:
+        document = document[key]
+    document[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("where", "value"),
+    [
+        (("format",), 2),
+        (("format",), None),
+        (("choice",), None),
+        (("choice",), {"dict": []}),
+        (("choice",), {"exec": "boom"}),
+    ],
+)
+def test_other_formats(saved, choices, where, value):
+    model, path, X, _ = saved
+    with changed(path) as (_, document):
+        set_in(document, where, value)
+    chooses_anew(path, model, X, choices)
+
+
+def test_a_choice_by_other_rules(saved, choices, monkeypatch):
+    model, path, X, _ = saved
+    monkeypatch.setattr(kept, "RULES", kept.RULES + 1)
+    chooses_anew(path, model, X, choices)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda left: left[:-1],
+        lambda left: left[:, :-1],
+        lambda left: left.ravel(),
+        lambda left: left.astype(np.float32),
+        lambda left: left - 1.0,
+        lambda left: np.zeros_like(left),
+        lambda left: np.full_like(left, np.nan),
+        lambda left: np.full_like(left, -1e300),
+    ],
+    ids=["rows", "classes", "flat", "type", "scaled", "zero", "nan", "huge"],
+)
+def test_left_out_posteriors_that_are_none(saved, choices, change):
+    model, path, X, _ = saved
+    with changed(path) as (parts, _):
+        parts["choice_left_out.npy"] = npy(change(np.load(io.BytesIO(parts["choice_left_out.npy"]))))
+    chooses_anew(path, model, X, choices)
+
+
+def test_a_file_of_an_earlier_format_has_no_such_parts(saved):
+    _, path, _, _ = saved
+    parts = parts_of(path)
+    document = json.loads(parts["model.json"]) | {"version": 2}
+    text = json.dumps(document).encode()
+    parts |= {"model.json": text, "model.sha256": hashlib.sha256(text).hexdigest().encode()}
+    pack(path, parts)
+    with pytest.raises(ModelFileError, match="which is no part of a model"):
+        load(path)
+    pack(path, {name: data for name, data in parts.items() if not name.startswith("choice")})
+    assert load(path).predict(mixed()[0]) is not None
+
+
+def test_no_memory_is_spent_on_a_choice(saved):
+    """Shapes and numbers that a file claims, beyond what it holds."""
+    _, path, _, _ = saved
+    size = path.stat().st_size
+    with changed(path) as (parts, document):
+        parts["choice_left_out.npy"] = npy(np.zeros(3)).replace(b"(3,)", b"(9**9,)"[:4])
+        document["choice"] = "[" * 10_000
+    tracemalloc.start()
+    load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30 * size + (4 << 20)
+
+
+TREES = {}
+
+
+def with_trees(folder):
+    """The parts of a file with trees, and the answers to its first rows; made once."""
+    if not TREES:
+        X, y = grown()
+        model = GenerativeClassifier().fit(X, y)
+        model.save(folder / "trees.suffice")
+        TREES["parts"], TREES["answers"] = parts_of(folder / "trees.suffice"), model.predict_log_proba(X[:9])
+        TREES["rows"] = X[:9]
+    return TREES["parts"], TREES["rows"], TREES["answers"]
+
+
+def places(value, path=()):
+    yield path
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield from places(inner, (*path, key))
+
+
+WILD = [0, 1, -1, 2, 255, 1 << 31, 1e300, -1e300, 1e-300, 0.5, None, "", "x", [], {}, True]
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_whatever_the_parts_of_a_choice_hold(data, tmp_path_factory):
+    """With sums that fit: rows are asked, or the model answers, as a forged one may that agrees where it is tried."""
+    folder = tmp_path_factory.getbasetemp()
+    parts, X, expected = with_trees(folder)
+    parts, document = dict(parts), json.loads(parts["choice.json"])
+    arrays = sorted(name for name in parts if name.startswith("choice_") and "trial" not in name)
+    if data.draw(st.booleans()):
+        path = data.draw(st.sampled_from([p for p in places(document["choice"]) if p]))
+        set_in(document["choice"], path, data.draw(st.sampled_from(WILD)))
+    else:
+        name = data.draw(st.sampled_from(arrays))
+        values = np.load(io.BytesIO(parts[name])).copy()
+        kind = data.draw(st.sampled_from(["cell", "shape", "short", "type", "order"]))
+        if kind == "cell" and values.size:
+            wild = data.draw(st.sampled_from([w for w in WILD if isinstance(w, int | float)]))
+            with np.errstate(all="ignore"):
+                values.reshape(-1)[data.draw(st.integers(0, values.size - 1))] = np.asarray(wild).astype(values.dtype)
+        with np.errstate(all="ignore"):
+            ways = {"shape": values[None], "short": values[:-1], "type": values.astype("f4"), "order": values[::-1]}
+        values = ways.get(kind, values)
+        parts[name] = npy(values)
+    pack(folder / "wild.suffice", sealed(parts, document))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(by_rows, "choose", chosen_nothing)
+        try:
+            found = load(folder / "wild.suffice").predict_log_proba(X)
+        except NothingChosenError:
+            return
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(np.exp(found).sum(axis=1), 1.0, atol=1e-9)
+    assert found.shape == expected.shape
+
+
+class NothingChosenError(RuntimeError):
+    """Rows are asked: what a choice would take long to find is not of interest."""
+
+
+def chosen_nothing(*args, **kwargs):
+    raise NothingChosenError
+
+
+def test_the_choice_is_small(tmp_path):
+    """Left-out posteriors take a row and class eight bytes, trees some ten for most nodes."""
+    parts, _, _ = with_trees(tmp_path)
+    size = {name: len(data) for name, data in parts.items() if name.startswith("choice")}
+    leaves = sum(len(np.load(io.BytesIO(parts[name]))) for name in parts if name.endswith("_added.npy"))
+    trees = sum(own for name, own in size.items() if "_member" in name)
+    assert size["choice_left_out.npy"] < 8 * 1500 * 5 + 200
+    assert trees < 20 * leaves + 200 * len(size)
+
+
+def test_columns_are_frozen_once(saved, monkeypatch):
+    """Members that are bound read rows by columns that the rows freeze again, which takes a part of a second."""
+    _, path, X, _ = saved
+    frozen, freeze = [], FrozenColumns.freeze
+
+    def counted(*args, **kwargs):
+        frozen.append(1)
+        return freeze(*args, **kwargs)
+
+    monkeypatch.setattr(FrozenColumns, "freeze", counted)
+    model = load(path)
+    for _ in range(2):
+        model.predict_proba(X), model.score_samples(X), model.explain(rows(X, slice(0, 3)))
+    assert len(frozen) == 1
+
+
+def test_folds_of_the_joint_model_are_not_judged_again(saved, monkeypatch):
+    _, path, X, _ = saved
+    monkeypatch.setattr(joint_choice, "_by_forest", None)
+    assert np.isfinite(load(path).score_samples(X)).all()
