@@ -77,6 +77,16 @@ def test_families_equal_refits(family, seed, n, d, k, smoothing, weights, holes)
     check(lambda: NaiveBayes(family, smoothing=smoothing), X, y, weight, tolerance)
 
 
+def test_a_value_that_no_row_of_a_class_has_is_impossible_whatever_they_weigh(rng) -> None:
+    """Sums of weights that are rounded in two orders differ by a few digits of their last."""
+    for _ in range(50):
+        X, y = np.ones((9, 2)), np.repeat([0, 1], [5, 4])
+        X[5:, 0] = 0.0
+        model = NaiveBayes("bernoulli", smoothing=0).fit(X, y, sample_weight=rng.uniform(0.1, 3.0, 9))
+        assert (model.predict_proba([[0.0, 1.0]]) == [0.0, 1.0]).all()
+        assert np.isneginf(model.predict_log_proba([[0.0, 1.0]])[0, 0])
+
+
 @pytest.mark.parametrize("smoothing", [0, 1])
 @pytest.mark.parametrize("family", ["multinomial", "bernoulli", "poisson"])
 def test_sparse_counts_equal_refits_and_dense_ones(rng, family, smoothing) -> None:

@@ -62,7 +62,7 @@ class BernoulliFamily(SumFamily):
         alpha, one = pseudo_counts(settings.smoothing, settings.columns, pooled)
         _, zero = pseudo_counts(settings.smoothing, settings.columns, 1.0 - pooled)
         p, limit_p = _share(ones, seen, alpha, one, one + zero)
-        q, limit_q = _share(seen - ones, seen, alpha, zero, one + zero)
+        q, limit_q = _share(without(seen, ones), seen, alpha, zero, one + zero)
         return Bernoulli(p, q, limit_p, limit_q, np.stack([alpha * one, alpha * zero])), []
 
     def leave_one_out_limit(
@@ -76,10 +76,11 @@ class BernoulliFamily(SumFamily):
         check_counts(rows, stats, codes, weight, settings)
         order, score = (part.copy() for part in self.estimate(stats, settings)[0].limit(rows))
         ones = np.clip(stats.total, 0.0, stats.weight)
+        zeros = without(stats.weight, ones)
         for w, index in weight_groups(codes, weight):
             seen = without(stats.weight, w)
             p, limit_p = _share(without(ones, w), seen, settings.alpha)
-            q, limit_q = _share(without(stats.weight - ones, w), seen, settings.alpha)
+            q, limit_q = _share(without(zeros, w), seen, settings.alpha)
             for c in np.unique(codes[index]):
                 mine, one = index[codes[index] == c], slice(c, c + 1)
                 own = Bernoulli(p[one], q[one], limit_p[one], limit_q[one]).limit(rows[mine])
