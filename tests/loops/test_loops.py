@@ -273,9 +273,9 @@ MODEL = """
 import hashlib, json, sys, numpy as np, suffice
 from suffice.loops.library import library
 rng = np.random.default_rng(0)
-X = rng.normal(size=(2600, 4)); X[rng.uniform(size=X.shape) < 0.03] = np.nan
+X = rng.normal(size=(2000, 4)); X[rng.uniform(size=X.shape) < 0.03] = np.nan
 y = (np.nan_to_num(X[:, 0]) * np.nan_to_num(X[:, 1]) > 0).astype(int) + (np.nan_to_num(X[:, 2]) > 1)
-model = suffice.GenerativeClassifier(keep_rows=1500).fit(X[:2000], y[:2000]).partial_fit(X[2000:], y[2000:])
+model = suffice.GenerativeClassifier(keep_rows=1250).fit(X[:1500], y[:1500]).partial_fit(X[1500:], y[1500:])
 answers = [model.predict_proba(X[:500]), np.array([model.loss_]), suffice.GenerativeForest().fit(X, y).predict_proba(X)]
 print(json.dumps([library() is not None, hashlib.sha256(b"".join(a.tobytes() for a in answers)).hexdigest()]))
 """
