@@ -37,11 +37,18 @@ def test_log_softmax_with_impossible_classes():
     assert_allclose(log_softmax(np.array([[-1e6, 0.0]])), [[-1e6, 0]])
 
 
-def test_triangles(rng):
-    lower = np.tril(rng.normal(size=(6, 6))) + 3 * np.eye(6)
-    assert_allclose(invert_triangular(lower) @ lower, np.eye(6), atol=1e-12)
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("d", [6, 150])
+def test_triangles(rng, d, alone):
+    lower = np.tril(rng.normal(size=(d, d))) + 3 * d**0.5 * np.eye(d)
+    kept, room = lower.copy(), np.full((d, d), np.nan)
+    inverse = invert_triangular(lower, out=room, alone=alone)
+    assert inverse is room
+    assert_allclose(inverse @ lower, np.eye(d), atol=1e-12)
+    assert_array_equal(np.triu(inverse, 1), 0.0)
+    assert_array_equal(lower, kept)
     with pytest.raises(np.linalg.LinAlgError):
-        invert_triangular(np.zeros((2, 2)))
+        invert_triangular(np.zeros((d, d)), alone=alone)
 
 
 @settings(max_examples=40, deadline=None)

@@ -94,10 +94,19 @@ def lower_factor(matrix: Array, *, overwrite: bool = False) -> Array:
     return np.asarray(upper.T)
 
 
-def invert_triangular(lower: Array, out: Array | None = None) -> Array:
-    """Return the inverse of a lower triangular matrix (d, d), in `out` if given; LinAlgError if it is singular."""
+def invert_triangular(lower: Array, out: Array | None = None, *, alone: bool = False) -> Array:
+    """Return the inverse of a lower triangular matrix (d, d), in `out` if given; LinAlgError if it is singular.
+
+    One that is inverted `alone`, while no other thread waits for Python, is left to LAPACK, which is faster.
+    """
     inverse = np.empty(lower.shape) if out is None else out
-    _invert_into(lower, inverse)
+    if alone and inverse.flags.c_contiguous:
+        inverse[...] = lower
+        _, info = lapack.dtrtri(inverse.T, lower=0, overwrite_c=1)
+        if info != 0:
+            raise np.linalg.LinAlgError("triangular matrix is singular")
+    else:
+        _invert_into(lower, inverse)
     return inverse
 
 

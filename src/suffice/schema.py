@@ -178,6 +178,6 @@ def check_text(levels: Sequence[Level], column: Name | None) -> None:
 
 
 @lru_cache(maxsize=16)
-def unnamed_schema(d: int, kind: Kind) -> Schema:
+def unnamed_schema(d: int, kind: Kind, container: str) -> Schema:
     """Return the schema of `d` columns of one kind without names; one object for all, since d may be large."""
-    return Schema(tuple(Column(j, kind) for j in range(d)), named=False, container="sparse")
+    return Schema(tuple(Column(j, kind) for j in range(d)), named=False, container=container)

@@ -62,6 +62,8 @@ def test_rank_and_the_columns_that_repeat_each_other(rng):
 def test_shrink_keeps_the_variances(rng):
     covariance = np.cov(rng.normal(size=(50, 4)).T * np.array([[1e6], [1.0], [1e-6], [1e3]]))
     variance = np.diag(covariance)
-    shrunk = shrink(correlations(covariance, variance), variance, 0.4)
+    shrunk = shrink(covariance, variance, 0.4)
+    R = covariance / np.sqrt(np.outer(variance, variance))
+    assert_allclose(correlations(shrunk, variance), 0.6 * R + 0.4 * np.eye(4), rtol=1e-13)
     assert_allclose(np.diag(shrunk), variance, rtol=1e-14)
     assert_allclose(shrunk, 0.6 * covariance + 0.4 * np.diag(variance), rtol=1e-13)

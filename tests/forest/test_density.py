@@ -5,7 +5,7 @@ import pytest
 from forests import coded, every_row, grown, small_table
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
-from scipy.stats import chi2
+from scipy.stats import chi2, norm
 
 
 @pytest.fixture(scope="module", params=[0.0, 0.2], ids=["complete", "holed"])
@@ -24,6 +24,17 @@ def test_adds_up_to_one_with_the_level_that_was_never_seen(density):
     """Numbers go on beyond those seen, and categories have one level more than those seen."""
     rows, step = every_row((4, 3))
     assert_allclose(np.exp(density.log_density(rows)).sum(axis=0) * step, 1.0, atol=1e-6)
+
+
+def test_boxes_hold_what_the_normal_law_says(density):
+    """What lies in the box of each leaf, of a Gaussian in normal scores cut at the edges of its cells."""
+    columns, tables = density.columns, density.tables
+    low, high = density.trees.boxes(columns.sizes)
+    for leaf, node in enumerate(density.trees.leaf_nodes[:40]):
+        for j, own in enumerate(columns.numbers):
+            law = norm(tables.mean[leaf, :, j], tables.spread[leaf, j])
+            held = law.cdf(own.edges[high[node, j] + 1]) - law.cdf(own.edges[low[node, j]])
+            assert_allclose(np.exp(density._log_mass[leaf, :, j]), np.maximum(held, 1e-15), rtol=1e-9, atol=1e-14)
 
 
 def test_a_column_of_one_value_has_no_density_and_one_of_no_cell_says_nothing(rng):

@@ -15,6 +15,7 @@ from suffice.stats import (
     PatternStats,
     PooledScatter,
     ThinScatter,
+    _kernels,
     patterns,
 )
 
@@ -113,6 +114,23 @@ def test_threads_change_nothing(rng, form, monkeypatch):
         assert_array_equal(other.scatter.values, found[0].scatter.values)
         assert_array_equal(other.mean, found[0].mean)
         assert_array_equal(other.weight, found[0].weight)
+
+
+@pytest.mark.parametrize("form", [FullScatter, PooledScatter], ids=lambda form: form.name)
+@pytest.mark.parametrize("products", [0, 1 << 40])
+def test_how_classes_are_dealt_to_threads_changes_nothing(rng, form, products, monkeypatch):
+    """Classes with results of their own, one without rows among them, whether they come together or one by one."""
+    X, codes = rng.normal(size=(900, 12)), rng.choice([0, 1, 3], 900)
+    whole = GaussianStats.summarize(X, codes, 4, None, form)
+    monkeypatch.setattr(_kernels, "TASK_PRODUCTS", products)
+    other = GaussianStats.summarize(X, codes, 4, None, form)
+    assert_array_equal(other.scatter.values, whole.scatter.values)
+    assert_array_equal(other.mean, whole.mean)
+    expected = np.stack(
+        [np.cov(X[codes == c].T, ddof=0) * (codes == c).sum() if c != 2 else np.zeros((12, 12)) for c in range(4)]
+    )
+    expected = expected.sum(axis=0) if form is PooledScatter else expected
+    assert_allclose(whole.scatter.values, expected, atol=1e-10)
 
 
 # --- missing cells ---

@@ -139,7 +139,8 @@ class Full:
             return cls(scatter, divisor, whitener, log_det, trace)
 
         def work(part: slice) -> None:
-            correlation, inverse = np.empty((2, d, d))  # once for many: new memory is slow to touch
+            correlation = np.empty((d, d))  # once for many: new memory is slow to touch
+            inverse = whitener[:, 0] if g == 1 else np.empty((d, d))
             for i in range(part.start, part.stop):
                 length = 1.0 / np.sqrt(np.diagonal(scatter[i]))  # correlations do not depend on the divisor
                 np.multiply(scatter[i], length[:, None], out=correlation)
@@ -147,7 +148,7 @@ class Full:
                 lower = lower_factor(correlation, overwrite=True)
                 scale = np.sqrt(np.diagonal(scatter[i]) / divisor[i])
                 log_det[i] = 2.0 * (np.log(np.diagonal(lower)).sum() + np.log(scale).sum())
-                trace[i] = np.vdot(invert_triangular(lower, out=inverse), inverse)
+                trace[i] = np.vdot(invert_triangular(lower, out=inverse, alone=g == 1), inverse)
                 np.divide(inverse, scale, out=whitener[:, i])
 
         parallel_each(work, row_chunks(g, g // 16 + 1), cost=float(g) * d**3)

@@ -44,18 +44,15 @@ def rank_and_columns(correlation: Array) -> tuple[int, list[int]]:
 
 def correlations(covariance: Array, variance: Array) -> Array:
     """Return the correlation matrix of a covariance whose diagonal is taken to be `variance`."""
-    sd = np.sqrt(variance)
-    correlation = covariance / sd[:, None]
-    correlation /= sd
+    length = 1.0 / np.sqrt(variance)
+    correlation = covariance * length[:, None]
+    correlation *= length
     np.fill_diagonal(correlation, 1.0)
-    return correlation
+    return np.asarray(correlation)
 
 
-def shrink(correlation: Array, variance: Array, amount: float) -> Array:
-    """Return ((1 − s) R + s I) in the columns' own units."""
-    sd = np.sqrt(variance)
-    shrunk = (1.0 - amount) * correlation
-    np.fill_diagonal(shrunk, 1.0)
-    shrunk *= sd[:, None]
-    shrunk *= sd
-    return np.asarray(shrunk)
+def shrink(covariance: Array, variance: Array, amount: float, out: Array | None = None) -> Array:
+    """Return ((1 − s) R + s I) in the columns' own units, where R is that of `correlations`; in `out` if given."""
+    shrunk = np.multiply(covariance, 1.0 - amount, out=out)
+    np.fill_diagonal(shrunk, variance)
+    return shrunk

@@ -82,7 +82,7 @@ def mend(covariance: Array) -> tuple[Array, NDArray[np.bool_]]:
         variance = np.maximum(np.diagonal(covariance[i]), FLOOR)
         correlation = correlations(covariance[i], variance)
         if mended[i] or np.linalg.eigvalsh(correlation)[0] < SINGULAR:
-            fixed[i], mended[i] = shrink(correlation, variance, least_amount(correlation)), True
+            fixed[i], mended[i] = shrink(covariance[i], variance, least_amount(correlation)), True
     return fixed, mended
 
 

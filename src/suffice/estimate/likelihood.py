@@ -231,7 +231,8 @@ class GaussianEstimate:
                 if share > 0:
                     own = (1.0 - share) * own + share * everything
                 alike = range(len(weight)) if self.shared or borrowed[i] else [i]
-                fixed[i] = self._usable(alike, part_of(own, keep) / divisors[i], row, keep, names)
+                covariance = np.divide(part_of(own, keep), divisors[i], out=fixed[i])
+                self._make_usable(alike, covariance, row, keep, names)
         return Full.factor(fixed)
 
     @staticmethod
@@ -246,20 +247,19 @@ class GaussianEstimate:
             return None
         return model if (model.trace <= 1.0 / USABLE).all() else None
 
-    def _usable(
+    def _make_usable(
         self, alike: Sequence[int], covariance: Array, variance: Array, keep: Codes, names: Sequence[Name]
-    ) -> Array:
-        """Return the covariance of the classes `alike`, shrunk as asked or by the least that makes it usable."""
+    ) -> None:
+        """Shrink the covariance of the classes `alike`, in its place, as asked or by the least that makes it usable."""
         correlation = correlations(covariance, variance)
         label = self.classes[alike[0]] if not self.shared else None
         amount = self.shrinkage.amount
         if self.shrinkage.rule:
-            amount = self._rule_amount(alike, label, float((correlation**2).sum()), variance, keep)
+            amount = self._rule_amount(alike, label, float(np.vdot(correlation, correlation)), variance, keep)
             amount = max(amount, least_amount(correlation)) if amount < USABLE else amount
         elif self.shrinkage.spherical_target:
-            covariance = shrink(correlation, variance, 0.0)
-            mean = variance.mean()
-            covariance = (1.0 - (amount or 0.0)) * covariance + (amount or 0.0) * mean * np.eye(len(variance))
+            share = amount or 0.0
+            shrink(covariance, (1.0 - share) * variance + share * variance.mean(), share, out=covariance)
             self._repaired |= bool(amount) and len(names) > 1
             variance = np.diagonal(covariance).copy()
             correlation, amount = correlations(covariance, variance), None
@@ -272,8 +272,7 @@ class GaussianEstimate:
             if rank < len(names):
                 raise SingularCovarianceError.for_class(label, [names[j] for j in involved], rank, len(names))
         self._repaired |= amount > 0 and len(names) > 1
-        same = amount == 0.0 and bool((np.diagonal(covariance) == variance).all())
-        return covariance if same else shrink(correlation, variance, amount)
+        shrink(covariance, variance, amount, out=covariance)
 
     def _rule_amount(
         self, alike: Sequence[int], label: Level | None, squares: float, variance: Array, keep: Codes

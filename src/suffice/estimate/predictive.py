@@ -272,10 +272,10 @@ class BayesEstimate(GaussianEstimate):
         correlation = correlations(scale, variance)
         amount = least_amount(correlation)
         if amount == 0.0:
-            return scale if (np.diagonal(scale) == variance).all() else shrink(correlation, variance, 0.0)
+            return scale if (np.diagonal(scale) == variance).all() else shrink(scale, variance, 0.0)
         rank, involved = rank_and_columns(correlation)
         if self.prior.is_vague:
             columns = [names[j] for j in involved] or list(names)
             raise SingularCovarianceError.vague_prior(self._label(i), columns, rank, len(names))
         self._note_shrunk(self._label(i), amount, rank, involved, names)
-        return shrink(correlation, variance, amount)
+        return shrink(scale, variance, amount)

@@ -78,7 +78,10 @@ class ForestDensity(Density):
             for j in known.tolist():
                 within += self._log_cell(reading, j, leaf)
             return tables.log_share[leaf] + within
-        within = log_within(reading, tables.mean[leaf], tables.spread[leaf], self._log_mass[leaf], ())
+        within = np.empty((len(leaf), self.k))
+        for part in row_chunks(len(leaf), NEAR):
+            own = leaf[part]
+            within[part] = log_within(reading[part], tables.mean[own], tables.spread[own], self._log_mass[own], ())
         for j in range(len(self.columns.numbers), self.columns.d):
             within += self._log_cell(reading, j, leaf)
         return tables.log_share[leaf] + within
@@ -293,13 +296,15 @@ def _draw_pairs(row: Codes, share: Array, n: int, rng: np.random.RandomState) ->
 
 def log_mass(columns: ForestColumns, low: Cells, high: Cells, mean: Array, spread: Array) -> Array:
     """Return how much of Gaussians (q, k, numbers) in normal scores lies in boxes of cells (q, d), log."""
-    out = np.zeros(mean.shape)
-    for j, own in enumerate(columns.numbers):
-        last = np.maximum(high[:, j], low[:, j]) + 1
-        cut = np.flatnonzero((low[:, j] > 0) | (last < len(own.edges) - 1))  # all lies in any other box
-        begin, end = own.edges[low[cut, j]][:, None], own.edges[last[cut]][:, None]
-        out[cut, :, j] = _log_between(begin, end, mean[cut, :, j], spread[cut, j, None])
-    return out
+    edges, begin = columns.edges
+    numbers, share = len(begin), np.ones(mean.shape)
+    end = np.maximum(high, low)[:, :numbers].astype(np.int64) + 1
+    row, j = np.nonzero(end < np.asarray(columns.sizes[:numbers]))  # all lies within what is not cut
+    share[row, :, j] = ndtr((edges[begin[j] + end[row, j], None] - mean[row, :, j]) / spread[row, j, None])
+    row, j = np.nonzero(low[:, :numbers] > 0)
+    share[row, :, j] -= ndtr((edges[begin[j] + low[row, j], None] - mean[row, :, j]) / spread[row, j, None])
+    np.maximum(share, LEAST_SHARE, out=share)
+    return np.log(share, out=share)
 
 
 def _log_between(low: Array, high: Array, mean: Array, spread: Array) -> Array:

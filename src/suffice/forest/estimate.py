@@ -17,7 +17,7 @@ from functools import cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, row_chunks, rows_within
 from .columns import Cells, ForestColumns, ForestReading
-from .density import ForestDensity, LeafTables, log_marginals, log_mass, log_within
+from .density import NEAR, ForestDensity, LeafTables, log_marginals, log_mass, log_within
 from .sums import LeafArrays, scores_of
 from .trees import Trees
 
@@ -132,8 +132,10 @@ class Forest:
         """The tables of all leaves: every node once, from the roots on."""
         trees = self.trees
         descent = _Descent.of_all(self)
-        for nodes in trees.levels[1:]:
-            descent.step(nodes, trees.parent[nodes], nodes)
+        for level in trees.levels[1:]:
+            for part in row_chunks(len(level), NEAR):
+                nodes = level[part]
+                descent.step(nodes, trees.parent[nodes], nodes)
         return descent.tables(slice(None), trees.leaf_nodes)
 
     def _tables_without(self, gone: LearnedReading, leaf: Codes) -> LeafTables:
@@ -199,9 +201,16 @@ class _Descent:
         before = self.mean[source]
         held = seen + NODE
         mean = (first + NODE * before) / held
-        apart = second + mean * (seen * mean - 2.0 * first)
-        moved = self.variance[source] + (before - mean) ** 2
-        self.variance[rows] = np.maximum((apart + NODE * moved) / held, LEAST_VARIANCE)
+        apart = seen * mean  # second + mean * (seen * mean - 2 * first), in one array
+        apart -= 2.0 * first
+        apart *= mean
+        apart += second
+        moved = before - mean
+        moved *= moved
+        moved += self.variance[source]
+        apart += NODE * moved
+        apart /= held
+        self.variance[rows] = np.maximum(apart, LEAST_VARIANCE, out=apart)
         self.mean[rows] = mean
         for own, counts in zip(self.levels, levels, strict=True):
             own[rows] = (counts + NODE * own[source]) / (counts.sum(axis=1, keepdims=True) + NODE)
@@ -213,11 +222,13 @@ class _Descent:
         """
         forest, sums, node = self.forest, self.forest.sums, self.forest.trees.leaf_nodes[leaf]
         low, high = (own[node] for own in forest.boxes)
-        seen, first = sums.seen[:, leaf].transpose(1, 0, 2), sums.first[:, leaf].transpose(1, 0, 2)
+        seen = sums.known if self.gone is None else sums.seen
+        seen, first = seen[:, leaf].transpose(1, 0, 2), sums.first[:, leaf].transpose(1, 0, 2)
         counts = [own[:, leaf].transpose(1, 0, 2) for own in sums.levels]
         if self.gone is not None:
             seen, first, counts = self.gone.taken_out(node, seen, first, counts)
-        mean = (first + CLASS * self.mean[rows][:, None]) / (seen + CLASS)
+        mean = first + CLASS * self.mean[rows][:, None]
+        mean /= seen + CLASS
         levels = []
         for j, (own, pooled) in enumerate(zip(counts, self.levels, strict=True), start=len(forest.columns.numbers)):
             share = (own + CLASS * pooled[rows][:, None]) / (own.sum(axis=2, keepdims=True) + CLASS)
@@ -229,7 +240,7 @@ class _Descent:
     def _sums(self, rows: Codes, node: Codes, depth: int) -> tuple[Array, Array, Array, Array, list[Array]]:
         """Return the sums of nodes at one depth: weights by class, and those of cells of all classes together."""
         by_class, pooled = self.forest.weight[:, node].T.copy(), self.forest.pooled
-        seen, first, second = pooled.seen[node], pooled.first[node], pooled.second[node]
+        seen, first, second = pooled.known[node], pooled.first[node], pooled.second[node]
         levels = [own[node] for own in pooled.levels]
         if self.gone is None:
             return by_class, seen, first, second, levels

@@ -35,11 +35,11 @@ def grow_density_trees(reading: ForestReading, codes: Codes, k: int, weight: Arr
 
     def grown(t: int) -> Nodes:
         bag = _in_bag(bagged(reading, t, share)[rows], weight[rows])
-        heavy, own = weight[rows][bag], drawn(reading, t)[rows[bag]][:, columns]
+        heavy, own = weight[rows][bag], drawn(reading, t).T[np.ix_(columns, rows[bag])]
         shuffled = _shuffled(own, heavy, np.random.RandomState(t))
         both = np.concatenate([heavy, np.full(len(bag), heavy.mean())])
         least = max(LEAF * float(heavy.mean()), float(both.sum()) / max(most_leaves // DENSITY_TREES, 2))
-        cells = np.concatenate([own, shuffled]).T
+        cells = np.concatenate([own, shuffled], axis=1)
         target = np.concatenate([codes[rows][bag], np.full(len(bag), k)])
         return grow_tree(cells, target, both, k + 1, tries=tries, least=least, drawn=True, tree=t)
 
@@ -83,12 +83,13 @@ def _in_bag(bag: NDArray[np.bool_], weight: Array) -> Codes:
 
 
 def _shuffled(cells: Cells, weight: Array, rng: np.random.RandomState) -> Cells:
-    """Return rows whose cells are drawn from those of each column by themselves, by weight."""
+    """Return cells (d, n) that are drawn from those of each column by itself, by weight."""
+    n = len(weight)
     if (weight == weight[0]).all():
-        return np.column_stack([column[rng.permutation(len(cells))] for column in cells.T])
+        return np.stack([column[rng.permutation(n)] for column in cells])
     cumulative = np.cumsum(weight) / weight.sum()
-    draws = (np.minimum(np.searchsorted(cumulative, rng.uniform(size=len(cells))), len(cells) - 1) for _ in cells.T)
-    return np.column_stack([column[index] for column, index in zip(cells.T, draws, strict=True)])
+    draws = (np.minimum(np.searchsorted(cumulative, rng.uniform(size=n)), n - 1) for _ in cells)
+    return np.stack([column[index] for column, index in zip(cells, draws, strict=True)])
 
 
 def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Codes, Codes]:

@@ -69,6 +69,11 @@ class LeafArrays:
         """Whether no number is missing, as far as can be told without a look: `seen` is `weight` again, no copy."""
         return not self.seen.flags.owndata and self.seen.strides[2:] == (0,)
 
+    @property
+    def known(self) -> Array:
+        """What is `seen`, in one column for all numbers where none is missing."""
+        return self.weight[..., None] if self.whole else self.seen
+
     def combined(self, other: LeafArrays, both: Callable[[Array, Array], Array]) -> LeafArrays:
         """Return the sums that a linear function makes of these and others."""
         weight = both(self.weight, other.weight)
@@ -91,7 +96,8 @@ class LeafArrays:
 
     def each(self, change: Callable[[Array], Array]) -> LeafArrays:
         """Return these sums, each changed."""
-        weight, seen, first, second = map(change, (self.weight, self.seen, self.first, self.second))
+        weight, first, second = map(change, (self.weight, self.first, self.second))
+        seen = _alike(weight, self.seen.shape[2]) if self.whole else change(self.seen)
         return LeafArrays(weight, seen, first, second, tuple(map(change, self.levels)))
 
 
@@ -112,7 +118,7 @@ def _split(sums: Array, numbers: int) -> tuple[Array, Array, Array, Array]:
 
 def _alike(weight: Array, numbers: int) -> Array:
     """Return the weight (k, L) once for each number (k, L, numbers), without a copy."""
-    return np.broadcast_to(weight[:, :, None], (*weight.shape, numbers))
+    return np.broadcast_to(weight[..., None], (*weight.shape, numbers))
 
 
 def scores_of(reading: ForestReading) -> Array:

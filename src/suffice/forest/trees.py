@@ -261,17 +261,18 @@ def drawn(reading: ForestReading, tree: int) -> Cells:
     and no leaf is of levels never seen alone.
     """
     columns, cells = reading.columns, reading.cells
+    if not reading.open.any():
+        return cells
     rows, places = np.nonzero(reading.open)
-    if len(rows):
-        cells = cells.copy()
-        seeds = (np.uint64(GOLDEN * (tree + 1) % 2**64) ^ reading.contents)[rows]
-        for j in np.unique(places).tolist():
-            own, share = places == j, columns.share(j)
-            seen = share[:-1] if j >= len(columns.numbers) and len(share) > 1 else share
-            cumulative = np.cumsum(seen)
-            u = (mixed(seeds[own] + _salt(share)) % np.uint64(DRAWS)).astype(np.float64)
-            place = np.searchsorted(cumulative, (u + 0.5) / DRAWS * cumulative[-1], side="right")
-            cells[rows[own], j] = np.minimum(place, len(cumulative) - 1)
+    cells = cells.copy()
+    seeds = (np.uint64(GOLDEN * (tree + 1) % 2**64) ^ reading.contents)[rows]
+    for j in np.unique(places).tolist():
+        own, share = places == j, columns.share(j)
+        seen = share[:-1] if j >= len(columns.numbers) and len(share) > 1 else share
+        cumulative = np.cumsum(seen)
+        u = (mixed(seeds[own] + _salt(share)) % np.uint64(DRAWS)).astype(np.float64)
+        place = np.searchsorted(cumulative, (u + 0.5) / DRAWS * cumulative[-1], side="right")
+        cells[rows[own], j] = np.minimum(place, len(cumulative) - 1)
     return cells
 
 

@@ -19,6 +19,7 @@ T = TypeVar("T")
 SEGMENT_CELLS = 1 << 16  # half a MiB of float64: a segment is read three times and should stay in second-level cache
 BUFFER_CELLS = 1 << 21  # at most 16 MiB of centred rows per thread wait to be multiplied
 TASK_CELLS = 1 << 20  # rows handed to one thread at a time, unless that is too few to be worth a (d, d) result
+TASK_PRODUCTS = 1 << 22  # from which on classes with results of their own are worth handing to several threads
 
 Run = tuple[int, int, int]  # class, first row, row after the last, in class order
 
@@ -69,8 +70,11 @@ def in_class_order(codes: Codes, k: int) -> Codes | None:
     return np.argsort(narrow, kind="stable")
 
 
-def _tasks(counts: Codes, size: int) -> list[list[Run]]:
-    """Cut the rows into tasks of at most `size` rows: several whole classes, or a piece of one that is larger."""
+def _tasks(counts: Codes, size: int, together: int | None = None) -> list[list[Run]]:
+    """Cut the rows into tasks of at most `size` rows: several whole classes, or a piece of one that is larger.
+
+    Several classes are at most `together` rows, if given.
+    """
     tasks: list[list[Run]] = []
     room = 0
     stops = np.cumsum(counts).tolist()
@@ -80,7 +84,7 @@ def _tasks(counts: Codes, size: int) -> list[list[Run]]:
             tasks[-1].append((c, stop - count, stop))
         else:
             tasks += [[(c, a, b)] for a, b in _pieces(stop - count, stop, size)]
-            room = size
+            room = size if together is None else together
         room -= count
     return tasks
 
@@ -147,9 +151,14 @@ class _Product:
 def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array]:
     """Return weight, mean, and the scatter by class (k, d, d), or pooled (d, d)."""
     k, d = len(counts), rows.d
-    tasks = _tasks(counts, max(TASK_CELLS // d, 4 * d, 1))
-    scatter = np.zeros((d, d)) if pooled else np.zeros((k, d, d))
+    size = max(TASK_CELLS // d, 4 * d, 1)
+    tasks = _tasks(counts, size, None if pooled else min(size, TASK_PRODUCTS // d**2))
+    owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
+    pieces = np.bincount(owners, minlength=k)
+    scatter = np.zeros((d, d)) if pooled else np.empty((k, d, d))
     own = None if pooled else scatter
+    if own is not None:
+        own[pieces != 1] = 0.0  # all others are written, not added to
 
     def work(task: list[Run]) -> tuple[Array, Array, Array | None]:
         return _gram_task(rows, counts, task, own)
@@ -161,11 +170,11 @@ def _gram(rows: _Rows, counts: Codes, pooled: bool) -> tuple[Array, Array, Array
         if part is not None:
             target = scatter if pooled else scatter[task[0][0]]
             target += part
-    owners = np.array([c for task in tasks for c, _, _ in task], dtype=np.int64)
     total, mean, apart = join(owners, np.concatenate(weights), np.concatenate(means), k)
-    if pooled:
+    split = pieces > 1  # the only piece of a class lies about the mean of the class
+    if pooled and split.any():
         scatter += apart.T @ apart
-    for c in () if pooled else np.flatnonzero(np.bincount(owners, minlength=k) > 1):
+    for c in () if pooled else np.flatnonzero(split):
         between = apart[owners == c]
         scatter[c] += between.T @ between
     return total, mean, scatter

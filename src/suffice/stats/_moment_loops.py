@@ -69,8 +69,13 @@ class CenteredRows(NamedTuple):
 
     def norms(self, inverse: Array, members: Sequence[int]) -> float:
         """Return Σ w (Σ_j z_j² inverse_j)² over the rows of some classes, all where classes are added up."""
-        parts = row_chunks(len(self.z), rows_within(8 * self.z.shape[1]))
-        squares = np.concatenate([self.z[part] ** 2 @ inverse for part in parts]) ** 2
+        (n, d), squares = self.z.shape, np.empty(len(self.z))
+        size = rows_within(16 * d)
+        room = np.empty((min(size, n), d))
+        for part in row_chunks(n, size):
+            own = self.z[part]
+            np.matmul(np.multiply(own, own, out=room[: len(own)]), inverse, out=squares[part])
+        squares *= squares
         if self.weight is not None:
             squares *= self.weight
         return float((squares if self.open is not None else squares[np.isin(self.codes, members)]).sum())
@@ -100,7 +105,7 @@ def class_moments(rows: Array | DeviceArray, codes: Codes, mean: Array, weight: 
     if not isinstance(rows, np.ndarray):
         return Moments(*moments_on_device(rows, codes, mean, weight, pooled=False))
     if _are_few(rows, 2 * mean.size * mean.shape[1]):
-        return Moments.of_rows(CenteredRows(rows - mean[codes], codes, weight, len(mean)))
+        return Moments.of_rows(CenteredRows(_about(rows, mean, codes), codes, weight, len(mean)))
     return Moments(*_by_class(rows, codes, mean, weight))
 
 
@@ -116,11 +121,17 @@ def pooled_moments(
     if not isinstance(rows, np.ndarray):
         fourth = moments_on_device(rows, codes, mean, weight, pooled=True)[1]
     elif _are_few(rows, 2 * len(opened) * mean.shape[1] ** 2):
-        return Moments.of_rows(CenteredRows(rows - mean[codes], codes, weight, len(mean), numbers)), numbers
+        return Moments.of_rows(CenteredRows(_about(rows, mean, codes), codes, weight, len(mean), numbers)), numbers
     else:
         fourth = _pooled_fourth(rows, codes, mean, weight)
     scatter, third = _own_of(opened, rows, codes, mean, weight)
     return Moments(third, fourth, scatter), numbers
+
+
+def _about(rows: Array, mean: Array, codes: Codes) -> Array:
+    """Return rows (n, d) less the means of their classes."""
+    z = mean[codes]
+    return np.subtract(rows, z, out=z)
 
 
 def _are_few(rows: Array, cells: int) -> bool:

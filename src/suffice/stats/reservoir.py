@@ -75,9 +75,10 @@ class Reservoir:
         salts = level_keys(classes)[:-1]
         some, priority = _candidates(rows, codes, salts, bound)
         limit = _limits(priority, codes[some], np.full(len(classes), ALL, dtype=np.uint64), bound)
-        within = priority <= limit[codes[some]]
+        within = np.flatnonzero(priority <= limit[codes[some]])
+        within = within[np.argsort(priority[within], kind="stable")]  # as `_united` has them: rows are copied once
         kept, priority = some[within], priority[within]
-        own = tuple(compact(take_rows(block, kept)) for block in rows)
+        own = tuple(_copied(block, kept) for block in rows)
         identity = _identity(own, salts[codes[kept]])
         ones = np.ones(len(kept))
         own_weight = ones if weight is None else weight[kept].astype(np.float64)
@@ -259,6 +260,15 @@ def rows_per_weight(weight: Array, copies: Array) -> float:
     """
     total, squares = float(weight.sum()), float((weight * (weight / copies)).sum())
     return total / squares if squares > 0 else 1.0
+
+
+def _copied(block: Any, index: Codes) -> Any:
+    """Return some of the rows of an encoded block, compact, in one copy."""
+    some = take_rows(block, index)
+    if not (isinstance(some, np.ndarray) and some.dtype == np.float64):
+        return compact(some)
+    some += 0.0  # no −0
+    return some
 
 
 def _some(part: Any, index: Codes) -> Any:

@@ -148,11 +148,14 @@ def fingerprints(part: Any) -> Keys:
     """Return one number per row (n,), different for different rows but for a chance of about 2⁻⁶⁴ a pair."""
     if is_sparse(part) or isinstance(part, CodedColumns):
         return mixed(priorities(part, 1)) ^ mixed(priorities(part, 2))
-    factors, total = _factors(part.shape[1], 1), np.empty(len(part), dtype=np.uint64)
-    for some in row_chunks(len(part), rows_within(32 * part.shape[1])):
-        cells = np.asarray(part[some], dtype=np.float64) + 0.0  # no −0
-        bits = mixed(np.where(np.isnan(cells), np.inf, cells).view(np.uint64))
-        np.einsum("ij,j->i", bits, factors, out=total[some])
+    (n, d), factors, total = part.shape, _factors(part.shape[1], 1), np.empty(len(part), dtype=np.uint64)
+    step = rows_within(32 * d)
+    cells, room = np.empty((min(step, n), d)), np.empty((min(step, n), d), dtype=np.uint64)  # once for all
+    for some in row_chunks(n, step):
+        own = cells[: some.stop - some.start]
+        np.add(part[some], 0.0, out=own)  # no −0
+        np.copyto(own, np.inf, where=np.isnan(own))
+        np.einsum("ij,j->i", _mix(own.view(np.uint64), room[: len(own)]), factors, out=total[some])
     return mixed(total)
 
 
@@ -186,9 +189,15 @@ def _level_key(level: Level) -> int:
 
 def mixed(keys: Keys) -> Keys:
     """Return a bijection of 64-bit numbers that spreads every bit over all (the finaliser of SplitMix64)."""
-    keys = keys ^ (keys >> np.uint64(30))  # a copy, which the rest is done in
+    keys = np.array(keys)
+    return np.asarray(_mix(keys, np.empty_like(keys)))
+
+
+def _mix(keys: Keys, room: Keys) -> Keys:
+    """Return what `mixed` returns, in the place of the keys, with room for as many."""
+    keys ^= np.right_shift(keys, np.uint64(30), out=room)
     keys *= np.uint64(0xBF58476D1CE4E5B9)
-    keys ^= keys >> np.uint64(27)
+    keys ^= np.right_shift(keys, np.uint64(27), out=room)
     keys *= np.uint64(0x94D049BB133111EB)
-    keys ^= keys >> np.uint64(31)
-    return np.asarray(keys)
+    keys ^= np.right_shift(keys, np.uint64(31), out=room)
+    return keys

@@ -7,7 +7,7 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SchemaError, shown
-from ..schema import Column, Kind, Level, Schema
+from ..schema import Column, Kind, Level, Schema, unnamed_schema
 from .categories import both_truths, factorize, factorize_integers
 from .cells import as_float, check_finite, object_kind
 from .types import Cells, Coded
@@ -23,7 +23,10 @@ class ArrayTable:
         self._coded: list[Coded | None] | None = None
         self.rows, d = self._values.shape
         kinds = _array_kinds(self._values)
-        self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
+        if len(set(kinds)) == 1:
+            self.schema = unnamed_schema(d, kinds[0], "numpy")
+        else:
+            self.schema = Schema(tuple(Column(j, kinds[j]) for j in range(d)), named=False)
 
     def numeric(self, positions: Sequence[int]) -> Array:
         every = list(positions) == list(range(len(self.schema)))

@@ -31,7 +31,7 @@ class DeviceTable:
         self._values = plain(X)
         self.rows = int(X.shape[0])
         kind = Kind.BOOLEAN if xp.isdtype(X.dtype, "bool") else Kind.NUMERIC
-        schema = replace(unnamed_schema(int(X.shape[1]), kind), container="numpy")
+        schema = unnamed_schema(int(X.shape[1]), kind, "numpy")
         self.schema = self._with_empty(schema) if xp.isdtype(X.dtype, "real floating") and self.rows else schema
 
     def _with_empty(self, schema: Schema) -> Schema:

@@ -38,7 +38,7 @@ class SparseTable:
         self._rows = rows
         self.rows = int(rows.shape[0])
         kind = Kind.BOOLEAN if rows.dtype.kind == "b" else Kind.NUMERIC
-        self.schema = unnamed_schema(int(rows.shape[1]), kind)
+        self.schema = unnamed_schema(int(rows.shape[1]), kind, "sparse")
 
     @cached_property
     def _columns(self) -> sparse.csr_array:
