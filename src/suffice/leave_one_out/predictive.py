@@ -281,6 +281,7 @@ def _is_usable(matrix: Array, floor: Array, within: Array, total: Array) -> Flag
     """
     variance = np.diagonal(matrix, axis1=1, axis2=2)
     usable = np.asarray((variance > ROOM * FLOOR * within).all(axis=1))
+    usable &= np.isfinite(matrix).all(axis=(1, 2))  # rows that were never learned may leave anything
     safe = np.where(variance > 0, variance, 1.0)
     doubtful = np.flatnonzero(usable & ((floor / safe).min(axis=1) < ROOM * USABLE))
     if len(doubtful):
