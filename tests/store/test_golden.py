@@ -45,17 +45,19 @@ def test_a_file_answers_as_it_did(path):
 
 @pytest.mark.parametrize("version", sorted({path.parent.name for path in FILES}))
 def test_an_automatic_classifier_of_a_file_is_that_of_its_table(version):
-    """Whatever its rules are by now, they find in the file what they find in the table: to rounding, 1e-9.
+    """Whatever its rules are by now, they find in the file what they find in the table: to rounding, 1e-6.
 
     From format 3 on a file holds what its rows chose. Who changes what is chosen raises `automatic.kept.RULES`, so that
-    the choice of older files is made anew.
+    the choice of older files is made anew. The file was written on another machine, and one-dependence judges its
+    settings by products in single precision, which every BLAS and processor adds up in another order: temperatures
+    differ by some 1e-8, and the posteriors with them.
     """
     made = run_path(str(GOLDEN / "write.py"))
     X, y = made["mixed"](), made["labels"](60)
     model, fitted = load(GOLDEN / version / "automatic.suffice"), clone(made["GOLDEN"]["automatic"].model).fit(X, y)
     for answer in ("predict_proba", "score_samples"):
         ours, theirs = getattr(model, answer)(X), getattr(fitted, answer)(X)
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name} {path.stem}")
