@@ -1,6 +1,10 @@
 """The helpers around NumPy: log space, triangles, groups of rows, threads."""
 
+import os
+import subprocess
+import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -79,8 +83,88 @@ def test_parallel_results_come_in_order(threads, monkeypatch):
         return x * x
 
     assert list(parallel_map(square, range(100))) == [x * x for x in range(100)]
-    assert (threading.get_ident() in seen) == (threads == 1)
     assert len(seen) <= threads
+
+
+def test_threads_that_help_are_kept(monkeypatch):
+    monkeypatch.setattr(_arrays, "workers", lambda: 3)
+
+    def meet(_):
+        return len([own for own in threading.enumerate() if own.name.startswith("suffice")])
+
+    assert max(max(parallel_map(meet, range(20))) for _ in range(50)) <= 6  # those of a test before may end later
+
+
+def test_a_thread_that_helps_may_ask_for_help(monkeypatch):
+    """More questions within questions than there are threads: each is answered by who asks, if by nobody else."""
+    monkeypatch.setattr(_arrays, "workers", lambda: 2)
+
+    def total(depth):
+        return 1 if depth == 0 else sum(parallel_map(total, [depth - 1] * 3))
+
+    assert list(parallel_map(total, [4] * 5)) == [3**4] * 5
+
+
+def test_many_threads_share_those_that_help(monkeypatch):
+    monkeypatch.setattr(_arrays, "workers", lambda: 2)
+    found = {}
+
+    def ask(name):
+        found[name] = [list(parallel_map(lambda x: x + name, range(50))) for _ in range(20)]
+
+    asking = [threading.Thread(target=ask, args=(name,)) for name in range(6)]
+    for own in asking:
+        own.start()
+    for own in asking:
+        own.join(60)
+    assert found == {name: [[x + name for x in range(50)]] * 20 for name in range(6)}
+
+
+def test_results_are_yielded_while_others_are_made(monkeypatch):
+    """And who stops asking has no item begun afterwards."""
+    monkeypatch.setattr(_arrays, "workers", lambda: 2)
+    begun = []
+
+    def slow(x):
+        begun.append(x)
+        time.sleep(0.002)
+        return x
+
+    some = parallel_map(slow, range(1000))
+    assert [next(some), next(some)] == [0, 1]
+    some.close()
+    before = len(begun)
+    time.sleep(0.02)
+    assert len(begun) == before < 100
+
+
+def test_an_interrupt_ends_the_work(monkeypatch):
+    monkeypatch.setattr(_arrays, "workers", lambda: 2)
+    begun = []
+
+    def interrupted(x):
+        begun.append(x)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(parallel_map(interrupted, range(1000)))
+    assert len(begun) <= 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_has_threads_of_its_own():
+    code = """if True:
+        import os, sys
+        from suffice import _arrays
+        _arrays.workers = lambda: 3
+        expected = [x * x for x in range(40)]
+        assert list(_arrays.parallel_map(lambda x: x * x, range(40))) == expected
+        child = os.fork()
+        if not child:
+            os._exit(0 if list(_arrays.parallel_map(lambda x: x * x, range(40))) == expected else 1)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    """
+    assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
 
 
 def test_small_jobs_stay_on_this_thread(monkeypatch):

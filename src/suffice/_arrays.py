@@ -9,8 +9,8 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeGuard, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Generic, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -252,8 +252,67 @@ def workers() -> int:
     return max(1, min(cores, int(asked))) if asked.isdigit() else max(1, cores)
 
 
+class _Helpers:
+    """Threads that wait for work, made once: the system takes milliseconds to move a new one to a core of its own."""
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Begin without threads: a forked process has none of its parent's."""
+        self._lock = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+        self._size = 0
+
+    def call(self, function: Callable[[], object], times: int) -> list[Future[object]]:
+        """Let so many threads call `function`, each as soon as it is free; none while the interpreter shuts down."""
+        with self._lock:
+            if self._pool is None or self._size < times:
+                self._pool, self._size = ThreadPoolExecutor(times, "suffice"), times  # the old one ends when it is idle
+            pool = self._pool
+        with contextlib.suppress(RuntimeError):
+            return [pool.submit(function) for _ in range(times)]
+        return []
+
+
+_helpers = _Helpers()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_helpers.forget)
+
+
+class _Job(Generic[T, R]):
+    """Items that several threads take one after the other."""
+
+    def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
+        self.function, self.items = function, items
+        self.results: list[Future[R]] = [Future() for _ in items]
+        self.ended = False
+        self._lock, self._next = threading.Lock(), 0
+
+    def one(self) -> bool:
+        """Work on the next item, if there is one."""
+        with self._lock:
+            number = self._next
+            self._next += 1
+        if self.ended or number >= len(self.items):
+            return False
+        result = self.results[number]
+        try:
+            result.set_result(self.function(self.items[number]))
+        except BaseException as error:
+            result.set_exception(error)
+            if not isinstance(error, Exception):  # an interrupt waits for nobody's turn
+                raise
+        return True
+
+    def all(self) -> None:
+        """Work on items until none is left."""
+        while self.one():
+            pass
+
+
 def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float = np.inf) -> Iterator[R]:
-    """Yield function(item) in the order of the items, on as many threads as there are cores.
+    """Yield function(item) in the order of the items, on as many threads as there are cores, this one among them.
 
     `cost` is the rough number of floating-point operations in all; small jobs stay on this thread.
     BLAS runs one thread in each worker. Results come in order, so a fold over them is reproducible.
@@ -264,8 +323,16 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float 
         if threads <= 1 or cost < 2e7:
             yield from map(function, items)
             return
-        with ThreadPoolExecutor(threads) as pool:
-            yield from pool.map(function, items)
+        job = _Job(function, items)
+        helping = _helpers.call(job.all, threads - 1)
+        try:
+            for result in job.results:
+                while not result.done() and job.one():
+                    pass
+                yield result.result()  # of which another thread has begun: no two wait for each other
+        finally:
+            job.ended = True
+            wait([own for own in helping if not own.cancel()])
 
 
 def parallel_each(function: Callable[[T], object], items: Iterable[T], *, cost: float = np.inf) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, cholesky, eigh, gammaln, invert_triangular, np
+from ..loops.left_out import Leaving
 from ..stats import GaussianStats
 
 LEAST = 1e-9  # of 1 − β dᵀ M⁻¹ d: the determinant may not vanish
@@ -153,12 +154,12 @@ class _Turned:
     def scores_of(self, c: int, finite: Array, endless: bool, balanced: bool) -> tuple[Array, Array]:
         """Return F of class c for the finite strengths (a, n), and for a = ∞ (n,), NaN where it is not asked for."""
         pencil, removal, own = self.pencil, self.removal, self.own
-        (n, p), mine, shift = own.shape, self.left.codes == c, self.rows - self.means[c]
+        (n, p), mine, shift = own.shape, np.flatnonzero(self.left.codes == c), self.rows - self.means[c]
         lighter = (1.0 - pencil.sphere) / pencil.freedom * removal.h
-        stretch = np.where(mine, removal.stretch, 1.0)
-        weight = np.where(mine, removal.rest, np.maximum(pencil.stats.weight[c], 0.5))
         scores, tied = np.empty((len(finite), n)), np.full(n, np.nan)
         if endless:
+            stretch = _but(1.0, mine, removal.stretch)
+            weight = _but(max(pencil.stats.weight[c], 0.5), mine, removal.rest)
             squares = np.einsum("ij,ij->i", shift, shift) * stretch**2
             cross = np.einsum("ij,ij->i", shift, own) * stretch
             left_over = np.maximum(1.0 - lighter * np.einsum("ij,ij->i", own, own), LEAST)
@@ -166,54 +167,87 @@ class _Turned:
             whole_det = pencil.log_det + p * np.log(pencil.freedom) + np.log(left_over)
             tied = log_student(squares, whole_det, weight, pencil.freedom + 1.0, p)
         if len(finite):
-            one = _OneClass(pencil.stats, c, finite, mine, stretch, weight, lighter, pencil.log_det, balanced)
+            one = _OneClass(pencil.stats, c, finite, mine, lighter, pencil.log_det, balanced)
             scores = one.scores(pencil.turn, shift, own, removal, self.left)
         return scores, tied
 
 
 @dataclass(frozen=True, slots=True)
 class _OneClass:
-    """One class c at one γ, for all finite strengths a at once."""
+    """One class c at one γ, for all finite strengths a at once; `mine` are the numbers of the rows of this class."""
 
     stats: GaussianStats
     c: int
     finite: Array
-    mine: NDArray[np.bool_]
-    stretch: Array
-    weight: Array
+    mine: Codes
     lighter: Array
     log_det: float
     balanced: bool
 
     def scores(self, turn: Array, shift: Array, own: Array, removal: Removal, left: LeftOut) -> Array:
         """Return F (a, n) of this class."""
-        finite, mine = self.finite, self.mine
         values, vectors = eigh(turn @ self.stats.scatter.values[self.c] @ turn.T)
-        values = np.maximum(values, 0.0)
-        shift, own = shift @ vectors, own @ vectors
-        inner = 1.0 / (finite + values[:, None])  # (p, a)
-        squares = (shift * shift) @ inner
-        cross, length = (shift * own) @ inner, (own * own) @ inner
-        log_det = self.log_det + np.log(finite + values[:, None]).sum(axis=0)
-        beta = finite * self.lighter[:, None] + np.where(mine, removal.h, 0.0)[:, None]
-        left_over = np.maximum(1.0 - beta * length, LEAST)
-        squares = squares * self.stretch[:, None] ** 2 + beta * (cross * self.stretch[:, None]) ** 2 / left_over
-        log_dets = log_det + np.log(left_over)
-        weight = np.broadcast_to(self.weight[:, None], squares.shape)
-        n = self.stats.weight[self.c]
-        if self.balanced and mine.any():
-            # as much as the row itself weighs, taken from the rows j of this class in proportion to their weights
-            others = (~mine & (n > left.removed))[:, None]
-            share = left.weight[mine] / left.weight[mine].sum()
-            removed, lost = left.removed[mine], left.removed[:, None]
-            kept = np.maximum(1.0 - removal.h[mine][:, None] * length[mine], LEAST)
-            fewer = np.where(others, n - lost, n)
-            each = share / np.maximum(removed, 1e-300)
-            squares = squares + others * lost / (n or 1.0) * (
-                (share * removal.stretch[mine]) @ (1.0 / kept) * ((shift * shift) @ (inner**2 * values[:, None]))
-            )
-            away = (removal.stretch[mine] * removed / (n or 1.0)) ** 2
-            squares = squares + others * lost * ((each * away) @ length[mine])
-            log_dets = log_dets + others * lost * (each @ np.log(kept))
-            weight = np.where(others, np.maximum(fewer, 0.5), weight)
-        return log_student(squares, log_dets, weight, finite + weight + 1.0, len(values)).T
+        values = np.maximum(values, 0.0)[:, None]
+        shift, own = _times(shift, vectors), _times(own, vectors)
+        inner = 1.0 / (self.finite + values)  # (p, a)
+        far = shift * shift
+        squares, cross, length = _times(far, inner), _times(shift * own, inner), _times(own * own, inner)
+        log_det = self.log_det + np.log(self.finite + values).sum(axis=0)
+        leaving, average, none, pulled = np.zeros(len(far)), np.zeros((2, len(inner[0]))), np.zeros(len(inner[0])), None
+        if self.balanced and len(self.mine):
+            leaving = (self.stats.weight[self.c] > left.removed) * left.removed
+            leaving[self.mine] = 0.0
+            average, none = self._average(removal, left, length[self.mine])
+            pulled = _times(far, inner**2 * values)
+        rows = self._leaving(removal, leaving)
+        rows.take_out(squares, cross, length, pulled, np.stack([self.finite, *average]), LEAST)
+        np.log(length, out=length)
+        np.log1p(squares, out=squares)
+        p, (kinds, place) = len(values), _kinds(rows.weight)
+        df = self.finite + kinds[:, None] + 1.0
+        terms = np.stack([_log_student_constant(kinds[:, None], df, p), 0.5 * (df + p)])
+        rows.log_densities(squares, length, place, terms, np.stack([log_det, none]))
+        return squares.T
+
+    def _average(self, removal: Removal, left: LeftOut, length: Array) -> tuple[Array, Array]:
+        """Return what an average row of this class takes of squares (2, a) and of the log determinant (a,).
+
+        As much as the row left out weighs is taken from the rows j of this class in proportion to their weights;
+        `length` (m, a) are their squared lengths.
+        """
+        mine, n = self.mine, self.stats.weight[self.c]
+        share = left.weight[mine] / left.weight[mine].sum()
+        removed, stretch = left.removed[mine], removal.stretch[mine]
+        kept = np.maximum(1.0 - removal.h[mine][:, None] * length, LEAST)
+        each = share / np.maximum(removed, 1e-300)
+        away = (stretch * removed / (n or 1.0)) ** 2
+        return np.stack([(share * stretch) @ (1.0 / kept), (each * away) @ length]), each @ np.log(kept)
+
+    def _leaving(self, removal: Removal, leaving: Array) -> Leaving:
+        """Return what leaves with each row, of which so much (n,) of an average row of this class."""
+        n, mine = self.stats.weight[self.c], self.mine
+        weight = np.maximum(n - leaving, 0.5)
+        weight[mine] = removal.rest[mine]
+        stretch, h = _but(1.0, mine, removal.stretch), _but(0.0, mine, removal.h)
+        return Leaving.of(stretch, self.lighter, h, leaving, leaving / (n or 1.0), weight)
+
+
+def _times(rows: Array, matrix: Array) -> Array:
+    """Return rows (n, p) @ matrix (p, a); of one column without the BLAS, whose call would take longer."""
+    return rows * matrix if len(matrix) == 1 else rows @ matrix
+
+
+def _but(value: float, index: Codes, others: Array) -> Array:
+    """Return the value for all rows (n,) but those of these numbers, which keep that of `others` (n,)."""
+    out = np.full(len(others), value)
+    out[index] = others[index]
+    return out
+
+
+def _kinds(weight: Array) -> tuple[Array, Codes]:
+    """Return the different weights among these (n,), and which each is: often there are two."""
+    rest = weight[weight != weight[:1]]
+    if len(rest) and (rest == rest[0]).all():
+        return np.array([weight[0], rest[0]]), (weight != weight[0]).astype(np.int64)
+    kinds, place = np.unique(weight, return_inverse=True)
+    return kinds, place.reshape(-1)

@@ -102,12 +102,12 @@ class WishartClasses:
         where p is near n_k.
         """
         finite = np.array([a for a in strengths if np.isfinite(a)])
-        endless, shape = any(np.isinf(a) for a in strengths), (len(left.rows), len(self.stats.weight))
+        endless = any(np.isinf(a) for a in strengths)
         removal = Removal.of(self.stats.weight, left)
         groups = [(slice(None), removal.usual)] if rough else list(_by_weight(left.removed))
         for sphere in spheres:
-            scores, tied = np.empty((len(finite), *shape)), np.empty(shape)
-            for rows, lost in groups:
+            scores, tied = self._at(removal, left, sphere, groups[0][1], finite, endless, balanced)
+            for rows, lost in groups[1:]:
                 some, last = self._at(removal, left, sphere, lost, finite, endless, balanced)
                 scores[:, rows], tied[rows] = some[:, rows], last[rows]
             for a, found in zip(finite, scores, strict=True):

@@ -1,0 +1,92 @@
+"""Rows left out of a class whose matrices are diagonal, at several strengths, with few passes over what is made."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .._arrays import Array, Codes, np
+from .library import address, library
+
+
+class Leaving(NamedTuple):
+    """What leaves with each row, (6, n): by how much it stretches its distance from the mean, by what the shared matrix
+    and that of its own class (0 in others) are lighter, how much of an average row of the class leaves with it, the
+    same as a share of the class, and the weight behind the class's mean.
+    """
+
+    rows: Array
+
+    @classmethod
+    def of(cls, stretch: Array, lighter: Array, h: Array, leaving: Array, share: Array, weight: Array) -> Leaving:
+        """Return that of columns (n,)."""
+        return cls(np.stack([stretch, lighter, h, leaving, share, weight]))
+
+    @property
+    def weight(self) -> Array:
+        """The weight behind the class's mean (n,)."""
+        return np.asarray(self.rows[5])
+
+    @property
+    def columns(self) -> tuple[Array, ...]:
+        """The six columns (n, 1)."""
+        return tuple(self.rows[:, :, None])
+
+    def take_out(
+        self, squares: Array, cross: Array, length: Array, pulled: Array | None, strengths: Array, floor: float
+    ) -> None:
+        """Make of `squares` (n, a) what is within log(1 + ·), and of `length` what is within the log determinant.
+
+        Both were made with the row: squared lengths of the row about the mean, of the row about the mean of its own
+        class (`length`), and the products of the two (`cross`). `strengths` (3, a) are the strengths, and what an
+        average row of the class takes of `pulled` (n, a), none if that is None, and of every square.
+        """
+        _check(self.rows, strengths, 3, squares, cross, length, *([] if pulled is None else [pulled]))
+        loops = library()
+        if loops is None:
+            stretch, lighter, h, leaving, share, weight = self.columns
+            beta = strengths[0] * lighter + h
+            length[:] = np.maximum(1.0 - beta * length, floor)
+            squares *= stretch**2
+            squares += beta * (cross * stretch) ** 2 / length
+            if pulled is not None:
+                squares += share * (strengths[1] * pulled)
+                squares += leaving * strengths[2]
+            squares *= weight
+            squares /= weight + 1.0
+            return
+        least = np.array([floor])
+        given = None if pulled is None else address(pulled)
+        about = address(self.rows), address(strengths), address(least)
+        loops.suffice_take_out(address(squares), address(cross), address(length), given, *squares.shape, *about)
+
+    def log_densities(self, squares: Array, kept: Array, place: Codes, terms: Array, dets: Array) -> None:
+        """Make of `squares` (n, a), log(1 + ·) by now, constant − ½ log |A| − slope log(1 + ·).
+
+        `kept` (n, a) are the logs by which determinants shrink. Of the kind of each row, `place` (n,), `terms` are the
+        constants and the slopes (2, kinds, a); `dets` (2, a) are log |A| of all rows and what an average row takes.
+        """
+        _check(self.rows, dets, 2, squares, kept)
+        kinds, place = terms.shape[1], np.ascontiguousarray(place, dtype=np.int64)
+        fits = terms.shape == (2, kinds, squares.shape[1]) and terms.flags.c_contiguous and place.shape == (len(kept),)
+        if not fits or (len(place) and not 0 <= int(place.min()) <= int(place.max()) < kinds):
+            raise ValueError(f"rows of kinds other than {kinds}, or terms {terms.shape} of these")
+        loops = library()
+        if loops is None:
+            kept += dets[0]
+            kept += self.columns[3] * dets[1]
+            kept *= 0.5
+            squares *= terms[1][place]
+            squares += kept
+            np.subtract(terms[0][place], squares, out=squares)
+            return
+        about = address(self.rows), address(place), *map(address, terms), address(dets)
+        loops.suffice_student(address(squares), address(kept), *squares.shape, *about)
+
+
+def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:
+    """Raise ValueError unless arrays are as the loops read them."""
+    shape = rows.shape[1], strengths.shape[1]
+    if strengths.shape[0] != lines or any(own.shape != shape for own in made):
+        raise ValueError(f"terms {[own.shape for own in made]} of {rows.shape[1]} rows and strengths {strengths.shape}")
+    if any(not own.flags.c_contiguous or own.dtype != np.float64 for own in (rows, strengths, *made)):
+        raise ValueError("terms of rows left out that are not contiguous numbers")

@@ -1,0 +1,75 @@
+"""Rows left out by compiled loops and by NumPy: the same bits; what does not fit together is refused unread."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from suffice.leave_one_out.pencil import LeftOut
+from suffice.leave_one_out.wishart import WishartClasses
+from suffice.loops import left_out as of_left_out
+from suffice.loops.left_out import Leaving
+from suffice.loops.library import library
+from suffice.stats import FullScatter, GaussianStats
+
+needs_library = pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
+
+
+@needs_library
+@pytest.mark.parametrize("n", [3, 60, 701])
+@pytest.mark.parametrize("p", [1, 2, 9])
+@pytest.mark.parametrize("weights", ["one", "few", "all different"])
+@pytest.mark.parametrize("balanced", [False, True])
+def test_scores_are_the_same_to_the_last_bit(monkeypatch, n, p, weights, balanced):
+    """Of three classes, one of them of a single row where rows are three, and each copy of a row by itself."""
+    rng = np.random.default_rng(n + p)
+    rows, codes = rng.normal(size=(n, p)), np.arange(n) % 3
+    weight = {"one": np.ones(n), "few": rng.integers(1, 4, n) * 1.0, "all different": rng.uniform(0.1, 3.0, n)}[weights]
+    classes = WishartClasses(GaussianStats.summarize(rows, codes, 3, weight, FullScatter))
+    left = LeftOut(rows, codes, weight if weights == "one" else 0.5 * weight, weight)
+
+    def answers():
+        return [scores.copy() for *_, scores in classes.path(left, balanced=balanced)]
+
+    found = answers()
+    monkeypatch.setattr(of_left_out, "library", lambda: None)
+    assert_array_equal(found, answers())
+    assert np.isfinite(found).all()
+
+
+def terms(n=4, a=2):
+    return [np.ones((n, a)) for _ in range(3)]
+
+
+@pytest.mark.parametrize("loops", [False, pytest.param(True, marks=needs_library)])
+def test_what_does_not_fit_together_is_refused(monkeypatch, loops):
+    if not loops:
+        monkeypatch.setattr(of_left_out, "library", lambda: None)
+    leaving, strengths, dets = Leaving.of(*np.ones((6, 4))), np.ones((3, 2)), np.zeros((2, 2))
+    constants, place = np.zeros((2, 1, 2)), np.zeros(4, dtype=np.int64)
+    for wrong in (terms(n=3), terms(a=3)):
+        with pytest.raises(ValueError, match="4 rows and strengths"):
+            leaving.take_out(*wrong, None, strengths, 1e-9)
+    with pytest.raises(ValueError, match="4 rows and strengths"):
+        leaving.take_out(*terms(), np.ones((3, 2)), strengths, 1e-9)
+    with pytest.raises(ValueError, match="4 rows and strengths"):
+        leaving.take_out(*terms(), None, strengths[:2], 1e-9)
+    with pytest.raises(ValueError, match="not contiguous"):
+        leaving.take_out(*terms()[:2], np.ones((2, 4)).T, None, strengths, 1e-9)
+    for wrong in (place - 1, place + 1, place[:3]):
+        with pytest.raises(ValueError, match="kinds other than 1"):
+            leaving.log_densities(*terms()[:2], wrong, constants, dets)
+    with pytest.raises(ValueError, match="terms"):
+        leaving.log_densities(*terms()[:2], place, np.zeros((2, 1, 3)), dets)
+
+
+@pytest.mark.parametrize("loops", [False, pytest.param(True, marks=needs_library)])
+def test_one_row_by_hand(monkeypatch, loops):
+    """a = 2: β = 2 · ½ + 3 = 4, 1 − 4 · ⅛ = ½, and (5 · 2² + 4 · (1 · 2)² / ½ + ⅓ · (6 · 1) + 1 · 7) · 3 / 4 = 45¾."""
+    if not loops:
+        monkeypatch.setattr(of_left_out, "library", lambda: None)
+    one = Leaving.of(*(np.array([value]) for value in (2.0, 0.5, 3.0, 1.0, 1.0 / 3.0, 3.0)))
+    squares, cross, length, pulled = (np.array([[value]]) for value in (5.0, 1.0, 0.125, 1.0))
+    one.take_out(squares, cross, length, pulled, np.array([[2.0], [6.0], [7.0]]), 1e-9)
+    np.testing.assert_allclose([squares[0, 0], length[0, 0]], [45.75, 0.5], rtol=1e-15)
+    one.log_densities(squares, length, np.zeros(1, np.int64), np.array([[[10.0]], [[2.0]]]), np.array([[1.0], [4.0]]))
+    np.testing.assert_allclose(squares, 10.0 - (0.5 * (1.0 + 0.5 + 4.0) + 2.0 * 45.75), rtol=1e-15)
