@@ -78,10 +78,12 @@ def test_rows_left_out_of_their_own_class_alone_score_as_under_all(rng):
 
 @pytest.mark.parametrize("clear", [0.0, 5.0, np.inf])
 def test_not_all_folds_are_asked_where_a_joint_model_is_far_ahead(rng, monkeypatch, clear):
-    """The model chosen is the one that all folds choose."""
-    asked = []
-    by_forest = joint_choice._by_forest
-    monkeypatch.setattr(joint_choice, "_by_forest", lambda *given: asked.append(0) or by_forest(*given))
+    """The model chosen is the one that all folds choose; where the first rows are clear, no more are asked."""
+    asked, judged = [], []
+    forest_of, is_clear = joint_choice._forest_of, joint_choice._is_clear
+    monkeypatch.setattr(joint_choice, "_forest_of", lambda *given: asked.append(0) or forest_of(*given))
+    monkeypatch.setattr(joint_choice, "_is_clear", lambda *given: judged.append(len(given[0])) or is_clear(*given))
+    monkeypatch.setattr(joint_choice, "AT_A_TIME", 30)
     monkeypatch.setattr(joint_choice, "CLEAR", clear)
     y = rng.integers(2, size=400)
     ring = np.column_stack([np.cos(t := rng.uniform(0, 2 * np.pi, 400)), np.sin(t)]) * (1.0 + y[:, None])
@@ -90,9 +92,12 @@ def test_not_all_folds_are_asked_where_a_joint_model_is_far_ahead(rng, monkeypat
         (ring + 0.02 * rng.normal(size=(400, 2)), True),
     ):
         asked.clear()
+        judged.clear()
         model = GenerativeClassifier().fit(X, y)
         assert any("a forest of" in note.what for note in model.notes_) == forest
         assert (len(asked) < joint_choice.FOLDS_OF_FEW) == (clear < np.inf)
+        assert judged[-1] == 400 if clear == np.inf else judged[-1] <= 80
+        assert max(np.diff([0, *judged])) <= 30
 
 
 def test_what_is_clear_is_many_standard_errors_from_nothing(rng):

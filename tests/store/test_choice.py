@@ -585,5 +585,5 @@ def test_columns_are_frozen_once(saved, monkeypatch):
 
 def test_folds_of_the_joint_model_are_not_judged_again(saved, monkeypatch):
     _, path, X, _ = saved
-    monkeypatch.setattr(joint_choice, "_by_forest", None)
+    monkeypatch.setattr(joint_choice, "_forest_of", None)
     assert np.isfinite(load(path).score_samples(X)).all()

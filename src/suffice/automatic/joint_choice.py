@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import cast
 
@@ -20,6 +20,7 @@ from .statistics import MemberRows, MemberStats
 
 LEAST_ROWS = 100  # for a forest to be grown
 MOST_JUDGES = 400  # of a fold
+AT_A_TIME = 100  # of them, for often these say enough
 FOLDS, FOLDS_OF_FEW = 3, 5  # the latter where a third fewer rows would tell against the forest
 FEW = 1000  # rows
 CLEAR = 5.0  # standard errors, beyond which no further fold is asked
@@ -51,27 +52,36 @@ def forest_beside(value: HeldFitted) -> ForestJoint:
 def gain_of_forest(value: HeldFitted, gaussian: Fitted) -> float:
     """Return by how many nats rows that a model has not seen are likelier under a forest than under Gaussians.
 
-    Both are judged by folds: by the first alone where one is ahead by far more than chance. Trees that have not seen a
-    row would not do: a row helps to cut the cells it is read in, and the narrower these, the likelier the row. Of equal
-    rows some are learned and some are judged, as in new data.
+    Both are judged by folds: by some rows of the first alone where one is ahead by far more than chance. Trees that
+    have not seen a row would not do: a row helps to cut the cells it is read in, and the narrower these, the likelier
+    the row. Of equal rows some are learned and some are judged, as in new data.
     """
+    ahead, heavy = np.zeros(0), np.zeros(0)
+    for apart, weight in _judged_apart(value, gaussian):
+        ahead, heavy = np.append(ahead, apart), np.append(heavy, weight)
+        if _is_clear(ahead, heavy):
+            break
+    return float(heavy @ ahead) / max(float(heavy.sum()), 1e-300)
+
+
+def _judged_apart(value: HeldFitted, gaussian: Fitted) -> Iterator[tuple[Array, Array]]:
+    """Yield, of some rows left out at a time, by how much likelier each is under a forest (m,), and their weights."""
     sample = value.reservoir
     weight = sample.represented(value.statistics.weight)
     unit = rows_per_weight(weight, sample.copies)
     every = Batch(value.statistics.classes, sample.codes, sample.rows, weight)
-    ahead, heavy = np.zeros(0), np.zeros(0)
     for share in _folds(sample):
         rest = np.flatnonzero(share < 1.0)
         own = np.flatnonzero(share > 0.0)
         own = own[:: max(1, -(-len(own) // MOST_JUDGES))]
-        learned, judged = _lighter(every.take(rest), 1.0 - share[rest]), every.take(own).rows
+        learned = _lighter(every.take(rest), 1.0 - share[rest])
+        forest, gaussians = _forest_of(learned, unit), _gaussians_of(gaussian, learned)
         log_prior = np.log(learned.class_weight / learned.class_weight.sum())
-        forest_own, gaussian_own = _by_forest(learned, judged, unit), _by_gaussians(gaussian, learned, judged)
-        apart = logsumexp(forest_own + log_prior, axis=1) - logsumexp(gaussian_own + log_prior, axis=1)
-        ahead, heavy = np.append(ahead, apart), np.append(heavy, (weight * share)[own])
-        if _is_clear(ahead, heavy):
-            break
-    return float(heavy @ ahead) / max(float(heavy.sum()), 1e-300)
+        parts = -(-len(own) // AT_A_TIME)
+        for part in (own[first::parts] for first in range(parts)):  # each of all the rows: they may come in an order
+            judged = every.take(part).rows
+            apart = logsumexp(forest(judged) + log_prior, axis=1) - logsumexp(gaussians(judged) + log_prior, axis=1)
+            yield apart, (weight * share)[part]
 
 
 def chosen_note(gain: float, forest: ForestJoint | None) -> Note:
@@ -110,21 +120,26 @@ def _lighter(rows: Batch, share: Array) -> Batch:
     return rows._replace(weight=rows.weight * share).of_present_classes()
 
 
-def _by_gaussians(gaussian: Fitted, learned: Batch, judged: Rows) -> Array:
-    """Return log densities (m, k) of rows under Gaussians and categories that other rows give."""
+def _gaussians_of(gaussian: Fitted, learned: Batch) -> Callable[[Rows], Array]:
+    """Return what gives log densities (m, k) of rows under Gaussians and categories that other rows give."""
     learner = replace(gaussian, statistics=NOTHING, priors=None)
     model = replace(learner, statistics=learner.summarize(learned, 0))
-    return model.joint.density.log_density(model.recoded(judged))
+    return lambda judged: model.joint.density.log_density(model.recoded(judged))
 
 
-def _by_forest(learned: Batch, judged: Rows, unit: float) -> Array:
-    """Return log densities (m, k) of rows under a forest that others grow, a weight of 1 being so many rows."""
+def _forest_of(learned: Batch, unit: float) -> Callable[[Rows], Array]:
+    """Return what gives log densities (m, k) of rows under a forest of others, of which a weight of 1 is `unit`."""
     assert learned.weight is not None
     table, k, weight = together(learned.rows), len(learned.classes), learned.weight * unit
     frozen = FrozenForest.freeze(table.numbers, table.coded, learned.codes, k, weight, labels=False)
     reading = frozen.read(table.numbers, table.coded)
-    stats, new = ForestStats.summarize(reading, learned.codes, k, weight), together(judged)
-    return forest_of(stats).density().log_density_of(frozen.read(new.numbers, new.coded).forest)
+    density = forest_of(ForestStats.summarize(reading, learned.codes, k, weight)).density()
+
+    def answer(judged: Rows) -> Array:
+        new = together(judged)
+        return density.log_density_of(frozen.read(new.numbers, new.coded).forest)
+
+    return answer
 
 
 def _family_stats(forest: ForestJoint) -> MemberStats:

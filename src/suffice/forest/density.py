@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, row_chunks, rows_within, sparse
 from ..densities import Density
 from ..densities.outcomes import Outcomes
 from ..schema import Level
@@ -78,10 +78,17 @@ class ForestDensity(Density):
             for j in known.tolist():
                 within += self._log_cell(reading, j, leaf)
             return tables.log_share[leaf] + within
-        within = np.empty((len(leaf), self.k))
-        for part in row_chunks(len(leaf), NEAR):
+        within, (low, high) = np.empty((len(leaf), self.k)), self._boxes
+        few = "_log_mass" not in vars(self) and len(leaf) < len(tables.log_share) // 2
+        every = np.zeros(0) if few else self._log_mass
+
+        def fill(part: slice) -> None:
             own = leaf[part]
-            within[part] = log_within(reading[part], tables.mean[own], tables.spread[own], self._log_mass[own], ())
+            mean, spread = tables.mean[own], tables.spread[own]
+            mass = log_mass(self.columns, low[own], high[own], mean, spread) if few else every[own]
+            within[part] = log_within(reading[part], mean, spread, mass, ())
+
+        parallel_each(fill, row_chunks(len(leaf), NEAR), cost=80.0 * within.size * self.columns.d)
         for j in range(len(self.columns.numbers), self.columns.d):
             within += self._log_cell(reading, j, leaf)
         return tables.log_share[leaf] + within
