@@ -61,8 +61,11 @@ class Fitted(Vocabulary):
 
     # --- other values of this kind -----------------------------------------------------------------------------------
 
-    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
-        """Return the value of other statistics; `changed` fields go with them, and what a fit noted goes."""
+    def with_statistics(self, statistics: ByClass, *, late: bool = False, **changed: Any) -> Self:
+        """Return the value of other statistics; `changed` fields go with them, and what a fit noted goes.
+
+        `late`: `estimate_now` follows, and may find that something is left for it to make.
+        """
         check_total(statistics.weight)
         past = replace(changed.pop("past", self.past), notes=())
         return replace(self, statistics=statistics, past=past, **{"chosen": None, **changed})
@@ -258,11 +261,10 @@ class Fitted(Vocabulary):
 
     def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
         """Return the statistics of labelled rows; `keep_rows`, if given, takes the place of the setting."""
-        blocks = tuple(
-            self.summarize_block(block, part, batch) for block, part in zip(self.blocks, batch.rows, strict=True)
-        )
+        pairs = zip(self.blocks, batch.rows, strict=True)
+        found = tuple(self.summarize_block(block, part, batch) for block, part in pairs)
         sample = self.sample_of(batch, keep_rows)
-        return ByClass(batch.classes, batch.class_weight, blocks, len(batch.codes), sample, batch.heaviest)
+        return ByClass(batch.classes, batch.class_weight, found, len(batch.codes), sample, batch.heaviest)
 
     @property
     def reservoir(self) -> Reservoir:
@@ -282,8 +284,7 @@ class Fitted(Vocabulary):
                 "Rows without a label have joined this model by EM, which leaving out a row would run again, so that "
                 "leave-one-out has no closed form. Next: fit without them, or use cross-validation."
             )
-        blocks, stats = self._leaving()
-        priors = self.class_priors(self.priors)
+        (blocks, stats), priors = self._leaving(), self.class_priors(self.priors)
         return Learned(
             blocks,
             [self.told_of(block) for block in blocks],
@@ -399,9 +400,8 @@ class Fitted(Vocabulary):
     def sample_of(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
         """Return the rows of a batch that are kept as they are."""
         bound = self.settings.keep_rows if keep_rows is None else keep_rows
-        if not bound:
-            return None
-        return Reservoir.summarize(batch.rows, batch.codes, batch.classes, batch.weight, bound)
+        kept = batch.rows, batch.codes, batch.classes, batch.weight
+        return Reservoir.summarize(*kept, bound) if bound else None
 
     def estimate_now(self) -> None:
         """Make what a fit makes at once, so that it says what cannot be estimated: the joint model."""

@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
-from suffice.automatic.statistics import smallest_distinct
+from suffice.automatic.table_rows import smallest_distinct
 from suffice.errors import DataError, SettingError
 
 

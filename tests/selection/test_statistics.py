@@ -5,7 +5,8 @@ import pytest
 
 from suffice.automatic.columns import RAW, SCORES, FrozenColumns
 from suffice.automatic.mixed_rows import Hidden
-from suffice.automatic.statistics import MemberRows, MemberStats, TableRows
+from suffice.automatic.statistics import MemberRows, MemberStats
+from suffice.automatic.table_rows import TableRows
 from suffice.errors import MergeError
 from suffice.stats.counts import CodedColumns
 

@@ -15,7 +15,7 @@ MOST_WEIGHTED = 100  # columns with a weight of their own
 COLUMN_BYTES = 1 << 28  # of the scores of single columns that get a weight of their own: beyond, fewer do
 MOST_SCORES = 1 << 27  # by row, class and column, that settings of splines are compared by
 FEWEST_ROWS = 300  # to compare them on
-ENOUGH_ROWS = 2000  # to compare settings on, however little work more would be
+ENOUGH_ROWS = 4000  # to compare settings on, however little work more would be
 
 
 class Sizes(NamedTuple):

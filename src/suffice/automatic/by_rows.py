@@ -16,7 +16,8 @@ from .costs import check_columns, check_costs
 from .joint import ShrunkGaussianFamily, choose_joint
 from .pool import Automatic
 from .sample import Sample, Unlabelled
-from .statistics import MemberRows, MemberStats, TableRows
+from .statistics import MemberRows, MemberStats
+from .table_rows import TableRows
 
 LEAST_ROWS = 50  # of which fewer do not judge
 

@@ -79,16 +79,18 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
 def _judged(kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: Judge) -> list[JudgedMember]:
     """Return the members of all kinds in their order. Kinds are judged side by side, on as many threads as there are.
 
-    Those that ask for the best of the members before them are begun beside the others, and judged when these are.
+    Those that ask for the best of the members before them are begun beside the others, and judged when these are. Those
+    that ask trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
     """
     context = copy_context()
 
-    def judged(kind: type[Member]) -> list[JudgedMember] | Begun:
-        return context.copy().run(_judged_or_begun, kind, known, sample, judge)
+    def judged(kinds: Sequence[type[Member]]) -> list[tuple[type[Member], list[JudgedMember] | Begun]]:
+        return [(kind, context.copy().run(_judged_or_begun, kind, known, sample, judge)) for kind in kinds]
 
-    order = sorted(kinds, key=lambda kind: (not kind.asks_best, not kind.needs_rows))  # first what takes longest
+    trees = [kind for kind in kinds if kind.asks_trees]
+    others = sorted([kind for kind in kinds if not kind.asks_trees], key=lambda kind: not kind.needs_rows)
     cost = WORK * judge.offset.size * known.columns.d
-    done = dict(zip(order, parallel_map(judged, order, cost=cost), strict=True))
+    done = dict(chain.from_iterable(parallel_map(judged, [trees, *([kind] for kind in others)], cost=cost)))
     found = list[JudgedMember]()
     for kind in kinds:
         part = done[kind]

@@ -8,10 +8,10 @@ statistics of every member merge. A `Reading` is a batch of rows read this way, 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..forest import ForestReading, FrozenForest, levels_within
 from ..forest.columns import Cells
 from ..loops.columns import Knots, normal_scores
@@ -22,6 +22,7 @@ from ..stats.statistic import Fields, Plain, written_alike
 from .completion import Guess
 from .directions import NONE, Projection, leading
 from .knots import NumberKnots, Splines
+from .later import Later
 from .mixed_rows import MISSING, Hidden, Index, MixedRows
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
@@ -108,7 +109,7 @@ class FrozenColumns:
     bins' bounds by number of bins, `vocabulary` the levels of each category, `indicators` those with an indicator, and
     `center`, `scale` and `used` by version of the Gaussian block ("raw" and "scores"), `basis` (columns, r) the leading
     principal directions of those with very many columns, `guess` how cells that are missing in very many patterns are
-    filled before statistics are made. `forest` are cells and trees, None for few rows.
+    filled before statistics are made. `grown` are cells and trees, or what grows them, None for few rows.
     """
 
     scores: tuple[tuple[Array, Array], ...]
@@ -121,7 +122,7 @@ class FrozenColumns:
     used: dict[str, Codes]
     basis: dict[str, Array]
     guess: dict[str, Guess]
-    forest: FrozenForest | None = None
+    grown: Later[FrozenForest] | FrozenForest | None = None
 
     @classmethod
     def freeze(
@@ -129,7 +130,7 @@ class FrozenColumns:
         numbers: Array,
         coded: CodedColumns,
         weight: Array,
-        forest: FrozenForest | None = None,
+        grown: Later[FrozenForest] | FrozenForest | None = None,
         *,
         only_raw: bool = False,
     ) -> Self:
@@ -141,10 +142,7 @@ class FrozenColumns:
         if only_raw:
             found = [NumberKnots.of(np.zeros(0), np.zeros(0), INTERVALS, BINS)] * d
         else:
-            seen = [np.flatnonzero(~np.isnan(x)) for x in numbers.T]
-            found = [
-                NumberKnots.of(x[own], weight[own], INTERVALS, BINS) for x, own in zip(numbers.T, seen, strict=True)
-            ]
+            found = list(parallel_map(partial(_knots, weight=weight), numbers.T, cost=100.0 * numbers.size))
         shares = [_level_weight(column, len(known), weight) for known, column in zip(*coded, strict=True)]
         frozen = cls(
             tuple(own.scores for own in found),
@@ -157,7 +155,7 @@ class FrozenColumns:
             {},
             {},
             {},
-            forest,
+            grown,
         )
         rows = MixedRows(numbers, tuple(coded.codes))
         holed = np.isnan(numbers)
@@ -173,10 +171,15 @@ class FrozenColumns:
                 frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
         return frozen
 
+    @property
+    def forest(self) -> FrozenForest | None:
+        """Cells and trees, None for few rows."""
+        return self.grown() if isinstance(self.grown, Later) else self.grown
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, FrozenColumns):
             return NotImplemented
-        return written_alike(self.arrays(), other.arrays())
+        return other is self or written_alike(self.arrays(), other.arrays())
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -402,6 +405,12 @@ def _ascending(values: Array, least: int, flat: bool = False) -> None:
     steps = np.diff(values)
     if len(values) < least or (steps < 0).any() or (not flat and (steps == 0).any()):
         raise ValueError("knots of frozen columns")
+
+
+def _knots(x: Array, weight: Array) -> NumberKnots:
+    """Return the knots of a number (n,), by the cells that are not missing."""
+    seen = np.flatnonzero(~np.isnan(x))
+    return NumberKnots.of(x[seen], weight[seen], INTERVALS, BINS)
 
 
 def _level_weight(codes: Codes, size: int, weight: Array) -> Array:

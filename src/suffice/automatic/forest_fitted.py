@@ -24,7 +24,8 @@ from ..tasks import classify
 from .held import HeldFitted
 from .leaves import LeafSums
 from .member_family import MemberFamily
-from .statistics import Columns, MemberRows, MemberStats, TableRows
+from .statistics import Columns, MemberRows, MemberStats
+from .table_rows import TableRows
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ class ForestRows(MemberRows):
     """Rows held as they are, which still freeze the trees."""
 
     @classmethod
-    def freeze(cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool) -> Columns:
+    def freeze(
+        cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool, late: bool = False
+    ) -> Columns:
         return FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, labels=False)
 
     @classmethod
@@ -169,7 +172,7 @@ class ForestFitted(HeldFitted):
 
     def estimate_now(self) -> None:
         """Grow the trees; the density is made of their leaves when it is first asked for."""
-        _ = self.frozen_statistics
+        self.frozen_statistics.settle()
 
     def _estimate(self) -> tuple[Product, tuple[Note, ...]]:
         density, notes = self._joint_alone.estimated

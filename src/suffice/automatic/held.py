@@ -23,11 +23,11 @@ class HeldFitted(Fitted):
 
     freezes_columns = True
 
-    def with_statistics(self, statistics: ByClass, **changed: Any) -> Self:
+    def with_statistics(self, statistics: ByClass, *, late: bool = False, **changed: Any) -> Self:
         """Return the value of other statistics, the rows made statistics where they are many."""
         held = held_by(statistics)
         self.check_memory(held, statistics)
-        distinct = held.distinct(self.settings.keep_rows)
+        distinct = held.distinct(self.settings.keep_rows, late)
         statistics = replace(statistics, blocks=(*statistics.blocks[:-1], distinct))
         return super().with_statistics(statistics, **changed)
 
@@ -70,7 +70,10 @@ class HeldFitted(Fitted):
         if isinstance(block, MemberStats):
             return block
         unit = rows_per_weight(block.weight, block.copies)
-        return block.frozen(block.freeze(block.rows, block.codes, block.k, block.weight * unit, for_good=False))
+        weight = block.weight * unit
+        return block.frozen(
+            block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True), late=True
+        )
 
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's as rows of its sample where both have frozen their columns apart."""

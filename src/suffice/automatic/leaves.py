@@ -22,6 +22,7 @@ class LeafSums(Part):
     """The sums of the leaves of a density; None where there is no forest."""
 
     name: ClassVar[str] = "leaves"
+    of_trees: ClassVar[bool] = True
     left_out: ClassVar[bool] = True
 
     sums: LeafArrays | None = None
@@ -103,6 +104,7 @@ class LeafWeights(Counts):
     """The weight (k, leaves) of each class in every leaf of the trees that tell classes apart, all in one entry."""
 
     name: ClassVar[str] = "shares"
+    of_trees: ClassVar[bool] = True
     left_out: ClassVar[bool] = True
 
     @classmethod

@@ -98,6 +98,7 @@ class Member(ABC):
     left_out_error: ClassVar[float] = 0.0  # nats from the score a refit without the row gives under its class; ∞: any
     left_out_fills: ClassVar[bool] = True  # that holds of rows with missing cells, too
     missing_tells: ClassVar[bool] = False  # that a cell is missing may speak for a class
+    asks_trees: ClassVar[bool] = False  # those of the frozen columns, which may be grown by then
     asks_best: ClassVar[bool] = False  # its candidates ask the judge for the best of the members before
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
 

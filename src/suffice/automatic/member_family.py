@@ -12,7 +12,8 @@ from ..estimate import FAMILIES, Family, Settings
 from ..notes import Note
 from ..stats.counts import CodedColumns
 from ..table import Table
-from .statistics import MemberRows, TableRows
+from .statistics import MemberRows
+from .table_rows import TableRows
 
 
 @dataclass(frozen=True, slots=True)

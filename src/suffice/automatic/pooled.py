@@ -331,6 +331,7 @@ class PooledFitted(HeldFitted):
     def estimate_now(self) -> None:
         """Choose the members; the joint model is made when it is first asked for."""
         _ = self.pool
+        self.frozen_statistics.settle()
 
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's members as rows of its sample where both have frozen their columns apart."""

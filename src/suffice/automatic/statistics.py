@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol, Self, TypeVar
 
 from .._arrays import Array, Codes, bounded_map, np, row_chunks
@@ -22,16 +23,17 @@ from ..stats._checks import amounts, codes as codes_below
 from ..stats._downdate import faded
 from ..stats.counts import CodedColumns
 from ..stats.reservoir import rows_per_weight
-from ..stats.rows import Keys, compact, concat_rows, fingerprints, rows_from_arrays, rows_to_arrays, take_rows
+from ..stats.rows import compact, concat_rows, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
 from .columns import FrozenColumns
 from .costs import check_columns
+from .later import Later, PartlyLater
 from .member import Known
 from .members import PARTS
 from .members.gaussian import GaussianPart
-from .mixed_rows import Index
 from .part import DUST, Part, less
+from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct
 
 P = TypeVar("P", bound=Part)
 
@@ -58,34 +60,6 @@ class Columns(Protocol):
 
 
 @dataclass(frozen=True)
-class TableRows:
-    """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels."""
-
-    numbers: Array
-    coded: CodedColumns
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def __getitem__(self, index: Index) -> TableRows:
-        return TableRows(self.numbers[index], take_rows(self.coded, index))
-
-    def with_cells(self, column: Codes, value: Array, levels: Sequence[Any] | None) -> TableRows:
-        """Return the rows with one cell each, in these columns (n,), numbers first, at other values (n,).
-
-        With `levels` these are codes of them, of one category in all rows.
-        """
-        if levels is None:
-            numbers = self.numbers.copy()
-            numbers[np.arange(len(numbers)), column] = value
-            return TableRows(numbers, self.coded)
-        place = int(column[0]) - self.numbers.shape[1]
-        names, codes = list(self.coded.levels), list(self.coded.codes)
-        names[place], codes[place] = levels, value.astype(np.int64)
-        return TableRows(self.numbers, CodedColumns(tuple(names), tuple(codes)))
-
-
-@dataclass(frozen=True)
 class MemberRows(Statistic):
     """Rows held as they are: class numbers below `k`, how many rows had this content, and their weight, all (n,).
 
@@ -100,14 +74,18 @@ class MemberRows(Statistic):
     sampled: float = 0.0
 
     @classmethod
-    def freeze(cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool) -> Columns:
+    def freeze(
+        cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool, late: bool = False
+    ) -> Columns:
         """Return the columns that rows (n,) of these weights, counted as rows, freeze: `for_good`, or for now.
 
-        What can be made when it is asked for, while these rows are there, is frozen for good only.
+        What can be made when it is asked for, while these rows are there, is frozen for good only. If `late`, trees are
+        grown when they are first asked for.
         """
-        forest = None
+        forest: Later[FrozenForest] | FrozenForest | None = None
         if weight.sum() >= FOREST_ROWS:
-            forest = FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, density=for_good)
+            grow = partial(FrozenForest.freeze, rows.numbers, rows.coded, codes, k, weight, density=for_good)
+            forest = Later(grow) if late else grow()
         return FrozenColumns.freeze(rows.numbers, rows.coded, weight, forest)
 
     @classmethod
@@ -121,35 +99,49 @@ class MemberRows(Statistic):
         ones = np.broadcast_to(1.0, len(codes))
         return cls(rows, codes, ones, ones if weight is None else weight.astype(np.float64), k)
 
-    def distinct(self, bound: int) -> MemberRows | MemberStats:
-        """Return the rows, equal ones once, or their statistics where they are more than `bound`."""
+    def distinct(self, bound: int, late: bool = False) -> MemberRows | MemberStats:
+        """Return the rows, equal ones once, or their statistics where they are more than `bound`; see `frozen`."""
         if len(self.codes) > 4 * bound:
-            few = len(self._take(np.arange(2 * bound))._united().codes) <= bound
+            some = slice(2 * bound)
+            few = len(distinct_pairs(hashes_of(self.rows[some]), self.codes[some])[0]) <= bound
             united = self._united() if few else self
         else:
             united = self._united()
-        return united if len(united.codes) <= bound else self._condensed(bound)
+        return united if len(united.codes) <= bound else self._condensed(bound, late)
 
-    def _condensed(self, bound: int) -> MemberStats:
+    def _condensed(self, bound: int, late: bool) -> MemberStats:
         """Return statistics in columns frozen by the `bound` rows whose contents have the smallest hashes."""
         some, weight, _ = smallest_distinct(hashes_of(self.rows), self.codes, self.weight, bound)
         weight = weight * rows_per_weight(self.weight, self.copies)
-        columns = self.freeze(self.rows[some], self.codes[some], self.k, weight, for_good=True)
-        return self.frozen(columns)
+        columns = self.freeze(self.rows[some], self.codes[some], self.k, weight, for_good=True, late=late)
+        return self.frozen(columns, late)
 
-    def frozen(self, columns: Columns) -> MemberStats:
-        """Return the statistics of the rows in columns frozen already."""
+    def frozen(self, columns: Columns, late: bool = False) -> MemberStats:
+        """Return the statistics of the rows in columns frozen already.
+
+        If `late`, what trees need is made when it is first asked for, or by `settle`, and the rows are held until then.
+        """
+        every = self.statistics().part_types()
+        if not late:
+            return self._summed(columns, every)
+        found = self._summed(columns, [part for part in every if not part.of_trees])
+        trees = Later(lambda: self._summed(columns, [part for part in every if part.of_trees]).learned)
+        return replace(found, learned=PartlyLater(found.learned, trees, [part.name for part in every]))
+
+    def _summed(self, columns: Columns, parts: Sequence[type[Part]]) -> MemberStats:
+        """Return statistics of these parts alone."""
         kind = self.statistics()
 
         def summarized(part: slice) -> MemberStats:
             rows = self.rows[part]
-            return kind.summarize(columns.read(rows.numbers, rows.coded), self.codes[part], self.k, self.weight[part])
+            read = columns.read(rows.numbers, rows.coded)
+            return kind.summarize(read, self.codes[part], self.k, self.weight[part], parts)
 
         n = len(self.codes)
         size = -(-n // max(1, -(-n // TOGETHER)))  # blocks of one size, so that no thread waits for another
-        parts = bounded_map(summarized, row_chunks(n, size), ahead=0) if n else iter([summarized(ALL)])
-        total = next(parts)
-        for own in parts:
+        found = bounded_map(summarized, row_chunks(n, size), ahead=0) if n else iter([summarized(ALL)])
+        total = next(found)
+        for own in found:
             total = total.take_in(own)
             del own  # as large as the total, and not to be held while the next is made
         return replace(total, sampled=self.sampled)
@@ -245,40 +237,14 @@ class MemberRows(Statistic):
 
     def _united(self) -> Self:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
-        keys = np.stack([hashes_of(self.rows), self.codes.astype(np.uint64)], axis=1)
-        distinct, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        group = group.reshape(-1)
+        first, group = distinct_pairs(hashes_of(self.rows), self.codes)
         one = self._take(first)
         return replace(
             one,
             rows=TableRows(one.rows.numbers + 0.0, one.rows.coded),
-            copies=np.bincount(group, weights=self.copies, minlength=len(distinct)).astype(np.float64),
-            weight=np.bincount(group, weights=self.weight, minlength=len(distinct)).astype(np.float64),
+            copies=np.bincount(group, weights=self.copies, minlength=len(first)).astype(np.float64),
+            weight=np.bincount(group, weights=self.weight, minlength=len(first)).astype(np.float64),
         )
-
-
-def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tuple[Codes, Array, bool]:
-    """Return the rows with the smallest hashes of their contents, each distinct row of a class once, at most `bound`.
-
-    With their weights, those of all equal rows added up, in the order of hashes; and whether there are more.
-    """
-    few = np.arange(len(keys))
-    if len(keys) > 4 * bound:
-        most = np.partition(keys, 2 * bound)[2 * bound]
-        few = np.flatnonzero(keys <= most)
-        if len(np.unique(keys[few])) <= bound:  # many are equal
-            distinct = np.unique(keys)
-            few = np.flatnonzero(keys <= distinct[min(bound, len(distinct) - 1)])
-    pairs = np.stack([keys[few], codes[few].astype(np.uint64)], axis=1)
-    found, first, group = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
-    total = np.bincount(group.reshape(-1), weights=weight[few], minlength=len(found)).astype(np.float64)
-    return few[first[:bound]], total[:bound], len(found) > bound or len(few) < len(keys)
-
-
-def hashes_of(rows: TableRows) -> Keys:
-    """Return one number per row (n,) that depends on its contents alone."""
-    keys = fingerprints(rows.numbers) if rows.numbers.shape[1] else np.zeros(len(rows), dtype=np.uint64)
-    return keys ^ (fingerprints(rows.coded) if rows.coded.codes else np.uint64(0))
 
 
 @dataclass(frozen=True)
@@ -307,10 +273,16 @@ class MemberStats(Statistic):
         check_columns(columns, k)
 
     @classmethod
-    def summarize(cls, reading: Any, codes: Codes, k: int, weight: Array | None) -> Self:
-        """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory."""
+    def summarize(
+        cls, reading: Any, codes: Codes, k: int, weight: Array | None, kinds: Sequence[type[Part]] | None = None
+    ) -> Self:
+        """Return the statistics of rows (n,) of `k` classes; DataError if they would not fit into memory.
+
+        Of some `kinds` of parts alone where these are given.
+        """
         cls.check(reading.columns, k)
-        parts = {part.name: part.summarize(reading, codes, k, weight) for part in cls.part_types()}
+        kinds = cls.part_types() if kinds is None else kinds
+        parts = {part.name: part.summarize(reading, codes, k, weight) for part in kinds}
         heavy = np.ones(len(codes)) if weight is None else weight
         there = [~np.isnan(column) for column in reading.numbers.T] + [levels >= 0 for levels in reading.levels]
         seen = np.stack([np.bincount(codes, weights=heavy * own, minlength=k) for own in there], axis=1)
@@ -350,9 +322,14 @@ class MemberStats(Statistic):
         why = "they came with a merged model, which had chosen knots and bins of its own"
         return (Note(what, why, kind=Kind.UNCERTAIN),)
 
-    def distinct(self, bound: int) -> Self:
+    def distinct(self, bound: int, late: bool = False) -> Self:
         """Return the statistics as they are."""
         return self
+
+    def settle(self) -> None:
+        """Make what was left for later."""
+        for _ in self.learned.values():
+            pass
 
     def merge(self, other: MemberRows | MemberStats) -> Self:
         """Return the statistics of the rows of both; MergeError if their columns were frozen apart."""

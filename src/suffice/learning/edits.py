@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .._arrays import is_number, np
 from ..errors import DataError, MergeError, NotLearnedError, SchemaError, SettingError, quoted
@@ -113,7 +113,7 @@ def decay(fitted: F, factor: float) -> F:
     return _changed(fitted, _decayed(fitted, _check_decay(factor)))
 
 
-def _changed(fitted: F, statistics: ByClass, otherwise: str = "No row would be left", **changed: object) -> F:
+def _changed(fitted: F, statistics: ByClass, otherwise: str = "No row would be left", **changed: Any) -> F:
     """Return the value of other statistics, or refuse where there is nothing left."""
     if not statistics.weight.any():
         raise DataError(f"{otherwise}, so nothing would be left of it. Next: fit another model instead.")

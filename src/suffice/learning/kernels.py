@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .._arrays import np
-from ..automatic.statistics import Columns, MemberRows, TableRows
+from ..automatic.statistics import Columns, MemberRows
+from ..automatic.table_rows import TableRows
 from ..errors import DataError
 from ..estimate import Block, Family
 from ..fitted import Fitted

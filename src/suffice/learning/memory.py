@@ -28,7 +28,7 @@ def fit(begun: F, table: Table, y: object, sample_weight: object) -> F:
     check_observed(statistics, begun.blocks, begun.schema)
     objects = isinstance(y, np.ndarray) and y.dtype == object
     past = replace(begun.past, object_labels=objects, target=label_name(y))
-    fitted = begun.with_statistics(statistics, past=past)
+    fitted = begun.with_statistics(statistics, late=True, past=past)
     if absent and begun.keeps_unlabelled:
         fitted = fitted.with_past(unlabelled=absent)
     elif absent:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from .._arrays import Array, Codes, np
-from ..automatic.statistics import Columns, MemberRows, TableRows, hashes_of, smallest_distinct
+from ..automatic.statistics import Columns, MemberRows
+from ..automatic.table_rows import TableRows, hashes_of, smallest_distinct
 from ..errors import SourceError
 from ..schema import Level, sort_levels
 from ..stats.counts import CodedColumns

@@ -15,7 +15,7 @@ from ..automatic.mixed_rows import MISSING
 from ..automatic.part import Part
 from ..automatic.sample import Sample
 from ..automatic.stack import centred, without_each
-from ..automatic.statistics import TableRows
+from ..automatic.table_rows import TableRows
 from ..forest import FrozenForest
 from ..schema import Kind
 from ..stats import CategoricalStats

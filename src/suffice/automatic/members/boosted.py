@@ -50,6 +50,7 @@ class BoostedMember(TreeMember):
     needs_rows: ClassVar[bool] = True
     generative: ClassVar[bool] = False
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
+    asks_trees: ClassVar[bool] = True
     asks_best: ClassVar[bool] = True
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"rounds": int}
 

@@ -36,7 +36,7 @@ SPHERES = (0.001, 0.03, 0.3, 1.0)
 FOLDS = 5
 LEAST = 20  # rows of a part
 LEAST_ROWS = 800
-ROUNDS = 12
+ROUNDS = 25
 MANY = 5000  # rows, of which a fifth is enough to choose the number of parts by
 MOST_NUMBERS = 200  # of columns whose classes are split into parts
 

@@ -1,0 +1,48 @@
+"""What takes long to make, and is not needed at once: made when it is first asked for, whoever asks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Later(Generic[T]):
+    """A value made by the first call, while others wait for it; what it is made of is let go then. Copies hold it."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._lock = threading.Lock()
+        self._make: Callable[[], T] | None = make
+        self._made: list[T] = []
+
+    def __call__(self) -> T:
+        with self._lock:
+            if self._make is not None:
+                self._made.append(self._make())
+                self._make = None
+        return self._made[0]
+
+    def __reduce__(self) -> tuple[Callable[[T], Later[T]], tuple[T]]:
+        return _known, (self(),)
+
+
+def _known(value: T) -> Later[T]:
+    return Later(lambda: value)
+
+
+class PartlyLater(Mapping[str, T]):
+    """Values by name, some of them made together when the first of these is asked for."""
+
+    def __init__(self, now: Mapping[str, T], later: Later[Mapping[str, T]], names: Sequence[str]) -> None:
+        self._now, self._later, self._names = now, later, tuple(names)
+
+    def __getitem__(self, name: str) -> T:
+        return self._now[name] if name in self._now else self._later()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)

@@ -1,0 +1,74 @@
+"""Rows of a table, numbers and categories together, and what tells their contents apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from .._arrays import Array, Codes, np
+from ..stats.counts import CodedColumns
+from ..stats.rows import Keys, fingerprints, take_rows
+from .mixed_rows import Index
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows as read from a table: numbers (n, d), NaN where missing, and categories with their own levels."""
+
+    numbers: Array
+    coded: CodedColumns
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __getitem__(self, index: Index) -> TableRows:
+        return TableRows(self.numbers[index], take_rows(self.coded, index))
+
+    def with_cells(self, column: Codes, value: Array, levels: Sequence[Any] | None) -> TableRows:
+        """Return the rows with one cell each, in these columns (n,), numbers first, at other values (n,).
+
+        With `levels` these are codes of them, of one category in all rows.
+        """
+        if levels is None:
+            numbers = self.numbers.copy()
+            numbers[np.arange(len(numbers)), column] = value
+            return TableRows(numbers, self.coded)
+        place = int(column[0]) - self.numbers.shape[1]
+        names, codes = list(self.coded.levels), list(self.coded.codes)
+        names[place], codes[place] = levels, value.astype(np.int64)
+        return TableRows(self.numbers, CodedColumns(tuple(names), tuple(codes)))
+
+
+def smallest_distinct(keys: Keys, codes: Codes, weight: Array, bound: int) -> tuple[Codes, Array, bool]:
+    """Return the rows with the smallest hashes of their contents, each distinct row of a class once, at most `bound`.
+
+    With their weights, those of all equal rows added up, in the order of hashes; and whether there are more.
+    """
+    few = np.arange(len(keys))
+    if len(keys) > 4 * bound:
+        most = np.partition(keys, 2 * bound)[2 * bound]
+        few = np.flatnonzero(keys <= most)
+        if len(np.unique(keys[few])) <= bound:  # many are equal
+            distinct = np.unique(keys)
+            few = np.flatnonzero(keys <= distinct[min(bound, len(distinct) - 1)])
+    first, group = distinct_pairs(keys[few], codes[few])
+    total = np.bincount(group, weights=weight[few], minlength=len(first)).astype(np.float64)
+    return few[first[:bound]], total[:bound], len(first) > bound or len(few) < len(keys)
+
+
+def distinct_pairs(keys: Keys, codes: Codes) -> tuple[Codes, Codes]:
+    """Return where each different pair of hash and class number is first, in their order, and which each is (n,)."""
+    order = np.lexsort((codes, keys))
+    hashes, numbers = keys[order], codes[order]
+    begins = np.ones(len(order), dtype=np.bool_)
+    begins[1:] = (hashes[1:] != hashes[:-1]) | (numbers[1:] != numbers[:-1])
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.cumsum(begins) - 1
+    return order[begins], group
+
+
+def hashes_of(rows: TableRows) -> Keys:
+    """Return one number per row (n,) that depends on its contents alone."""
+    keys = fingerprints(rows.numbers) if rows.numbers.shape[1] else np.zeros(len(rows), dtype=np.uint64)
+    return keys ^ (fingerprints(rows.coded) if rows.coded.codes else np.uint64(0))

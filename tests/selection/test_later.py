@@ -1,0 +1,103 @@
+"""What trees need is made when it is asked for: the same as at once, made once, and its rows are let go."""
+
+import gc
+import pickle
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+from suffice import GenerativeClassifier
+from suffice.automatic.later import Later, PartlyLater
+from suffice.automatic.statistics import MemberRows, MemberStats
+from suffice.automatic.table_rows import TableRows
+from suffice.stats.counts import CodedColumns
+
+
+def test_a_value_is_made_once_while_others_wait():
+    made, found = [], []
+
+    def make():
+        made.append(threading.get_ident())
+        time.sleep(0.05)
+        return object()
+
+    later = Later(make)
+    asking = [threading.Thread(target=lambda: found.append(later())) for _ in range(5)]
+    for own in asking:
+        own.start()
+    for own in asking:
+        own.join(10)
+    assert len(made) == 1
+    assert len(found) == 5
+    assert len({id(own) for own in found}) == 1
+
+
+def test_what_fails_is_tried_again_and_what_was_made_lets_go():
+    rows, tries = np.zeros(3), []
+    gone = weakref.ref(rows)
+
+    def make(rows=rows):
+        tries.append(len(rows))
+        if len(tries) == 1:
+            raise MemoryError
+        return 7
+
+    later = Later(make)
+    del rows, make
+    with pytest.raises(MemoryError):
+        later()
+    assert gone() is not None
+    assert [later(), later()] == [7, 7]
+    assert len(tries) == 2
+    gc.collect()
+    assert gone() is None
+
+
+def test_copies_hold_what_was_made():
+    assert pickle.loads(pickle.dumps(Later(int)))() == 0
+
+
+def test_only_what_is_asked_for_is_made():
+    made = []
+    both = PartlyLater({"a": 1}, Later(lambda: made.append(0) or {"b": 2, "c": 3}), ["b", "a", "c"])
+    assert (len(both), list(both), both["a"], made) == (3, ["b", "a", "c"], 1, [])
+    assert (dict(both), made) == ({"b": 2, "a": 1, "c": 3}, [0])
+    with pytest.raises(KeyError):
+        both["d"]
+
+
+def rows_of(n=3000, d=4):
+    rng = np.random.default_rng(0)
+    y = rng.integers(3, size=n)
+    return rng.normal(size=(n, d)) + y[:, None], y
+
+
+def test_statistics_made_later_are_those_made_at_once():
+    X, y = rows_of()
+    held = MemberRows.summarize(TableRows(X, CodedColumns((), ())), y, 3, None)
+    now, later = held.distinct(2000), held.distinct(2000, late=True)
+    assert isinstance(now, MemberStats)
+    assert isinstance(later, MemberStats)
+    later.settle()
+    assert later.columns == now.columns
+    fields, others = now.arrays()[0], later.arrays()[0]
+    assert list(fields) == list(others)
+    for name, values in fields.items():
+        np.testing.assert_array_equal(others[name], values)
+
+
+def test_a_fitted_model_has_nothing_left_to_make_and_holds_no_row_of_the_table():
+    X, y = rows_of()
+    model = GenerativeClassifier(keep_rows=2000).fit(X, y)
+    gone, expected = weakref.ref(X), model.predict_proba(X[:50])
+    asked, before = X[:50].copy(), threading.active_count()
+    del X
+    gc.collect()
+    assert gone() is None
+    assert isinstance(model._fitted.frozen_statistics.learned, PartlyLater)
+    assert model._fitted.frozen_statistics.learned._later._make is None
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(asked), expected)
+    assert threading.active_count() == before
