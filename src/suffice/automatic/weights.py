@@ -22,7 +22,10 @@ CONVERGED = 1e-13  # relative size of a turn after which no more are made
 
 
 class Block(NamedTuple):
-    """Some rows: centred `scores` (m, k, rows), `offset` (k, rows), where the own classes are in that, weights."""
+    """Some rows: centred `scores` (m, k, rows), `offset` (k, rows), where the own classes are in that, weights.
+
+    `right` (m + k,) are the scores of their own classes and the classes themselves, added up by weight.
+    """
 
     rows: slice
     scores: Array
@@ -30,6 +33,7 @@ class Block(NamedTuple):
     own: Codes
     weight: Array
     single: Array
+    right: Array
 
     @property
     def flat(self) -> Array:
@@ -48,8 +52,10 @@ def blocks_of(scores: Sequence[Array] | Array, judge: Judge) -> list[Block]:
         for place, part in zip(block, scores, strict=True):
             place[:] = part[rows].T
             place -= place.mean(axis=0)
-        offset = np.ascontiguousarray(judge.offset[rows].T)
-        found.append(Block(rows, block, offset, own, judge.weight[rows], judge.single[rows]))
+        offset, weight = np.ascontiguousarray(judge.offset[rows].T), judge.weight[rows]
+        right = block.reshape(m, -1)[:, own] @ weight
+        right = np.concatenate([right, np.bincount(codes, weights=weight, minlength=k)])
+        found.append(Block(rows, block, offset, own, weight, judge.single[rows], right))
     return found
 
 
@@ -222,13 +228,13 @@ def _derivatives(block: Block, p: Array, biases: bool) -> tuple[Array, Array]:
     mean, total = weighted.sum(axis=1), weighted.sum(axis=2) if biases else None
     lighter = mean / np.where(w > 0.0, w, 1.0)
     hessian[:m, :m] = weighted.reshape(block.flat.shape) @ block.flat.T - mean @ lighter.T
-    slope = mean.sum(axis=1) - block.flat[:, block.own] @ w
+    slope = mean.sum(axis=1)
     if total is not None:
         hessian[:m, m:] = total - mean @ p.T
         each = heavy.sum(axis=1)
         hessian[m:, m:] = np.diag(each) - heavy @ p.T
-        slope = np.concatenate([slope, each - np.bincount(block.own // len(w), weights=w, minlength=k)])
-    return slope, hessian
+        slope = np.concatenate([slope, each])
+    return slope - block.right[:size], hessian
 
 
 def _pull(block: Block, p: Array) -> Array:
@@ -281,6 +287,7 @@ def _by_series(block: Block, p: Array, inverse: Array, used: Codes) -> Array:
             block.own[few] // p.shape[1] * len(few) + np.arange(len(few)),
             block.weight[few],
             block.single[few],
+            block.right,
         )
         moves[few] = _by_classes(some, p[:, few], inverse, used)
     return moves
