@@ -17,6 +17,7 @@ from suffice.automatic.columns import FrozenColumns
 from suffice.automatic.knots import Splines
 from suffice.automatic.leaves import LeafWeights
 from suffice.automatic.members.dependence import count_pairs
+from suffice.automatic.members.splines import SplineRatios
 from suffice.automatic.mixed_rows import MixedRows
 from suffice.forest import FrozenForest, LeafArrays, Trees, TreeScores
 from suffice.loops import columns as of_columns, growing as of_growing, library as of_library, trees as of_trees
@@ -190,6 +191,17 @@ def test_what_does_not_fit_together_is_refused():
         of_columns.count_pairs(np.array([[0, 3]]), 4, np.zeros(2, dtype=np.int64), 1, None)
     with pytest.raises(ValueError, match="4 numbers of 3 rows"):
         of_columns.count_splines(np.zeros(4), np.arange(3.0), np.zeros(3, dtype=np.int64), None, 1)
+    x, codes = np.zeros(4), np.zeros(4, dtype=np.int64)
+    for wrong_spline in (
+        (x[:3], np.arange(3.0), np.ones((1, 3)), codes, x),
+        (x, np.arange(2.0), np.ones((1, 3)), codes, x),
+        (x, np.arange(3.0), np.ones((1, 3)), codes, x[:3]),
+        (x, np.arange(0.0), np.ones((1, 0)), codes, x),
+    ):
+        with pytest.raises(ValueError, match="numbers of"):
+            of_columns.spline_ratios(*wrong_spline, (1.0,))
+    with pytest.raises(ValueError, match="class numbers from 1"):
+        of_columns.spline_ratios(x, np.arange(3.0), np.ones((1, 3)), codes + 1, x, (1.0,))
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -243,6 +255,32 @@ def test_splines_share_each_number_between_its_knots(without, loops):
         return splines.count(rows, codes, 2, np.array([1.0, 4.0, 1.0, 1.0, 1.0, 1.0]))
 
     assert_array_equal(count() if loops else without(count), [[0.5, 1.5, 3.0], [1.0, 1.0, 1.0]])
+
+
+@needs_library
+@pytest.mark.parametrize("k", [1, 3])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_splines_of_rows_left_out_are_the_same_to_the_last_bit(without, k, order, weighted):
+    """Cells missing, on knots and beyond them; a column of one knot; a row that is all of its knots."""
+    rng = np.random.default_rng(k)
+    rows = np.asarray(rng.normal(size=(301, 4)).round(1), order=order)
+    rows[rng.uniform(size=rows.shape) < 0.1] = np.nan
+    rows[0] = 50.0
+    knots = np.linspace(-2, 2, 5), np.array([0.0, 0.3]), np.array([1.0]), np.array([-1.0, 0.0, 60.0])
+    splines, codes = Splines(knots), rng.integers(k, size=301)
+    weight = rng.exponential(size=301) if weighted else np.ones(301)
+    model = SplineRatios(splines, splines.count(rows, codes, k, weight))
+
+    def answer():
+        return [np.stack(found) for found in model.left_out(rows, codes, weight, (1.0, 4.0, 16.0))]
+
+    expected = without(answer)
+    found = answer()
+    assert len(found) == len(expected) == 4
+    for own, other in zip(found, expected, strict=True):
+        assert_array_equal(own, other)
+        assert np.isfinite(own).all()
 
 
 @pytest.mark.parametrize("loops", [False, pytest.param(True, marks=needs_library)])

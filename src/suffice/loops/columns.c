@@ -99,3 +99,48 @@ PUBLIC void suffice_count_pairs(const int64_t *levels, int64_t n, int64_t p, con
         }
     }
 }
+
+/* What the density of each class is of that of all at the knots on either side of a number, rows left out one at a
+   time: `ratios` (2, strengths, n, k) become (level / base + t) / (of the class + t), and `parts` (2, n) by how much
+   either knot counts, 0 for NaN. `counts` (m, k) are the weights by knot and class, `sums` (m) those of all classes,
+   `classes` (k) those of all knots, and `removed` (n) leaves with each row. */
+PUBLIC void suffice_spline_ratios(const double *x, int64_t n, int64_t by_row, const double *knots, int64_t m,
+                                  const double *counts, const double *sums, const double *classes, const double *whole,
+                                  int64_t k, const int64_t *codes, const double *removed, const double *strengths,
+                                  int64_t a, double *ratios, double *parts) {
+    for (int64_t i = 0; i < n; i++) {
+        double v = x[i * by_row], seen = isnan(v) ? 0.0 : 1.0, share = 0.0, heavy = removed[i];
+        int64_t left = 0, right = 0;
+        if (m > 1) {
+            double inside = isnan(v) || v < knots[0] ? knots[0] : v > knots[m - 1] ? knots[m - 1] : v;
+            left = least(at_most(knots, m, inside) - 1, m - 2);
+            right = left + 1;
+            share = (inside - knots[left]) / (knots[right] - knots[left]);
+        }
+        double grand = *whole - heavy * seen + 0.5 * (double)m;
+        parts[i] = (1.0 - share) * seen;
+        parts[n + i] = share * seen;
+        for (int64_t side = 0; side < 2; side++) {
+            int64_t knot = side ? right : left;
+            double part = parts[side * n + i], rest = sums[knot] - heavy * part;
+            double base = ((rest > 0.0 ? rest : 0.0) + 0.5) / grand;
+            for (int64_t c = 0; c < k; c++) {
+                double own = c == codes[i] ? heavy : 0.0, level = counts[knot * k + c] - own * part;
+                double above = (level > 0.0 ? level : 0.0) / base, total = classes[c] - own * seen;
+                total = total > 0.0 ? total : 0.0;
+                for (int64_t s = 0; s < a; s++)
+                    ratios[((side * a + s) * n + i) * k + c] = (above + strengths[s]) / (total + strengths[s]);
+            }
+        }
+    }
+}
+
+/* logs (2, a, n, k) weighted by the parts (2, n) of their knots are added up in the first half. */
+PUBLIC void suffice_blend(double *logs, const double *parts, int64_t a, int64_t n, int64_t k) {
+    double *other = logs + a * n * k;
+    for (int64_t s = 0; s < a; s++)
+        for (int64_t i = 0; i < n; i++) {
+            double *first = logs + (s * n + i) * k, *second = other + (s * n + i) * k;
+            for (int64_t c = 0; c < k; c++) first[c] = (0.0 + parts[i] * first[c]) + parts[n + i] * second[c];
+        }
+}

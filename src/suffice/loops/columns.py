@@ -70,6 +70,31 @@ def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k:
     return out
 
 
+def spline_ratios(
+    x: Array, knots: Array, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
+) -> Array | None:
+    """Return log density ratios (strengths, n, k) of numbers x (n,) on linear B-splines, each row left out.
+
+    `counts` (k, knots) hold the rows, of whose weights `removed` (n,) leave; see `automatic.members.splines`. None
+    without a library.
+    """
+    if library() is None or not _regular(x):
+        return None
+    codes, (k, m), a, n = below(codes, len(counts)), counts.shape, len(strengths), len(x)
+    if m != len(knots) or not m or len(codes) != n or len(removed) != n:
+        raise ValueError(f"{n} numbers of {len(codes)} rows, {len(removed)} weights, counts of {m} among {len(knots)}")
+    sums, classes = counts.sum(axis=0), counts.sum(axis=1)
+    whole, out, parts = np.array([sums.sum()]), np.empty((2, a, n, k)), np.empty((2, n))
+    by_knot, heavy = np.ascontiguousarray(counts.T), np.ascontiguousarray(removed, dtype=np.float64)
+    knots, amounts = np.ascontiguousarray(knots, dtype=np.float64), np.array(strengths, dtype=np.float64)
+    about = *map(address, (by_knot, sums, classes, whole)), k, address(codes), address(heavy), address(amounts)
+    given = address(x), n, x.strides[0] // x.itemsize, address(knots), m
+    library().suffice_spline_ratios(*given, *about, a, address(out), address(parts))
+    np.log(out, out=out)
+    library().suffice_blend(address(out), address(parts), a, n, k)
+    return np.asarray(out[0])
+
+
 def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array | None:
     """Return the weights (k, size, size) of rows by class and the levels of two columns, or of one column twice.
 

@@ -25,6 +25,8 @@ FUNCTIONS = {
     "suffice_normal_scores": "pnnnnppppnp",
     "suffice_count_splines": "pnnpnppnp",
     "suffice_count_pairs": "pnnpppnp",
+    "suffice_spline_ratios": "pnnpnppppnpppnpp",
+    "suffice_blend": "ppnnn",
     "suffice_take_out": "ppppnnppp",
     "suffice_student": "ppnnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",

@@ -19,6 +19,7 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...export.program import Hats, Term
+from ...loops.columns import spline_ratios
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import INTERVALS, FrozenColumns, Reading
 from ..inputs import Inputs
@@ -60,22 +61,29 @@ class SplineRatios:
 
     def left_out(self, rows: Array, codes: Codes, removed: Array, strengths: Sequence[float]) -> Iterator[list[Array]]:
         """Yield, by column, F (n, k) at each strength, made without the weight `removed` (n,) of each row."""
-        every, own = np.arange(len(rows)), np.zeros((len(rows), len(self.counts)))
-        own[every, codes] = removed
         for j, (start, stop) in enumerate(pairwise(self.splines.starts)):
-            counts = self.counts[:, start:stop]
-            left, share, seen = self.splines.weights(np.asarray(rows[:, j], dtype=np.float64), j)
-            right = np.minimum(left + 1, stop - start - 1)
-            total, size = counts.sum(axis=0), stop - start
-            class_total = counts.sum(axis=1) - own * seen[:, None]
-            grand = total.sum() - removed * seen + 0.5 * size
-            scores = [np.zeros_like(own) for _ in strengths]
-            for knot, part in ((left, (1.0 - share) * seen), (right, share * seen)):
-                base = ((np.maximum(total[knot] - removed * part, 0.0) + 0.5) / grand)[:, None]
-                level = np.maximum(counts.T[knot] - own * part[:, None], 0.0)
-                for score, t in zip(scores, strengths, strict=True):
-                    score += part[:, None] * (np.log((level / base + t) / (np.maximum(class_total, 0.0) + t)))
-            yield scores
+            x, counts = np.asarray(rows[:, j], dtype=np.float64), self.counts[:, start:stop]
+            found = spline_ratios(x, self.splines.knots[j], counts, codes, removed, strengths)
+            yield self._left_out(x, j, counts, codes, removed, strengths) if found is None else list(found)
+
+    def _left_out(
+        self, x: Array, j: int, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
+    ) -> list[Array]:
+        """Return the same of one column, whose counts are these (k, knots)."""
+        own = np.zeros((len(x), len(counts)))
+        own[np.arange(len(x)), codes] = removed
+        left, share, seen = self.splines.weights(x, j)
+        total, size = counts.sum(axis=0), counts.shape[1]
+        right = np.minimum(left + 1, size - 1)
+        class_total = counts.sum(axis=1) - own * seen[:, None]
+        grand = total.sum() - removed * seen + 0.5 * size
+        scores = [np.zeros_like(own) for _ in strengths]
+        for knot, part in ((left, (1.0 - share) * seen), (right, share * seen)):
+            base = ((np.maximum(total[knot] - removed * part, 0.0) + 0.5) / grand)[:, None]
+            level = np.maximum(counts.T[knot] - own * part[:, None], 0.0)
+            for score, t in zip(scores, strengths, strict=True):
+                score += part[:, None] * (np.log((level / base + t) / (np.maximum(class_total, 0.0) + t)))
+        return scores
 
 
 @dataclass(frozen=True)
