@@ -191,6 +191,9 @@ def test_what_does_not_fit_together_is_refused():
         of_columns.count_pairs(np.array([[0, 3]]), 4, np.zeros(2, dtype=np.int64), 1, None)
     with pytest.raises(ValueError, match="4 numbers of 3 rows"):
         of_columns.count_splines(np.zeros(4), np.arange(3.0), np.zeros(3, dtype=np.int64), None, 1)
+    for knots in (np.arange(2.0), np.zeros(1)):
+        with pytest.raises(ValueError, match="values at"):
+            of_columns.between_knots(np.zeros(4), knots, np.zeros((2, 3 if len(knots) > 1 else 1)))
     x, codes = np.zeros(4), np.zeros(4, dtype=np.int64)
     for wrong_spline in (
         (x[:3], np.arange(3.0), np.ones((1, 3)), codes, x),
@@ -273,11 +276,12 @@ def test_splines_of_rows_left_out_are_the_same_to_the_last_bit(without, k, order
     model = SplineRatios(splines, splines.count(rows, codes, k, weight))
 
     def answer():
-        return [np.stack(found) for found in model.left_out(rows, codes, weight, (1.0, 4.0, 16.0))]
+        left_out = [np.stack(found) for found in model.left_out(rows, codes, weight, (1.0, 4.0, 16.0))]
+        return [*left_out, *model.columns(rows), *model.columns(rows, [2, 0])]
 
     expected = without(answer)
     found = answer()
-    assert len(found) == len(expected) == 4
+    assert len(found) == len(expected) == 10
     for own, other in zip(found, expected, strict=True):
         assert_array_equal(own, other)
         assert np.isfinite(own).all()

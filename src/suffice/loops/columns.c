@@ -100,6 +100,23 @@ PUBLIC void suffice_count_pairs(const int64_t *levels, int64_t n, int64_t p, con
     }
 }
 
+/* out (n, k) = what lies between the values (m, k) at the knots on either side of each number, 0 for NaN. */
+PUBLIC void suffice_between_knots(const double *x, int64_t n, int64_t by_row, const double *knots, int64_t m,
+                                  const double *values, int64_t k, double *out) {
+    for (int64_t i = 0; i < n; i++) {
+        double v = x[i * by_row], *to = out + i * k;
+        if (isnan(v)) {
+            for (int64_t c = 0; c < k; c++) to[c] = 0.0;
+            continue;
+        }
+        double inside = v < knots[0] ? knots[0] : v > knots[m - 1] ? knots[m - 1] : v;
+        int64_t at = least(at_most(knots, m, inside) - 1, m - 2);
+        double share = (inside - knots[at]) / (knots[at + 1] - knots[at]);
+        const double *left = values + at * k, *right = left + k;
+        for (int64_t c = 0; c < k; c++) to[c] = (1.0 - share) * left[c] + share * right[c];
+    }
+}
+
 /* What the density of each class is of that of all at the knots on either side of a number, rows left out one at a
    time: `ratios` (2, strengths, n, k) become (level / base + t) / (of the class + t), and `parts` (2, n) by how much
    either knot counts, 0 for NaN. `counts` (m, k) are the weights by knot and class, `sums` (m) those of all classes,

@@ -70,6 +70,22 @@ def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k:
     return out
 
 
+def between_knots(x: Array, knots: Array, values: Array) -> Array | None:
+    """Return what lies between the values (k, knots) at the knots on either side of x (n,), (n, k), 0 for NaN.
+
+    `knots` are two at least. None without a library.
+    """
+    if library() is None or not _regular(x):
+        return None
+    if values.shape[1] != len(knots) or len(knots) < 2:
+        raise ValueError(f"values at {values.shape[1]} of {len(knots)} knots")
+    by_knot, knots = np.ascontiguousarray(values.T), np.ascontiguousarray(knots, dtype=np.float64)
+    out = np.empty((len(x), len(values)))
+    about = address(knots), len(knots), address(by_knot), len(values), address(out)
+    library().suffice_between_knots(address(x), len(x), x.strides[0] // x.itemsize, *about)
+    return out
+
+
 def spline_ratios(
     x: Array, knots: Array, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
 ) -> Array | None:

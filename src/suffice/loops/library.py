@@ -25,6 +25,7 @@ FUNCTIONS = {
     "suffice_normal_scores": "pnnnnppppnp",
     "suffice_count_splines": "pnnpnppnp",
     "suffice_count_pairs": "pnnpppnp",
+    "suffice_between_knots": "pnnpnpnp",
     "suffice_spline_ratios": "pnnpnppppnpppnpp",
     "suffice_blend": "ppnnn",
     "suffice_take_out": "ppppnnppp",

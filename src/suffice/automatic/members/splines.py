@@ -19,7 +19,7 @@ from typing import ClassVar
 
 from ..._arrays import Array, Codes, np
 from ...export.program import Hats, Term
-from ...loops.columns import spline_ratios
+from ...loops.columns import between_knots, spline_ratios
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import INTERVALS, FrozenColumns, Reading
 from ..inputs import Inputs
@@ -51,7 +51,11 @@ class SplineRatios:
     def columns(self, rows: Array, wanted: Sequence[int] | None = None) -> Iterator[Array]:
         """Yield F (n, k) of each column for new rows, or of those `wanted`."""
         for j in range(rows.shape[1]) if wanted is None else wanted:
-            table, x = self.table(j), np.asarray(rows[:, j], dtype=np.float64)
+            table, x, knots = self.table(j), np.asarray(rows[:, j], dtype=np.float64), self.splines.knots[j]
+            found = between_knots(x, knots, table) if len(knots) > 1 else None
+            if found is not None:
+                yield found
+                continue
             known = np.flatnonzero(~np.isnan(x))  # questions about single cells leave all others open
             left, share, _ = self.splines.weights(x[known], j)
             right = np.minimum(left + 1, table.shape[1] - 1)
