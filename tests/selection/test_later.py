@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from suffice import GenerativeClassifier
+from suffice.automatic import statistics as of_statistics
 from suffice.automatic.later import Later, PartlyLater
 from suffice.automatic.statistics import MemberRows, MemberStats
 from suffice.automatic.table_rows import TableRows
@@ -62,11 +63,13 @@ def test_copies_hold_what_was_made():
 
 def test_only_what_is_asked_for_is_made():
     made = []
-    both = PartlyLater({"a": 1}, Later(lambda: made.append(0) or {"b": 2, "c": 3}), ["b", "a", "c"])
-    assert (len(both), list(both), both["a"], made) == (3, ["b", "a", "c"], 1, [])
-    assert (dict(both), made) == ({"b": 2, "a": 1, "c": 3}, [0])
+    two, one = Later(lambda: made.append(2) or {"b": 2, "c": 3}), Later(lambda: made.append(1) or {"d": 4})
+    both = PartlyLater({"a": 1}, {"b": two, "c": two, "d": one}, ["b", "a", "d", "c"])
+    assert (len(both), list(both), both["a"], made) == (4, ["b", "a", "d", "c"], 1, [])
+    assert (both["c"], made) == (3, [2])
+    assert (dict(both), made) == ({"b": 2, "a": 1, "d": 4, "c": 3}, [2, 1])
     with pytest.raises(KeyError):
-        both["d"]
+        both["e"]
 
 
 def rows_of(n=3000, d=4):
@@ -75,7 +78,9 @@ def rows_of(n=3000, d=4):
     return rng.normal(size=(n, d)) + y[:, None], y
 
 
-def test_statistics_made_later_are_those_made_at_once():
+@pytest.mark.parametrize("many", [100, 10**6])
+def test_statistics_made_later_are_those_made_at_once(monkeypatch, many):
+    monkeypatch.setattr(of_statistics, "MANY", many)
     X, y = rows_of()
     held = MemberRows.summarize(TableRows(X, CodedColumns((), ())), y, 3, None)
     now, later = held.distinct(2000), held.distinct(2000, late=True)
@@ -98,6 +103,6 @@ def test_a_fitted_model_has_nothing_left_to_make_and_holds_no_row_of_the_table()
     gc.collect()
     assert gone() is None
     assert isinstance(model._fitted.frozen_statistics.learned, PartlyLater)
-    assert model._fitted.frozen_statistics.learned._later._make is None
+    assert all(own._make is None for own in model._fitted.frozen_statistics.learned._later.values())
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict_proba(asked), expected)
     assert threading.active_count() == before

@@ -33,13 +33,13 @@ def _known(value: T) -> Later[T]:
 
 
 class PartlyLater(Mapping[str, T]):
-    """Values by name, some of them made together when the first of these is asked for."""
+    """Values by name, of which some are there, and each other is made, with those made together, when asked for."""
 
-    def __init__(self, now: Mapping[str, T], later: Later[Mapping[str, T]], names: Sequence[str]) -> None:
+    def __init__(self, now: Mapping[str, T], later: Mapping[str, Later[Mapping[str, T]]], names: Sequence[str]) -> None:
         self._now, self._later, self._names = now, later, tuple(names)
 
     def __getitem__(self, name: str) -> T:
-        return self._now[name] if name in self._now else self._later()[name]
+        return self._now[name] if name in self._now else self._later[name]()[name]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

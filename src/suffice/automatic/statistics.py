@@ -38,6 +38,7 @@ from .table_rows import TableRows, distinct_pairs, hashes_of, smallest_distinct
 P = TypeVar("P", bound=Part)
 
 TOGETHER = 1 << 15  # rows whose statistics are made at a time at most, all of them while they are near
+MANY = 8 * TOGETHER  # rows, of which trees' parts are made one after the other
 ALL = slice(None)
 FOREST_ROWS = 1200  # from which on trees are grown
 
@@ -119,14 +120,21 @@ class MemberRows(Statistic):
     def frozen(self, columns: Columns, late: bool = False) -> MemberStats:
         """Return the statistics of the rows in columns frozen already.
 
-        If `late`, what trees need is made when it is first asked for, or by `settle`, and the rows are held until then.
+        If `late`, what trees need is made when it is first asked for, or by `settle`, and the rows are held until then:
+        all together, but of many rows part by part, for what is made of some at a time takes memory.
         """
         every = self.statistics().part_types()
         if not late:
             return self._summed(columns, every)
+
+        def later(parts: Sequence[type[Part]]) -> Later[Mapping[str, Part]]:
+            return Later(lambda: self._summed(columns, parts).learned)
+
+        trees, few = [part for part in every if part.of_trees], len(self.codes) <= MANY
+        together = later(trees)
         found = self._summed(columns, [part for part in every if not part.of_trees])
-        trees = Later(lambda: self._summed(columns, [part for part in every if part.of_trees]).learned)
-        return replace(found, learned=PartlyLater(found.learned, trees, [part.name for part in every]))
+        waits = {part.name: together if few else later([part]) for part in trees}
+        return replace(found, learned=PartlyLater(found.learned, waits, [part.name for part in every]))
 
     def _summed(self, columns: Columns, parts: Sequence[type[Part]]) -> MemberStats:
         """Return statistics of these parts alone."""
