@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
@@ -136,6 +137,24 @@ def test_results_are_yielded_while_others_are_made(monkeypatch):
     before = len(begun)
     time.sleep(0.02)
     assert len(begun) == before < 100
+
+
+def test_results_are_not_held(monkeypatch):
+    """Sums of blocks are as large as the whole: who adds them up must not find all of them in memory."""
+    monkeypatch.setattr(_arrays, "workers", lambda: 2)
+    blocks = []
+
+    def made(x):
+        time.sleep(0.001)
+        block = np.full(10, x)
+        blocks.append(weakref.ref(block))
+        return block
+
+    most = 0
+    for block in parallel_map(made, range(100)):
+        most = max(most, sum(own() is not None for own in blocks))
+        del block
+    assert most < 50
 
 
 def test_an_interrupt_ends_the_work(monkeypatch):

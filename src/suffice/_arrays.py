@@ -281,11 +281,11 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Job(Generic[T, R]):
-    """Items that several threads take one after the other."""
+    """Items that several threads take one after the other, and their results, none held once it is handed on."""
 
     def __init__(self, function: Callable[[T], R], items: Sequence[T]) -> None:
         self.function, self.items = function, items
-        self.results: list[Future[R]] = [Future() for _ in items]
+        self.results: dict[int, Future[R]] = {number: Future() for number in range(len(items))}
         self.ended = False
         self._lock, self._next = threading.Lock(), 0
 
@@ -310,6 +310,12 @@ class _Job(Generic[T, R]):
         while self.one():
             pass
 
+    def result(self, number: int) -> R:
+        """Return one result, which another thread may be at: then others are worked on meanwhile."""
+        while not self.results[number].done() and self.one():
+            pass
+        return self.results.pop(number).result()  # another thread has begun: no two wait for each other
+
 
 def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float = np.inf) -> Iterator[R]:
     """Yield function(item) in the order of the items, on as many threads as there are cores, this one among them.
@@ -326,10 +332,8 @@ def parallel_map(function: Callable[[T], R], items: Iterable[T], *, cost: float 
         job = _Job(function, items)
         helping = _helpers.call(job.all, threads - 1)
         try:
-            for result in job.results:
-                while not result.done() and job.one():
-                    pass
-                yield result.result()  # of which another thread has begun: no two wait for each other
+            for number in range(len(items)):
+                yield job.result(number)
         finally:
             job.ended = True
             wait([own for own in helping if not own.cancel()])
