@@ -71,9 +71,8 @@ class HeldFitted(Fitted):
             return block
         unit = rows_per_weight(block.weight, block.copies)
         weight = block.weight * unit
-        return block.frozen(
-            block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True), late=True
-        )
+        columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True)
+        return block.frozen(columns, late=True)
 
     def before_merge(self, other: Self) -> tuple[Self, Self]:
         """Return both values, the other's as rows of its sample where both have frozen their columns apart."""
