@@ -14,6 +14,14 @@ static inline int64_t at_most(const double *sorted, int64_t m, double x) {
     return (low - sorted) + (size == 1 && *low <= x);
 }
 
+/* The knot to the left of a number among m > 1, those beyond the ends at these; the right one has this share of it. */
+static inline int64_t left_knot(const double *knots, int64_t m, double v, double *share) {
+    double inside = v < knots[0] ? knots[0] : v > knots[m - 1] ? knots[m - 1] : v;
+    int64_t at = least(at_most(knots, m, inside) - 1, m - 2);
+    *share = (inside - knots[at]) / (knots[at + 1] - knots[at]);
+    return at;
+}
+
 /* The cell of each number: how many cuts are at most it, -1 where it is NaN. Column j has the cuts from starts[j] to
    starts[j + 1]; x is (n, d) with strides in numbers, out (n, width) with its columns in front. */
 PUBLIC void suffice_cells(const double *x, int64_t n, int64_t d, int64_t by_row, int64_t by_column, const double *cuts,
@@ -70,14 +78,12 @@ PUBLIC void suffice_normal_scores(const double *x, int64_t n, int64_t d, int64_t
    `sides` (2, k, knots) has room for the sums of either, each begun at 0, which are added to `total` at the end. */
 PUBLIC void suffice_count_splines(const double *x, int64_t n, int64_t by_row, const double *knots, int64_t m,
                                   const int64_t *codes, const double *weight, int64_t k, double *sides) {
-    double low = knots[0], high = knots[m - 1];
     double *left = sides, *right = sides + k * m;
     for (int64_t i = 0; i < n; i++) {
         double v = x[i * by_row];
         if (isnan(v)) continue;
-        double inside = v < low ? low : v > high ? high : v;
-        int64_t at = least(at_most(knots, m, inside) - 1, m - 2);
-        double share = (inside - knots[at]) / (knots[at + 1] - knots[at]), heavy = weight ? weight[i] : 1.0;
+        double share, heavy = weight ? weight[i] : 1.0;
+        int64_t at = left_knot(knots, m, v, &share);
         left[codes[i] * m + at] += (1.0 - share) * heavy;
         right[codes[i] * m + at + 1] += share * heavy;
     }
@@ -109,9 +115,8 @@ PUBLIC void suffice_between_knots(const double *x, int64_t n, int64_t by_row, co
             for (int64_t c = 0; c < k; c++) to[c] = 0.0;
             continue;
         }
-        double inside = v < knots[0] ? knots[0] : v > knots[m - 1] ? knots[m - 1] : v;
-        int64_t at = least(at_most(knots, m, inside) - 1, m - 2);
-        double share = (inside - knots[at]) / (knots[at + 1] - knots[at]);
+        double share;
+        int64_t at = left_knot(knots, m, v, &share);
         const double *left = values + at * k, *right = left + k;
         for (int64_t c = 0; c < k; c++) to[c] = (1.0 - share) * left[c] + share * right[c];
     }
@@ -129,10 +134,8 @@ PUBLIC void suffice_spline_ratios(const double *x, int64_t n, int64_t by_row, co
         double v = x[i * by_row], seen = isnan(v) ? 0.0 : 1.0, share = 0.0, heavy = removed[i];
         int64_t left = 0, right = 0;
         if (m > 1) {
-            double inside = isnan(v) || v < knots[0] ? knots[0] : v > knots[m - 1] ? knots[m - 1] : v;
-            left = least(at_most(knots, m, inside) - 1, m - 2);
+            left = left_knot(knots, m, isnan(v) ? knots[0] : v, &share);
             right = left + 1;
-            share = (inside - knots[left]) / (knots[right] - knots[left]);
         }
         double grand = *whole - heavy * seen + 0.5 * (double)m;
         parts[i] = (1.0 - share) * seen;
