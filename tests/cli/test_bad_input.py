@@ -25,6 +25,7 @@ TABLES = {
     "no-text.csv": (b"x,y\n\x81,a\n\x8d,b\n", ["UTF-8", "'x'"]),
     "no-text-names.csv": (b"\x81,y\n1,a\n2,b\n", ["UTF-8", "column names"]),
     "nul.csv": (b"x\0,y\n1,a\n2,b\n", ["UTF-8", "NUL"]),
+    "nul.jsonl": ('{"\\u0000x":1,"y":"a"}\n{"\\u0000x":2,"y":"b"}\n', ["nul.jsonl", "NUL", "rename"]),
     "one-class.csv": ("x,y\n1,a\n2,a\n3,\n", ["'y'", "one class", "'a'", "--target"]),
     "no-label.csv": ("x,y\n1,\n2,\n", ["'y'", "no label"]),
     "date-target.csv": ("x,y\n1,2020-01-02\n2,2020-02-03\n", ["'y'", "dates", "--target"]),

@@ -1,5 +1,6 @@
 """Files of a table: what names, patterns and folders mean, and every way in which a file can be wrong."""
 
+import json
 import os
 
 import numpy as np
@@ -153,6 +154,15 @@ def test_columns_of_one_name(tmp_path):
     pq.write_table(pa.table([[1], [2]], names=["a", "a"]), tmp_path / "t.parquet")
     with pytest.raises(SchemaError, match="several columns named 'a'"):
         open_source(tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("name", ["\0", "\0a", "\0y"])
+def test_a_name_that_would_ask_for_another_column_as_it_is_written(name, tmp_path):
+    pq.write_table(pa.table([["1", "2"], ["u", "v"]], names=[name, "y"]), tmp_path / "t.parquet")
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps({name: cell, "y": cell}) + "\n" for cell in "uv"))
+    for path in sorted(tmp_path.iterdir()):
+        with pytest.raises(SourceError, match=rf"{path.name}' has a column whose name begins with .* NUL: '\\x00"):
+            open_source(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may read every file")

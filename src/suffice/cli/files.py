@@ -103,6 +103,8 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     """Return the table in a file, with at least one row and distinct column names; `reading` is for a CSV."""
     import pyarrow as pa
 
+    from ..engines import check_names
+
     check_readable(path)
     form = file_format(path)
     if form in OF_TEXT:
@@ -121,6 +123,7 @@ def read_file(path: Path, reading: Reading | None = None) -> FileTable:
     repeated = repeated_names(names)
     if repeated:
         raise FileProblem.repeated(path, repeated)
+    check_names(repr(str(path)), names)
     if found.columns.num_rows == 0:
         raise FileProblem.only_names(path, len(names))
     return found

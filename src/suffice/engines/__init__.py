@@ -16,4 +16,4 @@ from .rows import LabelledRows as LabelledRows
 from .sources import Source as Source
 from .spaces import Spaces as Spaces
 from .writing import answers_table as answers_table, write_tables as write_tables, written_whole as written_whole
-from .written import as_written as as_written
+from .written import as_written as as_written, check_names as check_names

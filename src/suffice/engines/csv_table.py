@@ -31,7 +31,7 @@ from .csv_marks import Marks
 from .csv_problems import CsvProblem
 from .csv_text import Form, check_lines, check_regular, explained, find_form, open_text_cells
 from .spaces import Spaces, trim
-from .written import AS_WRITTEN
+from .written import AS_WRITTEN, check_names
 
 
 @dataclass(frozen=True)
@@ -151,6 +151,7 @@ class CsvTable:
             repeated = repeated_names(form.names)
             if repeated:
                 raise CsvProblem.repeated(path, repeated)
+            check_names(repr(str(path)), form.names)
             if sorted(form.names) != sorted(first):
                 missing = [name for name in first if name not in form.names]
                 extra = [name for name in form.names if name not in first]

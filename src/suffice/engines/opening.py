@@ -22,6 +22,7 @@ from .arrow import Rows, Table
 from .csv_table import CsvTable, Reading
 from .files import Given, open_files, without_spaces
 from .sources import Relation, Source
+from .written import check_names
 
 BATCH = 1 << 16  # rows that other libraries give at a time
 
@@ -39,6 +40,7 @@ def open_source(source: object, reading: Reading | None = None) -> Source:
     repeated = repeated_names(found.schema.names)
     if repeated:
         raise SchemaError(f"{found.name} has several columns named {quoted(repeated)}. Next: rename all but one.")
+    check_names(found.name, found.schema.names)
     return found
 
 

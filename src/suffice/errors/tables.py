@@ -242,6 +242,12 @@ class SourceError(DataError):
         return cls(f"{str(path)!r} has several columns named {quoted(names)}. Next: rename all but one of them.")
 
     @classmethod
+    def begins_with_nul(cls, where: str, name: str) -> Self:
+        return cls(
+            f"{where} has a column whose name begins with the character NUL: {shown(name)}. Next: rename the column."
+        )
+
+    @classmethod
     def pipe(cls, path: object, read: str = "a table is") -> Self:
         return cls(
             f"{str(path)!r} is a pipe or a device, not a file, and {read} read more than once. Next: write it to a "
