@@ -144,16 +144,34 @@ def test_fillings_are_means_and_modes_of_the_conditional_density(density, joint,
 
 
 def test_columns_that_no_row_shows_are_not_looked_at(rng, monkeypatch):
-    """A known cell of one among many columns: terms of that column alone, in all trees."""
+    """Known cells of three among many columns: terms of these alone, in all trees."""
     n, d = 150, 12
     y = rng.integers(0, 2, n)
     density = grown(rng.normal(size=(n, d)) + y[:, None], coded([rng.integers(0, 3, n)], [("a", "b", "c")]), y)[0]
     density = density.density()
     rows = np.full((20, d + 1), np.nan)
-    rows[:, 4] = rng.normal(size=20)
+    rows[:, 4:7] = rng.normal(size=(20, 3))
     looked, cell = set(), type(density)._log_cell
     monkeypatch.setattr(type(density), "_log_cell", lambda self, r, j, leaf: looked.add(j) or cell(self, r, j, leaf))
     found = density.log_density(rows)
-    assert looked == {4}
+    assert looked == {4, 5, 6}
     part, value = next(iter(density.marginals(rows)))
-    assert_allclose(found[part], value(np.array([4])), atol=1e-10)
+    assert_allclose(found[part], value(np.array([4, 5, 6])), atol=1e-10)
+
+
+@pytest.mark.parametrize("known", [(0,), (2,), (5,), (1, 4), (0, 5), (6, 5)], ids=str)
+@pytest.mark.parametrize("memory", [1 << 24, 1 << 15, 1 << 8])
+def test_rows_that_show_one_or_two_columns_are_answered_as_others_are(known, memory, rng, monkeypatch):
+    """A row that shows a third column among them makes all be looked up pair by pair of a row and a leaf."""
+    n, k = 300, 3
+    y = rng.integers(0, k, n)
+    numbers = np.column_stack([rng.normal(size=(n, 3)) * [1.0, 1e-9, 1e9] + y[:, None], rng.integers(0, 3, (n, 2))])
+    codes = [(y + (rng.random(n) < 0.3)) % k, rng.integers(0, 5, n)]
+    density = grown(numbers, coded(codes, [tuple("abc"), tuple("pqrst")]), y, k)[0].density()
+    rows = np.full((60, 7), np.nan)
+    for j in known:
+        rows[:, j] = rng.integers(0, 6 - (j == 5) * 2, 60) if j > 4 else rng.choice([*numbers[:, j], -1e12, 1e12], 60)
+    other = np.where(np.arange(7) < 3, 0.0, np.nan)
+    expected = density.log_density(np.concatenate([rows, other[None]]))[:-1]
+    monkeypatch.setattr("suffice.forest.density.IN_MEMORY", memory)
+    assert_allclose(density.log_density(rows), expected, rtol=0, atol=1e-11)

@@ -175,11 +175,14 @@ def test_what_does_not_fit_together_is_refused():
     for wrong in (np.zeros((2, packed.leaves, 3)), np.zeros((2, packed.leaves + 1, 2)), np.zeros((2, 2, 3)).T):
         with pytest.raises(ValueError, match=r"leaves, added up|class numbers"):
             packed.add_sums(cells, y, np.ones((len(cells), 2)), wrong)
-    values = np.zeros((packed.leaves, 2))
+    values, alone = np.zeros((packed.leaves, 2)), np.zeros(packed.leaves)
     only = np.zeros(len(frozen.labels), dtype=np.int32)
     for wrong in (np.zeros((len(cells), 3)), np.zeros((2, len(cells))).T, np.zeros((3, 2))):
         with pytest.raises(ValueError, match=r"rows|added up"):
-            packed.add_values(cells, only, values, wrong)
+            packed.add_values(cells, only, alone, values, wrong)
+    for few, many in ((alone[1:], values), (alone, values[1:]), (alone, np.zeros((2, packed.leaves)).T)):
+        with pytest.raises(ValueError, match="added up"):
+            packed.add_values(cells, only, few, many, np.zeros((len(cells), 2)))
     with pytest.raises(ValueError, match="in 2 columns"):
         Knots.of([np.zeros(1), np.ones(3)]).cells(np.zeros((4, 3)), np.zeros((4, 3), dtype=np.int16))
     knots = Knots.of([np.zeros(1), np.ones(3)])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from .._arrays import Array, Codes, log_softmax, np, single_blas_thread
+from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
 from .choose import COLUMN_PENALTIES, pool_members
 from .judge import Judge
 from .judged import JudgedMember
@@ -16,6 +16,8 @@ from .pool import Automatic, exchange_priors, raise_floor
 from .sample import Sample, SomeRows
 from .screening import power_of_rows
 from .stack import centred
+
+MANY = 2000  # rows; of fewer, calls are so short that threads would wait for each other
 
 
 class PoolByColumns:
@@ -67,12 +69,15 @@ class PoolByColumns:
         for place, part in self.single:
             if place not in hidden:
                 offset += part
-        judge, judged = replace(self.judge, offset=offset), []
-        for own in members:
+        judge = replace(self.judge, offset=offset)
+
+        def judged(own: JudgedMember) -> JudgedMember:
             scores = self._scores(own, hidden)
             loss, temperature = judge.temperature(scores)
-            judged.append(replace(own, left_out=scores, loss=loss, temperature=temperature))
-        return pool_members(judged, [], judge, COLUMN_PENALTIES, self.power).left_out
+            return replace(own, left_out=scores, loss=loss, temperature=temperature)
+
+        together = parallel_map(judged, members, cost=np.inf if len(offset) >= MANY else 0.0)
+        return pool_members(list(together), [], judge, COLUMN_PENALTIES, self.power).left_out
 
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
         if not len(hidden):

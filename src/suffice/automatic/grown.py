@@ -53,7 +53,9 @@ def read_trees(fields: Mapping[str, Stored], p: int, sizes: tuple[int, ...]) -> 
     right = np.where(left < 0, -1, left + 1)
     if right.max(initial=-1) >= m:
         raise ValueError("trees")
-    roots = np.setdiff1d(np.arange(m), np.concatenate([left[inner], right[inner]]))
+    above = np.ones(m, dtype=np.bool_)
+    above[left[inner]] = above[right[inner]] = False
+    roots = np.flatnonzero(above)
     parts = {"column": column, "threshold": asked, "left": left, "right": right, "roots": roots}
     trees = Trees.from_arrays({**parts, "missing_right": gone}, {"share": 0.0}, sizes)
     beyond = np.flatnonzero(np.append(sizes, 0)[column] - 1 == asked)

@@ -65,10 +65,48 @@ class ForestDensity(Density):
         """Return log p(x | k), (n, k) in nats, of rows as the trees read them."""
         if not reading.open.any():
             return log_marginals(self.trees, reading, self.k, self._log_joint)
-        # rows with missing cells are in many leaves, and often alike: a grid has few cells
-        _, first, place = np.unique(reading.cells, axis=0, return_index=True, return_inverse=True)
-        found = log_cell_marginals(self.trees, reading[first], self.k, self._log_joint)
-        return np.asarray(found[place.reshape(-1)] + _log_base(reading).sum(axis=1)[:, None])
+        found = self._log_of_few(reading)
+        if found is None:  # rows with missing cells are in many leaves, and often alike
+            _, first, place = np.unique(reading.cells, axis=0, return_index=True, return_inverse=True)
+            found = log_cell_marginals(self.trees, reading[first], self.k, self._log_joint)[place.reshape(-1)]
+        return np.asarray(found + _log_base(reading).sum(axis=1)[:, None])
+
+    def _log_of_few(self, reading: ForestReading) -> Array | None:
+        """Return log p(cells | k), (n, k), where all rows show the same one or two columns, as those of a grid do.
+
+        Every leaf is then a product of two shares, and a grid of all their cells a product of two matrices. None where
+        rows show others, or where the cells of two columns make too large a grid.
+        """
+        known = np.flatnonzero((~reading.open).any(axis=0))
+        if len(known) not in (1, 2) or reading.open[:, known].any():
+            return None
+        cells, place = zip(*(np.unique(reading.cells[:, j], return_inverse=True) for j in known.tolist()), strict=True)
+        sizes = [len(own) for own in cells]
+        if 8 * self.k * int(np.prod(sizes)) > IN_MEMORY:
+            return None
+        total = np.zeros((self.k, *sizes))
+        for part in row_chunks(len(self.tables.log_share), rows_within(32 * self.k * sum(sizes), IN_MEMORY)):
+            shares = [self._shares_at(j, part, own) for j, own in zip(known.tolist(), cells, strict=True)]
+            shares[0] *= np.exp(self.tables.log_share[part].T)[:, :, None]
+            total += shares[0].sum(axis=1) if len(shares) == 1 else shares[0].transpose(0, 2, 1) @ shares[1]
+        with np.errstate(divide="ignore"):
+            return np.log(total)[:, *(own.reshape(-1) for own in place)].T
+
+    def _shares_at(self, j: int, leaves: slice, cells: Cells) -> Array:
+        """Return the share of some cells (m,) of a column within leaves (k, q, m), as `_log_cell` has it; 0 outside."""
+        low, high = (own[leaves, j][:, None] for own in self._boxes)
+        numbers = len(self.columns.numbers)
+        if j >= numbers:
+            share = np.maximum(self.tables.levels[j - numbers][leaves][:, :, cells], LEAST_SHARE)
+        else:
+            ends, place = np.unique(np.concatenate([cells, cells + 1]), return_inverse=True)
+            edges = self.columns.numbers[j].edges[ends]
+            mean, spread = self.tables.mean[leaves, :, j, None], self.tables.spread[leaves, None, j, None]
+            below = ndtr((edges - mean) / spread)
+            share = np.maximum(below[:, :, place[len(cells) :]] - below[:, :, place[: len(cells)]], LEAST_SHARE)
+            share = np.minimum(share / np.exp(self._log_mass[leaves, :, j, None]), 1.0)
+        share *= ((cells >= low) & (cells <= high))[:, None]
+        return share.transpose(1, 0, 2)
 
     def _log_joint(self, reading: ForestReading, leaf: Codes) -> Array:
         """Return log p(leaf, x | k), (n, k), of rows in one leaf each, within the cells of their numbers."""
@@ -97,7 +135,10 @@ class ForestDensity(Density):
         """Return log p(cell_j | leaf, k), (q, k), of rows in one leaf each."""
         numbers = len(self.columns.numbers)
         if j >= numbers:
-            return _log_share(reading, j, self.tables.levels[j - numbers][leaf, :, reading.cells[:, j]])
+            shares, cell = self.tables.levels[j - numbers], reading.cells[:, j]
+            if "_log_levels" not in vars(self) and len(leaf) < len(shares):
+                return _log_share(reading, j, shares[leaf, :, cell])
+            return np.where(reading.open[:, j, None], 0.0, self._log_levels[j - numbers][leaf, :, cell])
         mean, spread, mass = self.tables.mean[leaf, :, j], self.tables.spread[leaf, j], self._log_mass[leaf, :, j]
         return log_number(reading, j, mean, spread, mass)
 
@@ -110,6 +151,11 @@ class ForestDensity(Density):
     def _log_mass(self) -> Array:
         """How much of each leaf's Gaussians lies in its box, log (L, k, numbers)."""
         return log_mass(self.columns, *self._boxes, self.tables.mean, self.tables.spread)
+
+    @cached_property
+    def _log_levels(self) -> tuple[Array, ...]:
+        """The logarithms of the shares of levels, for where more cells are asked for than there are leaves."""
+        return tuple(np.log(np.maximum(shares, LEAST_SHARE)) for shares in self.tables.levels)
 
     def marginals(self, rows: Array) -> Iterator[tuple[slice, Callable[[Codes], Array]]]:
         """Yield parts of the rows with their log marginals, added up from terms by leaf that are made once."""

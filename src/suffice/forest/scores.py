@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import pairwise
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
 from .columns import MISSING, Cells
 from .trees import Trees
 
-TOGETHER = 8192  # rows sent down all trees at a time: their cells stay near the processor
+TOGETHER = 1024  # rows sent down all trees at a time: their cells stay near the processor
 MOST_NODES = 16  # of Gauss and Legendre: exact for products over twice as many columns
 FEW_ROWS = 32  # up to which all trees are walked at once
 MOST_LEAVES = 1 << 16  # whose paths are made at a time, of some hundred steps of eight bytes each
@@ -54,21 +53,17 @@ class TreeScores:
                 else:
                     own[:, classes] += values.take(node)
 
-        parallel_each(add, row_chunks(len(cells), TOGETHER))
+        parallel_each(add, row_chunks(len(cells), TOGETHER), cost=100.0 * len(cells) * len(self.trees))
         return total
 
     @cached_property
-    def _by_leaf(self) -> tuple[NDArray[np.int32], Array]:
-        """For each tree the one class with any values, or −1, and the values (L, k), those of one class in front."""
-        only, values = np.full(len(self.trees), -1, dtype=np.int32), np.ascontiguousarray(self.values)
-        bounds = np.searchsorted(self.trees.leaf_tree, np.arange(len(self.trees) + 1)).tolist()
-        front = values.copy()
-        for t, (first, end) in enumerate(pairwise(bounds)):
-            classes = np.flatnonzero(values[first:end].any(axis=0))
-            if len(classes) == 1:
-                only[t] = classes[0]
-                front[first:end, 0] = values[first:end, classes[0]]
-        return only, front
+    def _by_leaf(self) -> tuple[NDArray[np.int32], Array, Array]:
+        """For each tree the one class with any values, or −1; the values (L,) of such trees, and all values (L, k)."""
+        values, tree = np.ascontiguousarray(self.values), self.trees.leaf_tree
+        first = np.flatnonzero(np.diff(tree, prepend=-1))
+        held = np.logical_or.reduceat(values != 0.0, first) if len(first) else np.zeros((0, 1), dtype=np.bool_)
+        only = np.where(held.sum(axis=1) == 1, held.argmax(axis=1), -1).astype(np.int32)
+        return only, values[np.arange(len(values)), np.maximum(only, 0)[tree]], values
 
     @cached_property
     def _by_node(self) -> tuple[tuple[int | None, Array], ...]:
@@ -93,8 +88,12 @@ class TreeScores:
         """
         added = np.zeros((len(cells), cells.shape[1], self.values.shape[1]))
         for paths in self._kept if len(self.cover) <= MOST_KEPT else self._made():
-            for part in row_chunks(len(cells), rows_within(32 * paths.column.size, IN_MEMORY)):
+            parts = row_chunks(len(cells), rows_within(32 * paths.column.size, IN_MEMORY))
+
+            def add(part: slice, paths: _Paths = paths) -> None:
                 paths.add(added[part], cells[part], self.values)
+
+            parallel_each(add, parts, cost=40.0 * len(cells) * paths.column.size)
         if self.logs:
             whole = self._average[None] + added.sum(axis=1)
             gain = np.log(np.maximum(whole, 1e-300)) - np.log(np.maximum(self._average, 1e-300))

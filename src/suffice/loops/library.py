@@ -18,7 +18,7 @@ SWITCH = "SUFFICE_LOOPS"
 # What each function takes: "p" an array, "n" a number.
 FUNCTIONS = {
     "suffice_leaves": "pppnnpnnp",
-    "suffice_add_values": "pppnpnnppnp",
+    "suffice_add_values": "pppnpnnpppnp",
     "suffice_count_leaves": "pppnpnnppnp",
     "suffice_sum_leaves": "pppnpnnppnnp",
     "suffice_cells": "pnnnnppnp",

@@ -60,10 +60,10 @@ PUBLIC void suffice_leaves(const node *nodes, const int64_t *roots, const int32_
 }
 
 /* total (n, k) += the values (L, k) of the leaves, tree by tree; of a tree that has values for one class alone, `only`
-   (trees) says which, and those are in the first column of its rows of `values`; -1 for all classes. */
+   (trees) says which, and `alone` (L) has them; -1 for all classes. */
 PUBLIC void suffice_add_values(const node *nodes, const int64_t *roots, const int32_t *leaf, int64_t trees,
-                               const int16_t *cells, int64_t n, int64_t d, const int32_t *only, const double *values,
-                               int64_t k, double *total) {
+                               const int16_t *cells, int64_t n, int64_t d, const int32_t *only, const double *alone,
+                               const double *values, int64_t k, double *total) {
     uint16_t at[NEAR];
     for (int64_t begin = 0; begin < n; begin += NEAR) {
         int64_t size = least(NEAR, n - begin);
@@ -72,7 +72,7 @@ PUBLIC void suffice_add_values(const node *nodes, const int64_t *roots, const in
             double *sums = total + begin * k;
             walk(nodes + roots[t], cells + begin * d, size, d, at);
             if (only[t] >= 0) {
-                for (int64_t i = 0; i < size; i++) sums[i * k + only[t]] += values[own[at[i]] * k];
+                for (int64_t i = 0; i < size; i++) sums[i * k + only[t]] += alone[own[at[i]]];
             } else {
                 for (int64_t i = 0; i < size; i++) {
                     const double *mine = values + own[at[i]] * k;

@@ -72,21 +72,25 @@ class Packed:
         library().suffice_leaves(*self._trees, first, last, *_shape(cells), address(out))
         return out
 
-    def add_values(self, cells: Cells, only: NDArray[np.int32], values: Array, total: Array) -> None:
+    def add_values(self, cells: Cells, only: NDArray[np.int32], alone: Array, values: Array, total: Array) -> None:
         """Add to `total` (n, k) the `values` (L, k) of the leaves in which the rows end, tree by tree.
 
-        Of a tree with values for one class, `only` (trees,) names it, and these are in the first column; else it is −1.
+        Of a tree with values for one class, `only` (trees,) names it, and `alone` (L,) has them; else it is −1.
         """
         cells = self._readable(cells)
         _alike(cells, total)
         if (
             not total.flags.c_contiguous
+            or not values.flags.c_contiguous
             or values.shape != (self.leaves, total.shape[1])
+            or len(alone) != self.leaves
             or len(only) != len(self.roots)
         ):
             raise ValueError(f"values {values.shape} of {self.leaves} leaves, added up in {total.shape}")
         here = *self._trees, len(self.roots), *_shape(cells)
-        library().suffice_add_values(*here, address(only), address(values), values.shape[1], address(total))
+        library().suffice_add_values(
+            *here, address(only), address(alone), address(values), values.shape[1], address(total)
+        )
 
     def count(self, cells: Cells, codes: Codes, k: int, weight: Array | None) -> Array:
         """Return the weights (k, L) of rows of class `codes` (n,) by the leaves in which they end."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Self
 
-from .._arrays import Array, np
+from .._arrays import Array, Codes, np
 from ..errors import DataError, SettingError, quoted
 from ..schema import Level
 from ..tasks.tally import wilson
@@ -24,6 +24,15 @@ class Bins(NamedTuple):
     probability: Array
     share: Array
     weight: Array
+
+
+class Judged(NamedTuple):
+    """Posteriors (n, k) of rows, their class numbers (n,), −1 where unknown, their weight (n,), and where from."""
+
+    probability: Array
+    codes: Codes
+    weight: Array
+    source: str
 
 
 class CalibrationCurveDisplay:
@@ -113,7 +122,16 @@ class CalibrationCurveDisplay:
         model = view.estimator
         log_p = model.leave_one_out(X, y, sample_weight=weight) if told else model.predict_log_proba(X)
         codes = view.rows(X, y).codes  # type: ignore[union-attr]
-        p = np.exp(log_p)
+        weights = np.broadcast_to(copies if weight is None else weight * copies, (len(codes),))
+        judged = Judged(np.exp(log_p), codes, weights, "leave-one-out" if told else "predictions")
+        return cls.of(view, judged, label=label, n_bins=n_bins, least=least).plot(ax=ax, **options)
+
+    @classmethod
+    def of(
+        cls, view: View, judged: Judged, *, label: Level | None = None, n_bins: int = 15, least: float = LEAST_ROWS
+    ) -> Self:
+        """Bin posteriors that are known already."""
+        p, codes = judged.probability, judged.codes
         if label is None:
             chosen, hit = p.max(axis=1), p.argmax(axis=1) == codes
         elif label in view.classes:
@@ -121,12 +139,9 @@ class CalibrationCurveDisplay:
             chosen, hit = p[:, c], codes == c
         else:
             raise SettingError(f"label={label!r} is not a class. Next: use one of {quoted(view.classes)}.")
-        known = codes >= 0
-        weights = np.broadcast_to(copies if weight is None else weight * copies, (len(p),))[known]
-        edges = np.linspace(0.0, 1.0, n_bins + 1)
-        bins = reliability(chosen[known], hit[known], weights, edges)
-        source = "leave-one-out" if told else "predictions"
-        return cls(bins, edges, source, label, least).plot(ax=ax, **options)
+        known, edges = codes >= 0, np.linspace(0.0, 1.0, n_bins + 1)
+        bins = reliability(chosen[known], hit[known], judged.weight[known], edges)
+        return cls(bins, edges, judged.source, label, least)
 
     def plot(self, ax: Axes | None = None, *, legend: bool = True) -> Self:
         """Draw on `ax`, or on a new figure with the numbers of rows below."""

@@ -21,6 +21,8 @@ from ..plots import (
 from ..plots._model import check_model, learned
 from ..plots._style import COLORS, INK, pyplot
 from ..plots._view import MOST_PANELS, View
+from ..plots.calibration import Judged
+from .judged import Answered
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
 OUTLIERS = "Outlier p-values of the rows: flat if they are rows of the model."
@@ -134,14 +136,15 @@ def _panels(estimator: object) -> list[str]:
     return found
 
 
-def draw_answers(estimator: object, X: object, y: object, answers: dict[str, Any]) -> list[dict[str, Any]]:
+def draw_answers(answered: Answered, answers: dict[str, Any]) -> list[dict[str, Any]]:
     """Return the pictures of what a model says of a table."""
     found = []
     if answers["outliers"]:
         figure = OutlierPValuesDisplay(np.array(answers["outliers"]), 20).plot().figure_
         found.append(picture("Are these rows like those learned", OUTLIERS, figure, "table0"))
     if answers["quality"] and not answers["other_labels"]:
-        figure = CalibrationCurveDisplay.from_estimator(estimator, X, y).figure_
+        judged = Judged(np.exp(answered.log_p), answered.codes, np.ones(len(answered.codes)), "predictions")
+        figure = CalibrationCurveDisplay.of(answered.view, judged).plot().figure_
         found.append(picture("Do probabilities come true here", CALIBRATION, figure, "table1"))
     return found
 

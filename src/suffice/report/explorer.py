@@ -60,7 +60,9 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
         return {"why_not": "the model sees its columns through principal directions"}
     positions = by_worth(view)
     plain, size = None, 0
-    for few in [FEW] if columns > MOST_COLUMNS else [columns, FEW]:
+    for few in dict.fromkeys((columns, min(columns, FEW))):
+        if few > MOST_COLUMNS:
+            continue
         asked = positions[:few]
         plain = _asked(view, program, asked)
         size = len(write_json(plain))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 from .._arrays import Array, Codes, np
 from ..errors import SufficeError
@@ -17,6 +17,26 @@ from .facts import plain_quality
 MOST_ROWS = 5000  # whose p-values are asked for; more are taken at even steps
 MOST_UNUSUAL = 10
 FEW = 0.01
+
+
+class Answered(NamedTuple):
+    """A table as a model answers it: log posteriors (n, k), class numbers (n,) of its labels `y`, −1 where they are
+    missing or of no class, and how many are of no class.
+    """
+
+    view: View
+    X: object
+    y: object
+    log_p: Array
+    codes: Codes
+    other_labels: int
+
+    @classmethod
+    def of(cls, estimator: object, X: object, y: object = None) -> Self:
+        """Return what a fitted model answers of the rows of a table; DataError and SchemaError as `predict_proba`."""
+        view = View(estimator)
+        log_p = np.asarray(view.estimator.predict_log_proba(X))
+        return cls(view, X, y, log_p, *_codes(view, y, len(log_p)))
 
 
 def collect_answers(estimator: object, X: object, y: object = None) -> dict[str, Any]:
@@ -41,11 +61,14 @@ def collect_answers(estimator: object, X: object, y: object = None) -> dict[str,
     >>> answers["rows"], [own["predicted"] for own in answers["classes"]], answers["quality"]["confusion"][1]
     (75, [25, 26, 24], [0, 24, 1])
     """
-    view = View(estimator)
-    log_p = np.asarray(view.estimator.predict_log_proba(X))
+    return tell_answers(Answered.of(estimator, X, y))
+
+
+def tell_answers(answered: Answered) -> dict[str, Any]:
+    """Return what `collect_answers` does, of rows that were answered."""
+    view, X, y, log_p, codes, others = answered
     n, k = log_p.shape
     answer = log_p.argmax(axis=1)
-    codes, others = _codes(view, y, n)
     actual = np.bincount(codes[codes >= 0], minlength=k)
     counts = zip(np.bincount(answer, minlength=k), np.exp(log_p).sum(axis=0), actual, strict=True)
     chosen = np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))

@@ -17,7 +17,7 @@ from ..plots._view import View
 from .drawing import class_color, class_colors, draw, draw_answers
 from .explorer import collect_explorer, script, write_json
 from .facts import collect_facts
-from .judged import collect_answers
+from .judged import Answered, tell_answers
 from .profile import nats
 from .sections import Subject, collect_sections
 from .suspects import collect_suspects
@@ -43,9 +43,11 @@ def render_page(estimator: object, X: object = None, y: object = None, *, name: 
     template = _template()  # or what to install, before any work
     view = View(estimator)
     facts, explorer = collect_facts(estimator), collect_explorer(estimator)
-    answers = None if X is None else collect_answers(estimator, X, y) | {"name": name}
-    if answers is not None:
-        answers["pictures"] = draw_answers(estimator, X, y, answers)
+    answers = None
+    if X is not None:
+        answered = Answered.of(estimator, X, y)
+        answers = tell_answers(answered) | {"name": name}
+        answers["pictures"] = draw_answers(answered, answers)
     told: dict[str, Any] = {
         "facts": facts,
         "explorer": explorer,
