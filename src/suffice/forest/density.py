@@ -13,18 +13,16 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, row_chunks, rows_within, sparse
+from .._arrays import IN_MEMORY, Array, Codes, ndtr, np, parallel_each, parallel_map, row_chunks, rows_within, sparse
 from ..densities import Density
 from ..densities.outcomes import Outcomes
 from ..schema import Level
 from .columns import Cells, ForestColumns, ForestReading
+from .marginals import PAIRS, log_base, log_cell_marginals, log_marginals, pairs_of
 from .trees import Trees
+from .within import LEAST_SHARE, NEAR, log_mass, log_number, log_share, log_within
 
-LogJoint = Callable[[ForestReading, Codes], Array]
-
-LEAST_SHARE = 1e-15  # of a cell within its leaf
-PAIRS = 1 << 16  # rows and leaves looked at together
-NEAR = 256  # of them, whose numbers stay near the processor
+LEAVES = 512  # looked at together, where columns are few
 GROUPS = 32  # of the cells of a number, where it is asked what it may hold
 
 
@@ -69,7 +67,7 @@ class ForestDensity(Density):
         if found is None:  # rows with missing cells are in many leaves, and often alike
             _, first, place = np.unique(reading.cells, axis=0, return_index=True, return_inverse=True)
             found = log_cell_marginals(self.trees, reading[first], self.k, self._log_joint)[place.reshape(-1)]
-        return np.asarray(found + _log_base(reading).sum(axis=1)[:, None])
+        return np.asarray(found + log_base(reading).sum(axis=1)[:, None])
 
     def _log_of_few(self, reading: ForestReading) -> Array | None:
         """Return log p(cells | k), (n, k), where all rows show the same one or two columns, as those of a grid do.
@@ -82,13 +80,18 @@ class ForestDensity(Density):
             return None
         cells, place = zip(*(np.unique(reading.cells[:, j], return_inverse=True) for j in known.tolist()), strict=True)
         sizes = [len(own) for own in cells]
-        if 8 * self.k * int(np.prod(sizes)) > IN_MEMORY:
+        if 8 * self.k * int(np.prod(sizes)) > IN_MEMORY // 4:  # of each part of the leaves, several at a time
             return None
-        total = np.zeros((self.k, *sizes))
-        for part in row_chunks(len(self.tables.log_share), rows_within(32 * self.k * sum(sizes), IN_MEMORY)):
+
+        def within(part: slice) -> Array:
             shares = [self._shares_at(j, part, own) for j, own in zip(known.tolist(), cells, strict=True)]
             shares[0] *= np.exp(self.tables.log_share[part].T)[:, :, None]
-            total += shares[0].sum(axis=1) if len(shares) == 1 else shares[0].transpose(0, 2, 1) @ shares[1]
+            return shares[0].sum(axis=1) if len(shares) == 1 else shares[0].transpose(0, 2, 1) @ shares[1]
+
+        leaves, each = len(self.tables.log_share), self.k * sum(sizes)
+        together = min(LEAVES, rows_within(32 * each, IN_MEMORY))
+        parts = parallel_map(within, row_chunks(leaves, together), cost=40.0 * leaves * each)
+        total = sum(parts, np.zeros((self.k, *sizes)))
         with np.errstate(divide="ignore"):
             return np.log(total)[:, *(own.reshape(-1) for own in place)].T
 
@@ -137,7 +140,7 @@ class ForestDensity(Density):
         if j >= numbers:
             shares, cell = self.tables.levels[j - numbers], reading.cells[:, j]
             if "_log_levels" not in vars(self) and len(leaf) < len(shares):
-                return _log_share(reading, j, shares[leaf, :, cell])
+                return log_share(reading, j, shares[leaf, :, cell])
             return np.where(reading.open[:, j, None], 0.0, self._log_levels[j - numbers][leaf, :, cell])
         mean, spread, mass = self.tables.mean[leaf, :, j], self.tables.spread[leaf, j], self._log_mass[leaf, :, j]
         return log_number(reading, j, mean, spread, mass)
@@ -162,7 +165,7 @@ class ForestDensity(Density):
         leaves, k = self.tables.log_share.shape
         for part in row_chunks(len(rows), max(1, IN_MEMORY // (8 * leaves * k * max(self.columns.d, 1)))):
             reading = self.columns.of_values(rows[part])
-            terms, base = self._terms(reading), _log_base(reading)
+            terms, base = self._terms(reading), log_base(reading)
 
             def value(columns: Codes, terms: Array = terms, base: Array = base) -> Array:
                 score = self.tables.log_share + terms[:, columns].sum(axis=1)
@@ -345,145 +348,3 @@ def _draw_pairs(row: Codes, share: Array, n: int, rng: np.random.RandomState) ->
     draws = begin + rng.uniform(size=n) * (cumulative[last] - begin)
     first = np.concatenate([[0], last[:-1] + 1])
     return np.asarray(order[np.clip(np.searchsorted(cumulative, draws, side="right"), first, last)])
-
-
-def log_mass(columns: ForestColumns, low: Cells, high: Cells, mean: Array, spread: Array) -> Array:
-    """Return how much of Gaussians (q, k, numbers) in normal scores lies in boxes of cells (q, d), log."""
-    edges, begin = columns.edges
-    numbers, share = len(begin), np.ones(mean.shape)
-    end = np.maximum(high, low)[:, :numbers].astype(np.int64) + 1
-    row, j = np.nonzero(end < np.asarray(columns.sizes[:numbers]))  # all lies within what is not cut
-    share[row, :, j] = ndtr((edges[begin[j] + end[row, j], None] - mean[row, :, j]) / spread[row, j, None])
-    row, j = np.nonzero(low[:, :numbers] > 0)
-    share[row, :, j] -= ndtr((edges[begin[j] + low[row, j], None] - mean[row, :, j]) / spread[row, j, None])
-    np.maximum(share, LEAST_SHARE, out=share)
-    return np.log(share, out=share)
-
-
-def _log_between(low: Array, high: Array, mean: Array, spread: Array) -> Array:
-    """Return log Φ((high − mean) / spread) − Φ((low − mean) / spread), at least that of `LEAST_SHARE`."""
-    return np.asarray(np.log(np.maximum(ndtr((high - mean) / spread) - ndtr((low - mean) / spread), LEAST_SHARE)))
-
-
-def log_within(reading: ForestReading, mean: Array, spread: Array, mass: Array, levels: Sequence[Array]) -> Array:
-    """Return log Π_j p(cell_j | leaf, k), (q, k), of rows in one leaf each; missing cells add nothing."""
-    numbers = len(reading.columns.numbers)
-    total = np.zeros(mean.shape[:2])
-    if numbers:
-        for part in row_chunks(len(mean), NEAR):
-            total[part] = _log_numbers(reading[part], mean[part], spread[part], mass[part])
-    for j, shares in enumerate(levels, start=numbers):
-        total += log_level(reading, j, shares)
-    return total
-
-
-def _log_numbers(reading: ForestReading, mean: Array, spread: Array, mass: Array) -> Array:
-    """Return the sum of what `log_number` returns of all numbers (q, k)."""
-    edges, begin = reading.columns.edges
-    cells = reading.cells[:, : len(begin)]
-    seen = cells >= 0
-    place = begin + np.where(seen, cells, 0)
-    there = _log_between(edges[place][:, None], edges[place + 1][:, None], mean, spread[:, None])
-    there = np.minimum(there - mass, 0.0)
-    if not seen.all():
-        there *= seen[:, None]
-    return np.asarray(there.sum(axis=2))
-
-
-def log_number(reading: ForestReading, j: int, mean: Array, spread: Array, mass: Array) -> Array:
-    """Return log p(cell of number j | leaf, k), (q, k), by Gaussians (q, k) of which so much lies in the box."""
-    edges, cell = reading.columns.numbers[j].edges, reading.cells[:, j]
-    there = _log_between(edges[cell][:, None], edges[cell + 1][:, None], mean, spread[:, None])
-    return np.where((cell >= 0)[:, None], np.minimum(there - mass, 0.0), 0.0)
-
-
-def log_level(reading: ForestReading, j: int, shares: Array) -> Array:
-    """Return log p(cell of category j | leaf, k), (q, k), of shares (q, k, cells); 0 for a level never seen."""
-    cell = reading.cells[:, j]
-    return _log_share(reading, j, shares[np.arange(len(cell)), :, cell])
-
-
-def _log_share(reading: ForestReading, j: int, share: Array) -> Array:
-    """Return log shares (q, k) of the cells of category j; 0 for a level never seen."""
-    return np.where(reading.open[:, j, None], 0.0, np.log(np.maximum(share, LEAST_SHARE)))
-
-
-def log_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
-    """Return log Σ over trees and leaves of p(leaf, x | k), (n, k), with what numbers add within their cells."""
-    return np.asarray(log_cell_marginals(trees, reading, k, log_joint) + _log_base(reading).sum(axis=1)[:, None])
-
-
-def log_cell_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
-    """Return log Σ over trees and leaves of p(leaf, cells | k), (n, k).
-
-    `log_joint` (reading, leaf) returns log p(leaf, x | k) of rows in one leaf each. Few rows ask many trees at a time.
-    """
-    total = np.full((len(reading), k), -np.inf)
-    holed = reading.open.any(axis=1)
-    for rows, find, leaves in (
-        (np.flatnonzero(~holed), leaves_of_whole, 1),
-        (np.flatnonzero(holed), pairs_of, max(len(trees.leaf_nodes) // max(len(trees), 1), 1)),
-    ):
-        together = min(-(-PAIRS // leaves), rows_within(8 * k * (3 * reading.columns.d + 2) * leaves, IN_MEMORY))
-        for part in row_chunks(len(rows), together):
-            place, own = rows[part], reading[rows[part]]
-            for some in row_chunks(len(trees), max(1, PAIRS // (len(own) * leaves))):
-                row, leaf = find(trees, own, np.arange(some.start, some.stop))
-                one = len(row) == len(own)  # leaf of each row
-                score = log_joint(own, leaf) if one else _log_sums(row, log_joint(own[row], leaf), len(own))
-                total[place] = np.logaddexp(total[place], score)
-    return total
-
-
-def _log_sums(row: Codes, log_values: Array, n: int) -> Array:
-    """Return log Σ exp of the values (q, k) of each row (n, k); rows are in order, and each has one at least."""
-    starts = np.searchsorted(row, np.arange(n))
-    most = np.maximum.reduceat(log_values, starts, axis=0)
-    most[np.isneginf(most)] = 0.0
-    with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.add.reduceat(np.exp(log_values - most[row]), starts, axis=0)) + most)
-
-
-def _log_base(reading: ForestReading) -> Array:
-    """Return what leaves and classes have no part in (n, d): the log density of each number within its cell, and the
-    log share of levels never seen, or of all others; 0 where a cell is missing.
-    """
-    out = np.zeros(reading.cells.shape)
-    for j, own in enumerate(reading.columns.numbers):
-        seen = np.flatnonzero(reading.cells[:, j] >= 0)
-        out[seen, j] = own.log_within(reading.numbers[seen, j], reading.cells[seen, j], reading.columns.tail)
-    for j, share in enumerate(reading.columns.shares, start=len(reading.columns.numbers)):
-        with np.errstate(divide="ignore"):  # of no level at all
-            never, known = np.log(share[-1]), np.log1p(-share[-1])
-        cell = reading.cells[:, j]
-        out[:, j] = np.where(cell < 0, 0.0, np.where(reading.open[:, j], never, known))
-    return out
-
-
-def leaves_of_whole(trees: Trees, reading: ForestReading, some: Codes) -> tuple[Codes, Codes]:
-    """Return what `pairs_of` returns, of rows that miss no cell."""
-    leaves = np.stack([trees.leaves_of(reading.cells, t) for t in some.tolist()], axis=1)
-    return np.repeat(np.arange(len(leaves)), len(some)), leaves.ravel()
-
-
-def pairs_of(trees: Trees, reading: ForestReading, some: Codes) -> tuple[Codes, Codes]:
-    """Return all pairs of a row and a leaf of some trees that its known cells allow, (q,) each, rows in order."""
-    everywhere, cells, roots = reading.open, reading.cells, trees.roots[some]
-    row, node = np.repeat(np.arange(len(cells)), len(roots)), np.tile(roots, len(cells))
-    done_rows, done_leaves = [], []
-    while len(row):
-        column = trees.column[node]
-        ends = column < 0
-        done_rows.append(row[ends])
-        done_leaves.append(trees.leaf[node[ends]])
-        row, node, column = row[~ends], node[~ends], column[~ends]
-        below = cells[row, column] <= trees.threshold[node]
-        free = everywhere[row, column]
-        left, right = free | below, free | ~below
-        row, node = (
-            np.concatenate([row[left], row[right]]),
-            np.concatenate([trees.left[node[left]], trees.right[node[right]]]),
-        )
-    rows, leaves = np.concatenate(done_rows), np.concatenate(done_leaves)
-    order = np.argsort(rows, kind="stable")
-    return rows[order], leaves[order]

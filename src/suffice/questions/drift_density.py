@@ -38,7 +38,7 @@ def judge(fitted: Fitted, pair: Pair) -> Judged | None:
     old_fold = np.zeros(len(pair.old.codes), dtype=np.int64)
     for number, fold in enumerate(held.folds):
         old_fold[fold.index] = number
-    density = [asked.log_density(asked.recoded(rows)) for rows in (kept, new)]
+    density = [logsumexp(held.log_density + asked.joint.log_prior, axis=1), asked.log_density(asked.recoded(new))]
     keys = [_keys(rows, len(fitted.reservoir.rows)) for rows in (kept, new)]
     labels = [pair.codes(side) for side in (pair.old, pair.new)]
     same = [mixed(own + c.astype(np.uint64)) for own, c in zip(keys, labels, strict=True)]

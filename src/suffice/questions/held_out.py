@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .._arrays import Codes, np
+from .._arrays import Array, Codes, np
 from ..densities import Rows
 from ..densities.product import has_holes
 from ..errors import DataError, SufficeError
@@ -42,8 +42,10 @@ def hold_out(fitted: Fitted) -> HeldOut:
             otherwise=", or rank rows by score_samples",
         )
     rows, weight = fitted.sampled_rows(), sample.represented(statistics.weight)
-    folds = []
-    for number, index in enumerate(_parted(fitted, sample, rows)):
+    asked, folds = fitted.joint_value, []
+    read = asked.recoded(rows)
+    density = asked.joint.density.log_density(read)
+    for number, index in enumerate(_parted(sample, read, density)):
         others = np.setdiff1d(np.arange(len(sample.codes)), index)
         if not len(others):
             raise DataError(
@@ -52,14 +54,11 @@ def hold_out(fitted: Fitted) -> HeldOut:
             )
         left = _without(fitted, sample, rows, index, others)
         folds.append(_fold(fitted, left, sample, rows, index, np.random.RandomState(number)))
-    return HeldOut.make(sample.codes, weight, sample.copies, folds)
+    return HeldOut.make(sample.codes, weight, sample.copies, density, folds)
 
 
-def _parted(fitted: Fitted, sample: Reservoir, rows: Rows) -> list[Codes]:
+def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
     """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out."""
-    asked = fitted.joint_value
-    read = asked.recoded(rows)
-    density = asked.joint.density.log_density(read)
     own = density[np.arange(len(sample.codes)), sample.codes]
     order = np.lexsort((sample.priority, own, sample.codes))  # by what depends neither on units nor on order
     holed = any(has_holes(part) for part in read)  # EM for the cells takes long

@@ -45,19 +45,20 @@ class HeldOut:
     """Rows that were learned, each known to one fold as a row that its model has not seen.
 
     `codes` (m,) are their class numbers and `weight` (m,) the share of the learned weight that each stands for; they
-    count for `size` rows.
+    count for `size` rows. `log_density` (m, k) is what the model of all rows says of each class.
     """
 
     codes: Codes
     weight: Array
     size: float
+    log_density: Array
     folds: tuple[Fold, ...]
 
     @classmethod
-    def make(cls, codes: Codes, weight: Array, copies: Array, folds: Sequence[Fold]) -> HeldOut:
+    def make(cls, codes: Codes, weight: Array, copies: Array, log_density: Array, folds: Sequence[Fold]) -> HeldOut:
         """Return held-out rows, each of which stands for some `copies` (m,), of this weight (m,) in all."""
         share = weight / weight.sum()
-        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), tuple(folds))
+        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), log_density, tuple(folds))
 
 
 class _Scale:

@@ -1,0 +1,94 @@
+"""What rows say by all leaves that their known cells allow: one of each tree, or more where cells are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from .._arrays import IN_MEMORY, Array, Codes, np, row_chunks, rows_within
+from .columns import ForestReading
+from .trees import Trees
+
+LogJoint = Callable[[ForestReading, Codes], Array]
+
+PAIRS = 1 << 16  # rows and leaves looked at together
+
+
+def log_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
+    """Return log Σ over trees and leaves of p(leaf, x | k), (n, k), with what numbers add within their cells."""
+    return np.asarray(log_cell_marginals(trees, reading, k, log_joint) + log_base(reading).sum(axis=1)[:, None])
+
+
+def log_cell_marginals(trees: Trees, reading: ForestReading, k: int, log_joint: LogJoint) -> Array:
+    """Return log Σ over trees and leaves of p(leaf, cells | k), (n, k).
+
+    `log_joint` (reading, leaf) returns log p(leaf, x | k) of rows in one leaf each. Few rows ask many trees at a time.
+    """
+    total = np.full((len(reading), k), -np.inf)
+    holed = reading.open.any(axis=1)
+    for rows, find, leaves in (
+        (np.flatnonzero(~holed), leaves_of_whole, 1),
+        (np.flatnonzero(holed), pairs_of, max(len(trees.leaf_nodes) // max(len(trees), 1), 1)),
+    ):
+        together = min(-(-PAIRS // leaves), rows_within(8 * k * (3 * reading.columns.d + 2) * leaves, IN_MEMORY))
+        for part in row_chunks(len(rows), together):
+            place, own = rows[part], reading[rows[part]]
+            for some in row_chunks(len(trees), max(1, PAIRS // (len(own) * leaves))):
+                row, leaf = find(trees, own, np.arange(some.start, some.stop))
+                one = len(row) == len(own)  # leaf of each row
+                score = log_joint(own, leaf) if one else _log_sums(row, log_joint(own[row], leaf), len(own))
+                total[place] = np.logaddexp(total[place], score)
+    return total
+
+
+def _log_sums(row: Codes, log_values: Array, n: int) -> Array:
+    """Return log Σ exp of the values (q, k) of each row (n, k); rows are in order, and each has one at least."""
+    starts = np.searchsorted(row, np.arange(n))
+    most = np.maximum.reduceat(log_values, starts, axis=0)
+    most[np.isneginf(most)] = 0.0
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.add.reduceat(np.exp(log_values - most[row]), starts, axis=0)) + most)
+
+
+def log_base(reading: ForestReading) -> Array:
+    """Return what leaves and classes have no part in (n, d): the log density of each number within its cell, and the
+    log share of levels never seen, or of all others; 0 where a cell is missing.
+    """
+    out = np.zeros(reading.cells.shape)
+    for j, own in enumerate(reading.columns.numbers):
+        seen = np.flatnonzero(reading.cells[:, j] >= 0)
+        out[seen, j] = own.log_within(reading.numbers[seen, j], reading.cells[seen, j], reading.columns.tail)
+    for j, share in enumerate(reading.columns.shares, start=len(reading.columns.numbers)):
+        with np.errstate(divide="ignore"):  # of no level at all
+            never, known = np.log(share[-1]), np.log1p(-share[-1])
+        cell = reading.cells[:, j]
+        out[:, j] = np.where(cell < 0, 0.0, np.where(reading.open[:, j], never, known))
+    return out
+
+
+def leaves_of_whole(trees: Trees, reading: ForestReading, some: Codes) -> tuple[Codes, Codes]:
+    """Return what `pairs_of` returns, of rows that miss no cell."""
+    leaves = np.stack([trees.leaves_of(reading.cells, t) for t in some.tolist()], axis=1)
+    return np.repeat(np.arange(len(leaves)), len(some)), leaves.ravel()
+
+
+def pairs_of(trees: Trees, reading: ForestReading, some: Codes) -> tuple[Codes, Codes]:
+    """Return all pairs of a row and a leaf of some trees that its known cells allow, (q,) each, rows in order."""
+    everywhere, cells, roots = reading.open, reading.cells, trees.roots[some]
+    row, node = np.repeat(np.arange(len(cells)), len(roots)), np.tile(roots, len(cells))
+    done_rows, done_leaves = [], []
+    while len(row):
+        column = trees.column[node]
+        ends = column < 0
+        done_rows.append(row[ends])
+        done_leaves.append(trees.leaf[node[ends]])
+        row, node, column = row[~ends], node[~ends], column[~ends]
+        below = cells[row, column] <= trees.threshold[node]
+        free = everywhere[row, column]
+        left, right = free | below, free | ~below
+        row, node = (
+            np.concatenate([row[left], row[right]]),
+            np.concatenate([trees.left[node[left]], trees.right[node[right]]]),
+        )
+    rows, leaves = np.concatenate(done_rows), np.concatenate(done_leaves)
+    order = np.argsort(rows, kind="stable")
+    return rows[order], leaves[order]
