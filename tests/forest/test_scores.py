@@ -134,6 +134,7 @@ def test_paths_to_many_leaves_are_found_so_many_at_a_time_and_not_kept(iris, mon
     expected = trees.contributions(cells)
     monkeypatch.setattr(module, "MOST_KEPT", 10)
     monkeypatch.setattr(module, "MOST_LEAVES", 7)
+    monkeypatch.setattr(module, "MOST_STEPS", 5)
     fresh = TreeScores(trees.trees, trees.values, trees.base, trees.logs, trees.cover)
     assert all(len(paths.leaf) <= 7 for paths in fresh._made())
     assert_allclose(fresh.contributions(cells), expected, atol=1e-12)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
+from ..loops.shapley import product_values
 from .columns import MISSING, Cells
 from .trees import Trees
 
@@ -14,6 +15,7 @@ TOGETHER = 1024  # rows sent down all trees at a time: their cells stay near the
 MOST_NODES = 16  # of Gauss and Legendre: exact for products over twice as many columns
 FEW_ROWS = 32  # up to which all trees are walked at once
 MOST_LEAVES = 1 << 16  # whose paths are made at a time, of some hundred steps of eight bytes each
+MOST_STEPS = 1 << 15  # of some paths of one length: what leaves hold is looked up once for many rows
 MOST_KEPT = 1 << 17  # leaves, whose paths are kept
 WIDEST = 2**15 - 1  # no cell is beyond
 
@@ -88,7 +90,7 @@ class TreeScores:
         """
         added = np.zeros((len(cells), cells.shape[1], self.values.shape[1]))
         for paths in self._kept if len(self.cover) <= MOST_KEPT else self._made():
-            parts = row_chunks(len(cells), rows_within(32 * paths.column.size, IN_MEMORY))
+            parts = row_chunks(len(cells), rows_within(16 * paths.column.size, IN_MEMORY))
 
             def add(part: slice, paths: _Paths = paths) -> None:
                 paths.add(added[part], cells[part], self.values)
@@ -156,9 +158,11 @@ class _Paths:
         column, counts = trees.column[above][order[starts]], np.bincount(owner[order[starts]], minlength=len(leaves))
         first = np.cumsum(counts) - counts
         for m in np.unique(counts[counts > 0]).tolist():
-            own = np.flatnonzero(counts == m)
-            place = first[own] + np.arange(m)[:, None]
-            yield cls(leaves[own], column[place], low[place], high[place], share[place])
+            every = np.flatnonzero(counts == m)
+            for part in row_chunks(len(every), max(1, MOST_STEPS // m)):
+                own = every[part]
+                place = first[own] + np.arange(m)[:, None]
+                yield cls(leaves[own], column[place], low[place], high[place], share[place])
 
     @cached_property
     def _by_column(self) -> tuple[tuple[int, Codes], ...]:
@@ -169,32 +173,18 @@ class _Paths:
         return tuple(zip(names.tolist(), np.split(order.astype(np.int32), starts[1:]), strict=True))
 
     def add(self, added: Array, cells: Cells, values: Array) -> None:
-        """Add the Shapley values of these rows to `added` (n, d, k), by the `values` of all leaves.
-
-        With a column's factor in the product of a leaf s + t a, s its share and s + a whether the row is inside, its
-        Shapley value is the integral over t of a times the product of all other factors.
-        """
-        cell = cells[:, self.column]
-        apart = ((cell > self.low) & (cell <= self.high)) - self.share
-        apart[cell < 0] = 0.0
-        total = np.zeros(apart.shape)
-        for point, weight in _nodes(min(len(self.column) // 2 + 1, MOST_NODES)):
-            factor = point * apart
-            factor += self.share
-            whole = weight * factor.prod(axis=1, keepdims=True)
-            factor[factor == 0.0] = 1.0  # of a branch without rows: all other factors are with the product 0
-            total += np.divide(whole, factor, out=factor)
-        total *= apart
-        flat = total.reshape(len(total), -1)
+        """Add the Shapley values of these rows to `added` (n, d, k), by the `values` of all leaves."""
+        nodes = _nodes(min(len(self.column) // 2 + 1, MOST_NODES))
+        flat = product_values(cells, self.column, self.low, self.high, self.share, nodes).reshape(len(cells), -1)
         for j, places in self._by_column:
             added[:, j] += flat[:, places] @ values[self.leaf[places % len(self.leaf)]]
 
 
 @cache
-def _nodes(count: int) -> tuple[tuple[float, float], ...]:
-    """Return the points in [0, 1] and weights of Gauss and Legendre."""
+def _nodes(count: int) -> Array:
+    """Return the points in [0, 1] and weights (count, 2) of Gauss and Legendre."""
     points, weights = np.polynomial.legendre.leggauss(count)
-    return tuple(zip((0.5 * (points + 1.0)).tolist(), (0.5 * weights).tolist(), strict=True))
+    return np.column_stack([0.5 * (points + 1.0), 0.5 * weights])
 
 
 def _edges(trees: Trees, leaves: Codes) -> tuple[Codes, Codes, Codes]:

@@ -29,6 +29,7 @@ FUNCTIONS = {
     "suffice_spline_ratios": "pnnpnppppnpppnpp",
     "suffice_blend": "ppnnn",
     "suffice_take_out": "ppppnnppp",
+    "suffice_shapley": "pnnppppnnpnp",
     "suffice_student": "ppnnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
     "suffice_boost": "pnnppnnnnnpppppppppp",

@@ -1,0 +1,79 @@
+"""Shapley values of a product over columns: those of all subsets, and the same to the bit with and without loops."""
+
+import itertools
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from suffice.forest.scores import _nodes
+from suffice.loops import shapley
+from suffice.loops.library import library
+
+
+def paths(rng, m, leaves, d):
+    """Return columns (m, leaves), each once on a way, what they allow and the shares of rows that go there."""
+    column = np.argsort(rng.random((leaves, d)), axis=1)[:, :m].T
+    low = rng.integers(-1, 4, (m, leaves)).astype(np.int16)
+    high = (low + rng.integers(1, 5, (m, leaves))).astype(np.int16)
+    share = rng.random((m, leaves)) * (rng.random((m, leaves)) < 0.9)
+    return np.ascontiguousarray(column), low, high, share
+
+
+def by_subsets(row, column, low, high, share):
+    """Return the Shapley values (m,) of one way: the mean of what each column changes, over all orders."""
+    m = len(column)
+    ways = zip(row[column], low, high, share, strict=True)
+    inside = [float(lo < cell <= hi) if cell >= 0 else s for cell, lo, hi, s in ways]
+    out = np.zeros(m)
+    for j in range(m):
+        others = [i for i in range(m) if i != j]
+        for size in range(m):
+            for known in itertools.combinations(others, size):
+                rest = np.prod([inside[i] if i in known else share[i] for i in others])
+                out[j] += (inside[j] - share[j]) * rest / (m * comb(m - 1, size))
+    return out
+
+
+@pytest.mark.parametrize("m", [1, 2, 5, 7])
+def test_values_are_means_over_all_orders(m, rng):
+    d, leaves = 8, 70
+    own, cells = paths(rng, m, leaves, d), rng.integers(-1, 9, (6, d)).astype(np.int16)
+    found = shapley.product_values(cells, *own, _nodes(m // 2 + 1))
+    for i, row in enumerate(cells):
+        for leaf in range(0, leaves, 7):
+            assert_allclose(found[i, :, leaf], by_subsets(row, *(part[:, leaf] for part in own)), atol=1e-13)
+
+
+@pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10**6), st.sampled_from([1, 2, 3, 17, 63, 64]), st.sampled_from([1, 31, 32, 33, 100]))
+def test_values_are_the_same_to_the_last_bit(seed, m, leaves):
+    rng = np.random.default_rng(seed)
+    own, cells = paths(rng, m, leaves, m + 3), rng.integers(-1, 9, (5, m + 3)).astype(np.int16)
+    nodes = _nodes(min(m // 2 + 1, 16))
+    found = shapley.product_values(cells, *own, nodes)
+    assert_array_equal(found, shapley._in_numpy(cells, *own, nodes))
+    assert_array_equal(found, shapley.product_values(np.asfortranarray(cells), *map(np.asfortranarray, own), nodes))
+
+
+def test_ways_longer_than_the_library_has_room_for_and_none(rng, monkeypatch):
+    own, cells = paths(rng, 70, 9, 75), rng.integers(-1, 9, (3, 75)).astype(np.int16)
+    expected = shapley._in_numpy(cells, *own, _nodes(16))
+    assert_array_equal(shapley.product_values(cells, *own, _nodes(16)), expected)
+    assert shapley.product_values(cells[:0], *(part[:4] for part in own), _nodes(3)).shape == (0, 4, 9)
+    monkeypatch.setattr(shapley, "library", lambda: None)
+    assert_array_equal(shapley.product_values(cells, *own, _nodes(16)), expected)
+
+
+def test_what_does_not_fit_together(rng):
+    column, low, high, share = paths(rng, 3, 10, 5)
+    cells, nodes = np.zeros((4, 5), dtype=np.int16), _nodes(2)
+    for wrong in ((column + 5, low, high, share), (column - 5, low, high, share), (column, low[1:], high, share)):
+        with pytest.raises(ValueError, match="columns"):
+            shapley.product_values(cells, *wrong, nodes)
+    for wrong in ((column, low, high[:, :4], share), (column, low, high, share.T)):
+        with pytest.raises(ValueError, match="columns"):
+            shapley.product_values(cells, *wrong, nodes)
