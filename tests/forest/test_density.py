@@ -152,7 +152,7 @@ def test_columns_that_no_row_shows_are_not_looked_at(rng, monkeypatch):
     rows = np.full((20, d + 1), np.nan)
     rows[:, 4:7] = rng.normal(size=(20, 3))
     looked, cell = set(), type(density)._log_cell
-    monkeypatch.setattr(type(density), "_log_cell", lambda self, r, j, leaf: looked.add(j) or cell(self, r, j, leaf))
+    monkeypatch.setattr(type(density), "_log_cell", lambda self, r, j, *told: looked.add(j) or cell(self, r, j, *told))
     found = density.log_density(rows)
     assert looked == {4, 5, 6}
     part, value = next(iter(density.marginals(rows)))

@@ -22,6 +22,7 @@ from .marginals import PAIRS, log_base, log_cell_marginals, log_marginals, pairs
 from .trees import Trees
 from .within import LEAST_SHARE, NEAR, log_mass, log_number, log_share, log_within
 
+TOGETHER = 4096  # rows and leaves whose cells are looked up before the next ones
 LEAVES = 512  # looked at together, where columns are few
 GROUPS = 32  # of the cells of a number, where it is asked what it may hold
 
@@ -116,8 +117,7 @@ class ForestDensity(Density):
         tables, known = self.tables, np.flatnonzero((~reading.open).any(axis=0))
         if len(known) < self.columns.d:  # what no row shows adds nothing: of one known cell of many, all but one
             within = np.zeros((len(leaf), self.k))
-            for j in known.tolist():
-                within += self._log_cell(reading, j, leaf)
+            self._add_cells(within, reading, known, leaf)
             return tables.log_share[leaf] + within
         within, (low, high) = np.empty((len(leaf), self.k)), self._boxes
         few = "_log_mass" not in vars(self) and len(leaf) < len(tables.log_share) // 2
@@ -130,18 +130,30 @@ class ForestDensity(Density):
             within[part] = log_within(reading[part], mean, spread, mass, ())
 
         parallel_each(fill, row_chunks(len(leaf), NEAR), cost=80.0 * within.size * self.columns.d)
-        for j in range(len(self.columns.numbers), self.columns.d):
-            within += self._log_cell(reading, j, leaf)
+        self._add_cells(within, reading, np.arange(len(self.columns.numbers), self.columns.d), leaf)
         return tables.log_share[leaf] + within
 
-    def _log_cell(self, reading: ForestReading, j: int, leaf: Codes) -> Array:
-        """Return log p(cell_j | leaf, k), (q, k), of rows in one leaf each."""
+    def _add_cells(self, within: Array, reading: ForestReading, columns: Codes, leaf: Codes) -> None:
+        """Add to `within` (q, k) log p(cell_j | leaf, k) of some columns, of rows in one leaf each."""
+        few = "_log_levels" not in vars(self) and len(leaf) < len(self.tables.log_share)
+        logs = () if few else self._log_levels
+        if (columns < len(self.columns.numbers)).any():
+            _ = self._log_mass  # made here, and not by every thread
+
+        def add(part: slice) -> None:
+            rows, own, total = reading[part], leaf[part], within[part]
+            for j in columns.tolist():
+                total += self._log_cell(rows, j, own, logs)
+
+        parallel_each(add, row_chunks(len(leaf), TOGETHER), cost=4.0 * within.size * len(columns))
+
+    def _log_cell(self, reading: ForestReading, j: int, leaf: Codes, logs: Sequence[Array] = ()) -> Array:
+        """Return log p(cell_j | leaf, k), (q, k), of rows in one leaf each; `logs` are any `_log_levels`."""
         numbers = len(self.columns.numbers)
+        if j >= numbers and len(logs):
+            return np.asarray(logs[j - numbers][leaf, reading.cells[:, j]])
         if j >= numbers:
-            shares, cell = self.tables.levels[j - numbers], reading.cells[:, j]
-            if "_log_levels" not in vars(self) and len(leaf) < len(shares):
-                return log_share(reading, j, shares[leaf, :, cell])
-            return np.where(reading.open[:, j, None], 0.0, self._log_levels[j - numbers][leaf, :, cell])
+            return log_share(reading, j, self.tables.levels[j - numbers][leaf, :, reading.cells[:, j]])
         mean, spread, mass = self.tables.mean[leaf, :, j], self.tables.spread[leaf, j], self._log_mass[leaf, :, j]
         return log_number(reading, j, mean, spread, mass)
 
@@ -157,8 +169,16 @@ class ForestDensity(Density):
 
     @cached_property
     def _log_levels(self) -> tuple[Array, ...]:
-        """The logarithms of the shares of levels, for where more cells are asked for than there are leaves."""
-        return tuple(np.log(np.maximum(shares, LEAST_SHARE)) for shares in self.tables.levels)
+        """The logarithms of the shares of levels (L, cells, k), for who asks for more cells than there are leaves.
+
+        The last, that of levels never seen, is 0: there, and where a cell is missing, nothing is said.
+        """
+        found = []
+        for shares in self.tables.levels:
+            logs = np.ascontiguousarray(np.log(np.maximum(shares, LEAST_SHARE)).transpose(0, 2, 1))
+            logs[:, -1] = 0.0
+            found.append(logs)
+        return tuple(found)
 
     def marginals(self, rows: Array) -> Iterator[tuple[slice, Callable[[Codes], Array]]]:
         """Yield parts of the rows with their log marginals, added up from terms by leaf that are made once."""
