@@ -26,7 +26,7 @@ class Bins(NamedTuple):
     weight: Array
 
 
-class Judged(NamedTuple):
+class JudgedRows(NamedTuple):
     """Posteriors (n, k) of rows, their class numbers (n,), −1 where unknown, their weight (n,), and where from."""
 
     probability: Array
@@ -123,12 +123,12 @@ class CalibrationCurveDisplay:
         log_p = model.leave_one_out(X, y, sample_weight=weight) if told else model.predict_log_proba(X)
         codes = view.rows(X, y).codes  # type: ignore[union-attr]
         weights = np.broadcast_to(copies if weight is None else weight * copies, (len(codes),))
-        judged = Judged(np.exp(log_p), codes, weights, "leave-one-out" if told else "predictions")
+        judged = JudgedRows(np.exp(log_p), codes, weights, "leave-one-out" if told else "predictions")
         return cls.of(view, judged, label=label, n_bins=n_bins, least=least).plot(ax=ax, **options)
 
     @classmethod
     def of(
-        cls, view: View, judged: Judged, *, label: Level | None = None, n_bins: int = 15, least: float = LEAST_ROWS
+        cls, view: View, judged: JudgedRows, *, label: Level | None = None, n_bins: int = 15, least: float = LEAST_ROWS
     ) -> Self:
         """Bin posteriors that are known already."""
         p, codes = judged.probability, judged.codes

@@ -21,7 +21,7 @@ from ..plots import (
 from ..plots._model import check_model, learned
 from ..plots._style import COLORS, INK, pyplot
 from ..plots._view import MOST_PANELS, View
-from ..plots.calibration import Judged
+from ..plots.calibration import JudgedRows
 from .judged import Answered
 
 MOST_ROWS_JUDGED = 1000  # above which outlier p-values, which take models of folds, are left out
@@ -143,7 +143,7 @@ def draw_answers(answered: Answered, answers: dict[str, Any]) -> list[dict[str, 
         figure = OutlierPValuesDisplay(np.array(answers["outliers"]), 20).plot().figure_
         found.append(picture("Are these rows like those learned", OUTLIERS, figure, "table0"))
     if answers["quality"] and not answers["other_labels"]:
-        judged = Judged(np.exp(answered.log_p), answered.codes, np.ones(len(answered.codes)), "predictions")
+        judged = JudgedRows(np.exp(answered.log_p), answered.codes, np.ones(len(answered.codes)), "predictions")
         figure = CalibrationCurveDisplay.of(answered.view, judged).plot().figure_
         found.append(picture("Do probabilities come true here", CALIBRATION, figure, "table1"))
     return found
