@@ -104,11 +104,12 @@ class ForestDensity(Density):
             share = np.maximum(self.tables.levels[j - numbers][leaves][:, :, cells], LEAST_SHARE)
         else:
             ends, place = np.unique(np.concatenate([cells, cells + 1]), return_inverse=True)
-            edges = self.columns.numbers[j].edges[ends]
+            edges = self.columns.numbers[j].edges
             mean, spread = self.tables.mean[leaves, :, j, None], self.tables.spread[leaves, None, j, None]
-            below = ndtr((edges - mean) / spread)
+            below = ndtr((edges[ends] - mean) / spread)
             share = np.maximum(below[:, :, place[len(cells) :]] - below[:, :, place[: len(cells)]], LEAST_SHARE)
-            share = np.minimum(share / np.exp(self._log_mass[leaves, :, j, None]), 1.0)
+            box = ndtr((edges[np.stack([low, np.maximum(low, high) + 1], axis=2)] - mean) / spread)
+            share = np.minimum(share / np.maximum(np.diff(box, axis=2), LEAST_SHARE), 1.0)
         share *= ((cells >= low) & (cells <= high))[:, None]
         return share.transpose(1, 0, 2)
 
