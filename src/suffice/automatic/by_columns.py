@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -45,6 +46,7 @@ class PoolByColumns:
         weighed = zip(automatic.members, automatic.stack.weight, strict=False)
         self.heavy = [own for own, weight in weighed if weight] or list(automatic.members)
         self._sums: dict[str, _Sums] = {}
+        self._took: dict[str, float] = {}  # seconds, by which members are begun: no answer depends on it
 
     def without(self, column: int | None) -> Array:
         """Return log posteriors (n, k) by all columns but one, or by all, of the members that have any weight."""
@@ -72,12 +74,16 @@ class PoolByColumns:
         judge = replace(self.judge, offset=offset)
 
         def judged(own: JudgedMember) -> JudgedMember:
+            begun = time.perf_counter()
             scores = self._scores(own, hidden)
             loss, temperature = judge.temperature(scores)
+            self._took[own.name] = time.perf_counter() - begun
             return replace(own, left_out=scores, loss=loss, temperature=temperature)
 
-        together = parallel_map(judged, members, cost=np.inf if len(offset) >= MANY else 0.0)
-        return pool_members(list(together), [], judge, COLUMN_PENALTIES, self.power).left_out
+        longest_first = sorted(members, key=lambda own: -self._took.get(own.name, 0.0))
+        together = parallel_map(judged, longest_first, cost=np.inf if len(offset) >= MANY else 0.0)
+        by_name = {own.name: own for own in together}
+        return pool_members([by_name[own.name] for own in members], [], judge, COLUMN_PENALTIES, self.power).left_out
 
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
         if not len(hidden):
