@@ -15,6 +15,7 @@ from suffice import (
 )
 from suffice.errors import DataError, SettingError
 from suffice.estimate import RDA
+from suffice.questions.importance import _importance
 
 EXACT = 1e-9  # nats; sums of some hundred terms, taken in another order
 
@@ -228,6 +229,20 @@ def test_constant_columns_and_missing_cells_cost_nothing(rng, kind):
     X.loc[y == 1, "x0"] = np.nan
     found = KINDS[kind]().fit(X.drop(columns="constant"), y).importance()
     assert found.by_class[1, 0] == 0.0
+
+
+def test_members_asked_side_by_side_and_in_any_order_answer_the_same_to_the_last_bit(rng, monkeypatch):
+    """Which members are begun first goes by how long they took."""
+    X, y = numbers(rng, 400, 5, 3)
+    X["word"] = np.array(["p", "q", "r"])[(y + (rng.random(400) < 0.3)) % 3]
+    model = GenerativeClassifier().fit(X, y)
+    found = []
+    for many, took in ((10**9, lambda: 1.0), (0, iter(range(10**9)).__next__), (0, iter(range(10**9, 0, -2)).__next__)):
+        monkeypatch.setattr("suffice.automatic.by_columns.MANY", many)
+        monkeypatch.setattr("suffice.automatic.by_columns.perf_counter", took)
+        judged = _importance(model._fitted)
+        found.append((judged.mean.tobytes(), judged.standard_error.tobytes(), judged.loss))
+    assert len(set(found)) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

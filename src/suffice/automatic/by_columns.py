@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from time import perf_counter
 from typing import ClassVar
 
 from .._arrays import Array, Codes, log_softmax, np, parallel_map, single_blas_thread
@@ -74,10 +74,10 @@ class PoolByColumns:
         judge = replace(self.judge, offset=offset)
 
         def judged(own: JudgedMember) -> JudgedMember:
-            begun = time.perf_counter()
+            begun = perf_counter()
             scores = self._scores(own, hidden)
             loss, temperature = judge.temperature(scores)
-            self._took[own.name] = time.perf_counter() - begun
+            self._took[own.name] = perf_counter() - begun
             return replace(own, left_out=scores, loss=loss, temperature=temperature)
 
         longest_first = sorted(members, key=lambda own: -self._took.get(own.name, 0.0))
