@@ -155,6 +155,7 @@ def test_columns_that_no_row_shows_are_not_looked_at(rng, monkeypatch):
     monkeypatch.setattr(type(density), "_log_cell", lambda self, r, j, *told: looked.add(j) or cell(self, r, j, *told))
     found = density.log_density(rows)
     assert looked == {4, 5, 6}
+    assert "_log_levels" not in vars(density)
     part, value = next(iter(density.marginals(rows)))
     assert_allclose(found[part], value(np.array([4, 5, 6])), atol=1e-10)
 

@@ -136,9 +136,9 @@ class ForestDensity(Density):
 
     def _add_cells(self, within: Array, reading: ForestReading, columns: Codes, leaf: Codes) -> None:
         """Add to `within` (q, k) log p(cell_j | leaf, k) of some columns, of rows in one leaf each."""
-        few = "_log_levels" not in vars(self) and len(leaf) < len(self.tables.log_share)
-        logs = () if few else self._log_levels
-        if (columns < len(self.columns.numbers)).any():
+        numbers, few = columns < len(self.columns.numbers), len(leaf) < len(self.tables.log_share)
+        logs = () if numbers.all() or (few and "_log_levels" not in vars(self)) else self._log_levels
+        if numbers.any():
             _ = self._log_mass  # made here, and not by every thread
 
         def add(part: slice) -> None:
