@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 
 from .._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_each, row_chunks, rows_within
-from ..loops.shapley import product_values
+from ..loops.shapley import Ways, product_values
 from .columns import MISSING, Cells
 from .trees import Trees
 
@@ -175,7 +175,8 @@ class _Paths:
     def add(self, added: Array, cells: Cells, values: Array) -> None:
         """Add the Shapley values of these rows to `added` (n, d, k), by the `values` of all leaves."""
         nodes = _nodes(min(len(self.column) // 2 + 1, MOST_NODES))
-        flat = product_values(cells, self.column, self.low, self.high, self.share, nodes).reshape(len(cells), -1)
+        ways = Ways(self.column, self.low, self.high, self.share)
+        flat = product_values(cells, ways, nodes).reshape(len(cells), -1)
         for j, places in self._by_column:
             added[:, j] += flat[:, places] @ values[self.leaf[places % len(self.leaf)]]
 
