@@ -20,10 +20,12 @@ from .joint import JointModel
 from .leave_one_out import Learned, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
+from .notes import Kind
 from .released import Past
 from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
+from .stats.copies import as_judged
 from .stats.statistic import Beside
 from .table import Table, read_table
 from .table.labels import check_filled, check_total, label_array, read_labels, read_weights
@@ -164,7 +166,17 @@ class Fitted(Vocabulary):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        return (*released, *self.past.notes, *self.alike_notes, *self.estimated[1])
+        return (*released, *self.past.notes, *self.alike_notes, *self._copy_notes, *self.estimated[1])
+
+    @property
+    def _copy_notes(self) -> tuple[Note, ...]:
+        sample = self.statistics.sample
+        if sample is None or not self.copies_leave_together:
+            return ()
+        kept, distinct = round(float(sample.copies.sum())), len(sample.codes)
+        what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
+        why = "they are equal in every cell and in class, far more often than columns of few values explain"
+        return (Note(what, why, kind=Kind.COPIED),)
 
     @derived
     def labels(self) -> NDArray[np.generic]:
@@ -266,13 +278,18 @@ class Fitted(Vocabulary):
         sample = self.sample_of(batch, keep_rows)
         return ByClass(batch.classes, batch.class_weight, found, len(batch.codes), sample, batch.heaviest)
 
-    @property
+    @derived
     def reservoir(self) -> Reservoir:
-        """The rows kept; DataError where there are none."""
+        """The rows kept, copies of a row as one row of their weight; DataError where there are none."""
         if self.statistics.sample is None:
             released = self.past.released is not None
             raise DataError.without_rows("This model keeps no rows to judge itself by", released)
-        return self.statistics.sample
+        return as_judged(self.statistics.sample)
+
+    @property
+    def copies_leave_together(self) -> bool:
+        """Whether equal rows are copies of one row, which leave together."""
+        return self.statistics.sample is not None and self.reservoir is not self.statistics.sample
 
     @derived
     def learned(self) -> Learned:

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     SPARED = "spared"  # a member of the automatic classifier that would take too much memory or time
     POOLED = "pooled"  # sums that classes have together, no longer each by itself; estimates are as before
     GIVEN_UP = "given up"  # what a released model no longer tells
+    COPIED = "copied"  # rows that are copies of others, and leave together with these
     ALIKE = "alike"  # classes or levels that differ by case or spaces only
     OTHER = "other"
 

@@ -9,6 +9,7 @@ from ..densities import Rows
 from ..errors import DataError
 from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
+from ..stats.copies import as_judged
 from ..stats.counts import CodedColumns
 from .choose import choose
 from .columns import FrozenColumns
@@ -59,8 +60,8 @@ def choose_by_rows(statistics: ByClass, pieces: MemberStats, parts: bool = True,
 
 def judging(statistics: ByClass, pieces: MemberStats) -> Judging:
     """Return what a choice is made of, in units of rows: statistics, and the rows that are kept."""
-    rows, sample = rows_of_sample(statistics), statistics.sample
-    assert sample is not None
+    assert statistics.sample is not None
+    rows, sample = rows_of_sample(statistics), as_judged(statistics.sample)
     unit = sample.rows_per_weight  # weights say what rows count beside each other, not how many there are
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
     held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
@@ -87,8 +88,8 @@ def joint_by_rows(
 
     With the `setting` (strength, sphere) that they chose before nothing is judged.
     """
-    sample = statistics.sample
-    assert sample is not None
+    assert statistics.sample is not None
+    sample = as_judged(statistics.sample)
     unit = sample.rows_per_weight
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
     return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight(), setting)

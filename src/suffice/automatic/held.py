@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
+from .._arrays import np
 from .._derived import shared
 from ..densities import Rows
 from ..errors import MergeError
 from ..fitted import Fitted
 from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
+from ..stats.copies import are_copies
 from ..stats.reservoir import rows_per_weight
 from .by_rows import rows_of_sample
 from .member_family import MemberFamily
@@ -69,7 +71,7 @@ class HeldFitted(Fitted):
         self.check_memory(block, self.statistics)
         if isinstance(block, MemberStats):
             return block
-        unit = rows_per_weight(block.weight, block.copies)
+        unit = row_unit(self.statistics, block)
         weight = block.weight * unit
         columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True)
         return block.frozen(columns, late=True)
@@ -88,6 +90,12 @@ class HeldFitted(Fitted):
             blocks = (*other.statistics.blocks[:-1], sample)
             return self, replace(other, statistics=replace(other.statistics, blocks=blocks))
         return self, other
+
+
+def row_unit(statistics: ByClass, held: MemberRows) -> float:
+    """Return how many rows a weight of 1 speaks for among rows that are held, copies of a row being one."""
+    together = statistics.sample is not None and are_copies(statistics.sample)
+    return rows_per_weight(held.weight, np.ones_like(held.copies) if together else held.copies)
 
 
 def held_by(statistics: ByClass) -> MemberRows | MemberStats:

@@ -14,7 +14,7 @@ from ..notes import Kind, Note
 from ..stats.batch import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
-from .held import HeldFitted
+from .held import HeldFitted, row_unit
 from .leaves import LeafSums
 from .statistics import MemberRows, MemberStats
 
@@ -33,7 +33,7 @@ def may_be_forest(value: HeldFitted) -> bool:
         part = held.learned.get(LeafSums.name)
         return isinstance(part, LeafSums) and part.sums is not None and not value.holds_no_rows
     assert isinstance(held, MemberRows)
-    unit = rows_per_weight(held.weight, held.copies)
+    unit = row_unit(value.statistics, held)
     return float(held.weight.sum()) * unit >= LEAST_ROWS and len(held.codes) > 0
 
 
@@ -43,7 +43,7 @@ def forest_beside(value: HeldFitted) -> ForestJoint:
     if isinstance(held, MemberStats):
         return joint_forest(value, held)
     assert isinstance(held, MemberRows)
-    weight, table = held.weight * rows_per_weight(held.weight, held.copies), held.rows
+    weight, table = held.weight * row_unit(value.statistics, held), held.rows
     frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False)
     reading = frozen.read(table.numbers, table.coded)
     return joint_forest(value, ForestStats.summarize(reading, held.codes, held.k, held.weight))
@@ -54,7 +54,7 @@ def gain_of_forest(value: HeldFitted, gaussian: Fitted) -> float:
 
     Both are judged by folds: by some rows of the first alone where one is ahead by far more than chance. Trees that
     have not seen a row would not do: a row helps to cut the cells it is read in, and the narrower these, the likelier
-    the row. Of equal rows some are learned and some are judged, as in new data.
+    the row. Of equal rows that are no copies some are learned and some are judged, as in new data.
     """
     ahead, heavy = np.zeros(0), np.zeros(0)
     for apart, weight in _judged_apart(value, gaussian):

@@ -271,8 +271,8 @@ class PooledFitted(HeldFitted):
         removed = np.ones(len(codes)) if weight is None else weight
         if (removed > self.statistics.weight[codes] * (1.0 + 1e-9)).any():
             raise DataError("A row weighs more than its class. Next: give rows and weights as they were learned.")
-        sample, log_prior = self.statistics.sample, self._priors_without(codes, removed)
-        own = removed * (self._chosen_before.unit if sample is None else sample.rows_per_weight)
+        log_prior = self._priors_without(codes, removed)
+        own = removed * (self._chosen_before.unit if self.holds_no_rows else self.reservoir.rows_per_weight)
         return self.pool.leave_out(Sample(self._read(rows), codes, own, own, own, own), log_prior)
 
     @property

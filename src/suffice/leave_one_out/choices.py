@@ -13,6 +13,7 @@ from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
 from ..stats import ByClass, CompletedStats, GaussianStats, PatternStats, PooledScatter
+from ..stats.copies import as_judged
 from ..stats.statistic import Plain
 from .rda import Judges, choice_note, choose_rda
 from .strength import Judged, choose_strength, strength_note, unjudged_note
@@ -83,6 +84,7 @@ def _shrinkage(statistics: ByClass, settings: Settings) -> RDA:
             'shrinkage="loo" judges by rows that are kept, and these statistics hold none: they come from a model '
             "with keep_rows=0. Next: fit again, or give the amounts: shrinkage=RDA(...)."
         )
+    sample = as_judged(sample)
     judges = Judges(sample.rows[0], sample.codes, sample.row_weight(), sample.represented(statistics.weight))
     stats: Any = statistics.blocks[0]
     family = GaussianFamily(structure=Full, shared=stats.complete.form is PooledScatter)
@@ -100,5 +102,6 @@ def _prior(
         for rows, block, stats in zip(sample.rows, blocks, statistics.blocks, strict=True)
         if isinstance(block.family, GaussianFamily)
     ]
+    sample = as_judged(sample)
     known = sample.represented(statistics.weight)
     return choose_strength(prior, judged, sample.codes, sample.row_weight(), known, settings)

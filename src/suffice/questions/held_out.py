@@ -54,7 +54,7 @@ def hold_out(fitted: Fitted) -> HeldOut:
             )
         left = _without(fitted, sample, rows, index, others)
         folds.append(_fold(fitted, left, sample, rows, index, np.random.RandomState(number)))
-    return HeldOut.make(sample.codes, weight, sample.copies, density, folds)
+    return HeldOut.make(sample.codes, weight, fitted.reservoir.copies, density, folds)
 
 
 def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:

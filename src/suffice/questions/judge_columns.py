@@ -53,7 +53,7 @@ def _sample(fitted: Fitted) -> Reservoir:
         raise DataError.released("judge its columns by rows", "ask the model it was made from")
     if sample is None:
         raise DataError.without_rows(f"This {fitted.who} keeps no rows to judge its columns by")
-    return sample
+    return fitted.reservoir
 
 
 def some_rows(sample: Reservoir, most: int) -> Codes:

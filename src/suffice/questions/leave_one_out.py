@@ -16,6 +16,7 @@ def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object) -
     rows, n = fitted.encoded(X)
     weight = read_weights(sample_weight, n)
     codes = known_codes(fitted, y, n, weight)
+    weight = with_copies(fitted, rows, codes, weight)
     if weight is None or weight.all():
         return fitted.left_out(rows, codes, weight)
     learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
@@ -40,6 +41,16 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
             "Next: pass rows the model has learned, with their labels."
         )
     return np.array([*(known.get(label, -1) for label in labels), -1], dtype=np.int64)[codes]
+
+
+def with_copies(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None) -> Array | None:
+    """Return the weight (n,) that leaves with each row: its own, or that of all of its copies; see `stats.copies`."""
+    if not fitted.copies_leave_together:
+        return weight
+    sample = fitted.reservoir
+    place = sample.locate(rows[: len(sample.rows)], codes, fitted.statistics.classes)
+    own = np.ones(len(codes)) if weight is None else weight
+    return np.where((place >= 0) & (own > 0), sample.weight[place], own)
 
 
 def taken(rows: Rows, index: Codes) -> Rows:

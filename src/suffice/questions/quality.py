@@ -33,7 +33,7 @@ def _quality(fitted: Fitted) -> Quality:
         raise DataError.without_rows(otherwise=", or judge it by rows with labels")
     closed = fitted.leaves_soon
     index = some_rows(sample, fitted.most_judged)
-    part = sample.part(index)
+    part = fitted.reservoir.part(index)
     if not closed:
         log_posterior = ByFolds(fitted, index).without(None)
     elif len(index) == len(sample.codes):

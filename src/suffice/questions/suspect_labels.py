@@ -10,7 +10,7 @@ from ..errors import SettingError
 from ..fitted import Fitted
 from ..table.labels import read_weights
 from ..tasks.label_noise import Channel, find_channel, flag, true_posterior
-from .leave_one_out import known_codes, taken
+from .leave_one_out import known_codes, taken, with_copies
 
 ROUNDING = 1e-9  # share of a class's weight below which nothing of it is left
 
@@ -67,8 +67,9 @@ def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object) ->
 def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> Array:
     """Return p(true class | row, given label), (n, k); the label itself where no other row is of its class."""
     posterior = np.eye(len(fitted.statistics.classes))[codes]
-    told = np.flatnonzero(_others(fitted, codes, weight))
-    left_out, own, amount = _left_out(fitted, taken(rows, told), codes[told], weight[told]), codes[told], weight[told]
+    leaving = with_copies(fitted, rows, codes, weight)
+    told = np.flatnonzero(_others(fitted, codes, leaving))
+    left_out, own, amount = _left_out(fitted, taken(rows, told), codes[told], leaving[told]), codes[told], weight[told]
     learned = np.flatnonzero(amount)
     channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
     posterior[told] = true_posterior(channel, left_out, own)
