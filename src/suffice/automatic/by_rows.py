@@ -11,6 +11,7 @@ from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.copies import as_judged
 from ..stats.counts import CodedColumns
+from ..stats.units import Units
 from .choose import choose
 from .columns import FrozenColumns
 from .costs import check_columns, check_costs
@@ -66,7 +67,8 @@ def judging(statistics: ByClass, pieces: MemberStats) -> Judging:
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
     held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
     read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
-    judged = Sample(read, rows.codes, held / sample.copies, weight, weight / sample.copies, held)
+    alone = held / sample.copies, weight, weight / sample.copies, held
+    judged = Sample.of_kept(read, rows.codes, *alone, Units(sample.copies))
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
     beside = unlabelled_rows(statistics, pieces.columns, unit)
     return Judging(judged, pieces, counts, unit * statistics.weight, beside)

@@ -13,7 +13,6 @@ from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..forest import ForestReading, FrozenForest, levels_within
-from ..forest.columns import Cells
 from ..loops.columns import Knots, normal_scores
 from ..schema import Level
 from ..stats._checks import codes as codes_below, floats, in_range, levels as levels_of, places, scatters
@@ -80,12 +79,6 @@ class Reading(MixedRows):
             return columns.coordinates(version, self, hidden.columns)
         gone = np.isin(columns.owners[columns.used[version]], hidden.columns)
         return np.where(gone, np.nan, self.gaussian(version))
-
-    def forest_without(self, hidden: Hidden) -> Cells:
-        """Return the cells (n, d) as trees read them, those of some columns missing."""
-        cells = self.forest.cells.copy()
-        cells[:, hidden.columns] = MISSING
-        return cells
 
     @cached_property
     def forest(self) -> ForestReading:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
 from .._derived import derived, shared
 from ..densities import Product, Rows
 from ..errors import DataError
@@ -19,6 +19,7 @@ from ..schema import Level
 from ..stats import Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.counts import CodedColumns
+from ..stats.units import Units
 from ..table import Table
 from ..tasks import classify
 from .held import HeldFitted
@@ -58,9 +59,17 @@ class ForestRows(MemberRows):
 
     @classmethod
     def freeze(
-        cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool, late: bool = False
+        cls,
+        rows: TableRows,
+        codes: Codes,
+        k: int,
+        weight: Array,
+        *,
+        for_good: bool,
+        late: bool = False,
+        units: Units | None = None,
     ) -> Columns:
-        return FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, labels=False)
+        return FrozenForest.freeze(rows.numbers, rows.coded, codes, k, weight, labels=False, units=units)
 
     @classmethod
     def statistics(cls) -> type[MemberStats]:
@@ -107,12 +116,22 @@ class JointForestFamily(Family):
         return self.left_out(rows, stats, codes, weight, out_of_bag=False)
 
     def left_out(
-        self, rows: Array, stats: MemberStats, codes: Codes, weight: Array | None, *, out_of_bag: bool
+        self,
+        rows: Array,
+        stats: MemberStats,
+        codes: Codes,
+        weight: Array | None,
+        *,
+        out_of_bag: bool,
+        unseen: NDArray[np.bool_] | None = None,
     ) -> Array:
-        """Return log densities (n, k) of learned rows; `out_of_bag`, by trees whose structure has not seen them."""
+        """Return log densities (n, k) of learned rows; `out_of_bag`, by trees whose structure has not seen them.
+
+        Levels that are `unseen` (n, categories) without a row say nothing.
+        """
         forest = forest_of(stats)
         reading = forest.columns.of_values(rows)
-        return forest.left_out(reading, codes, np.ones(len(codes)) if weight is None else weight, out_of_bag)
+        return forest.left_out(reading, codes, np.ones(len(codes)) if weight is None else weight, out_of_bag, unseen)
 
 
 def forest_of(stats: MemberStats) -> Forest:
@@ -225,10 +244,19 @@ class ForestFitted(HeldFitted):
         family = cast("JointForestFamily", asked.blocks[0].family)
         (read,) = asked.recoded(rows)
         stats = cast("MemberStats", asked.statistics.blocks[0])
-        score = family.left_out(read, stats, codes, own, out_of_bag=True)
+        score = family.left_out(read, stats, codes, own, out_of_bag=True, unseen=self._unseen(read))
         prior = log_priors(learned, codes, own)
         zero = np.zeros_like(score)
         return classify.normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
+
+    def _unseen(self, rows: Array) -> NDArray[np.bool_] | None:
+        """Return which levels of learned rows (n, d), as the forest reads them, too few other rows show."""
+        if self.statistics.sample is None:
+            return None
+        (kept,), columns = self.joint_value.recoded(self.sampled_rows()), self.frozen_statistics.columns.cells
+        sizes, numbers = [len(own) for own in columns.vocabulary], len(columns.numbers)
+        levels, own = (np.nan_to_num(part[:, numbers:], nan=-1.0).astype(np.int64).T for part in (kept, rows))
+        return Units(self.reservoir.copies).unseen(tuple(levels), sizes, of=tuple(own))
 
     @derived
     def left_out_rows(self) -> Array:

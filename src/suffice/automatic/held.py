@@ -14,6 +14,7 @@ from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
 from ..stats.copies import are_copies
 from ..stats.reservoir import rows_per_weight
+from ..stats.units import Units
 from .by_rows import rows_of_sample
 from .member_family import MemberFamily
 from .statistics import MemberRows, MemberStats
@@ -73,7 +74,8 @@ class HeldFitted(Fitted):
             return block
         unit = row_unit(self.statistics, block)
         weight = block.weight * unit
-        columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True)
+        units = units_of(self.statistics, block)
+        columns = block.freeze(block.rows, block.codes, block.k, weight, for_good=False, late=True, units=units)
         return block.frozen(columns, late=True)
 
     def before_merge(self, other: Self) -> tuple[Self, Self]:
@@ -94,8 +96,13 @@ class HeldFitted(Fitted):
 
 def row_unit(statistics: ByClass, held: MemberRows) -> float:
     """Return how many rows a weight of 1 speaks for among rows that are held, copies of a row being one."""
+    return rows_per_weight(held.weight, units_of(statistics, held).copies)
+
+
+def units_of(statistics: ByClass, held: MemberRows) -> Units:
+    """Return what leaves together of rows that are held, each distinct one once."""
     together = statistics.sample is not None and are_copies(statistics.sample)
-    return rows_per_weight(held.weight, np.ones_like(held.copies) if together else held.copies)
+    return Units(np.ones_like(held.copies) if together else held.copies)
 
 
 def held_by(statistics: ByClass) -> MemberRows | MemberStats:

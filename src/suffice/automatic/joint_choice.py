@@ -14,7 +14,7 @@ from ..notes import Kind, Note
 from ..stats.batch import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
-from .held import HeldFitted, row_unit
+from .held import HeldFitted, row_unit, units_of
 from .leaves import LeafSums
 from .statistics import MemberRows, MemberStats
 
@@ -44,7 +44,8 @@ def forest_beside(value: HeldFitted) -> ForestJoint:
         return joint_forest(value, held)
     assert isinstance(held, MemberRows)
     weight, table = held.weight * row_unit(value.statistics, held), held.rows
-    frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False)
+    units = units_of(value.statistics, held)
+    frozen = FrozenForest.freeze(table.numbers, table.coded, held.codes, held.k, weight, labels=False, units=units)
     reading = frozen.read(table.numbers, table.coded)
     return joint_forest(value, ForestStats.summarize(reading, held.codes, held.k, held.weight))
 

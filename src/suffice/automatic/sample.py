@@ -6,9 +6,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, NDArray, np
+from ..forest.columns import Cells
+from ..stats.units import Units
 from .columns import Reading
-from .mixed_rows import Index
+from .mixed_rows import MISSING, Hidden, Index
 
 
 class Unlabelled(NamedTuple):
@@ -24,7 +26,8 @@ class Sample:
     """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,).
 
     A row may stand for several equal ones: `removed` and `single` are those of one copy, `held` is the weight that all
-    of them have in the statistics.
+    of them have in the statistics. `units` says what leaves together, and `unseen` (n, categories) which levels too few
+    rows show but those that leave with the row; both are None where that is not known.
     """
 
     rows: Reading
@@ -33,13 +36,40 @@ class Sample:
     weight: Array
     single: Array
     held: Array
+    units: Units | None = None
+    unseen: NDArray[np.bool_] | None = None
+
+    @classmethod
+    def of_kept(
+        cls, rows: Reading, codes: Codes, removed: Array, weight: Array, single: Array, held: Array, units: Units
+    ) -> Sample:
+        """Return rows among which every other row with the levels of one is."""
+        unseen = units.unseen(rows.levels, [len(own) for own in rows.columns.vocabulary])
+        return cls(rows, codes, removed, weight, single, held, units, unseen)
+
+    def unseen_among(self, others: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
+        """Return which cells (n, categories) are of levels that too few of some rows show; None for none."""
+        if self.units is None:
+            return None
+        return self.units.unseen(self.rows.levels, [len(own) for own in self.rows.columns.vocabulary], others)
+
+    def cells(self, hidden: Hidden | None, unseen: NDArray[np.bool_] | None) -> Cells:
+        """Return the cells (n, d) as trees read them: `unseen` levels as new ones, `hidden` columns missing."""
+        found = self.rows.forest.columns.with_unseen(self.rows.forest.cells, unseen)
+        if hidden is None:
+            return found
+        found = found.copy()
+        found[:, hidden.columns] = MISSING
+        return found
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, index: Index) -> Sample:
         weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
-        return Sample(self.rows[index], self.codes[index], *weights)
+        units = None if self.units is None else self.units[index]
+        unseen = None if self.unseen is None else self.unseen[index]
+        return Sample(self.rows[index], self.codes[index], *weights, units, unseen)
 
     def hiding(self, columns: Codes) -> Sample:
         """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""

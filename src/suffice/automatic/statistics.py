@@ -26,6 +26,7 @@ from ..stats.reservoir import rows_per_weight
 from ..stats.rows import compact, concat_rows, rows_from_arrays, rows_to_arrays
 from ..stats.scatter import gather, spread
 from ..stats.statistic import Fields, Plain
+from ..stats.units import Units
 from .columns import FrozenColumns
 from .costs import check_columns
 from .later import Later, PartlyLater
@@ -76,16 +77,26 @@ class MemberRows(Statistic):
 
     @classmethod
     def freeze(
-        cls, rows: TableRows, codes: Codes, k: int, weight: Array, *, for_good: bool, late: bool = False
+        cls,
+        rows: TableRows,
+        codes: Codes,
+        k: int,
+        weight: Array,
+        *,
+        for_good: bool,
+        late: bool = False,
+        units: Units | None = None,
     ) -> Columns:
         """Return the columns that rows (n,) of these weights, counted as rows, freeze: `for_good`, or for now.
 
         What can be made when it is asked for, while these rows are there, is frozen for good only. If `late`, trees are
-        grown when they are first asked for.
+        grown when they are first asked for. `units` say which rows leave together.
         """
         forest: Later[FrozenForest] | FrozenForest | None = None
         if weight.sum() >= FOREST_ROWS:
-            grow = partial(FrozenForest.freeze, rows.numbers, rows.coded, codes, k, weight, density=for_good)
+            grow = partial(
+                FrozenForest.freeze, rows.numbers, rows.coded, codes, k, weight, density=for_good, units=units
+            )
             forest = Later(grow) if late else grow()
         return FrozenColumns.freeze(rows.numbers, rows.coded, weight, forest)
 

@@ -3,7 +3,8 @@
 A number's cells are its values where these are few; otherwise quantile intervals, and every value that is repeated as
 often as an interval is filled has a cell of its own. Each cell has a place among the normal scores of its column, so
 that no answer depends on units. A category's cells are its levels, and one more for a level that was never seen. Levels
-with rows enough to tell stand in an order in which neighbours have alike classes, before all others.
+with rows enough to tell stand in an order in which neighbours have alike classes, before all others. Those that a
+single row shows come last: trees are grown as if they had never been seen, and so learn what to do with new levels.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ..stats._checks import codes as codes_below, floats, in_range, levels as le
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, mixed
 from ..stats.statistic import Fields, Plain
+from ..stats.units import FEWEST, Units
 
 MOST_CELLS, FEWEST_CELLS = 200, 20  # of a number
 CELL_ROWS = 8.0  # distinct ones in each, where rows are few
@@ -115,7 +117,8 @@ class NumberCells:
 @dataclass(frozen=True, eq=False)
 class ForestColumns:
     """The cells of every column, numbers first: `numbers`, the levels (`vocabulary`) of each category, the cell of each
-    level (`order`), and the share of each cell, the last that of levels never seen (`shares`).
+    level (`order`), the share of each cell, the last that of levels never seen (`shares`), and how many levels more
+    than one row shows (`repeated`), which come before the others.
 
     `rows` is the weight of the rows that froze them, counted as rows.
     """
@@ -125,25 +128,38 @@ class ForestColumns:
     order: tuple[Codes, ...]
     shares: tuple[Array, ...]
     rows: float
+    repeated: tuple[int, ...]
 
     @classmethod
-    def freeze(cls, numbers: Array, coded: CodedColumns, codes: Codes, k: int, weight: Array) -> Self:
-        """Return the cells that a sample of rows (n,) of `k` classes gives."""
+    def freeze(
+        cls, numbers: Array, coded: CodedColumns, codes: Codes, k: int, weight: Array, units: Units | None = None
+    ) -> Self:
+        """Return the cells that a sample of rows (n,) of `k` classes gives; `units` say which leave together."""
+        units = Units.each(len(codes)) if units is None else units
         cells = []
         for x in numbers.T:
             seen = ~np.isnan(x)
             cells.append(NumberCells.freeze(x[seen], weight[seen]))
-        order, shares = [], []
+        order, shares, repeated = [], [], []
         most = 1.0 + 2.0 * TOLD * float(weight.sum()) / (max(k - 1, 1) * max(len(coded.levels), 1))
         for levels, column in zip(coded.levels, coded.codes, strict=True):
             seen = column >= 0
             flat = codes[seen] * len(levels) + column[seen]
             held = np.bincount(flat, weights=weight[seen], minlength=k * len(levels)).reshape(k, len(levels))
-            order.append(_ordered(held.astype(np.float64), most))
+            alone = units.showing(column, len(levels)) < FEWEST
+            order.append(_ordered(held.astype(np.float64), most, alone))
+            repeated.append(int((~alone).sum()))
             counts = np.zeros(len(levels) + 1)
             counts[order[-1]] = held.sum(axis=0)
             shares.append((counts + PSEUDO) / (counts + PSEUDO).sum())
-        return cls(tuple(cells), tuple(map(tuple, coded.levels)), tuple(order), tuple(shares), float(weight.sum()))
+        return cls(
+            tuple(cells),
+            tuple(map(tuple, coded.levels)),
+            tuple(order),
+            tuple(shares),
+            float(weight.sum()),
+            tuple(repeated),
+        )
 
     @property
     def d(self) -> int:
@@ -190,6 +206,15 @@ class ForestColumns:
             cells[:, j] = np.append(order, [len(order), MISSING])[column]
         return ForestReading(numbers, cells, self)
 
+    def with_unseen(self, cells: Cells, unseen: NDArray[np.bool_] | None) -> Cells:
+        """Return the cells (n, d), some levels (n, categories) read as one never seen."""
+        if unseen is None:
+            return cells
+        found = cells.copy()
+        for j, own in enumerate(unseen.T, start=len(self.numbers)):
+            found[own, j] = self.sizes[j] - 1
+        return found
+
     def of_values(self, rows: Array) -> ForestReading:
         """Return rows (n, d) of numbers and of level numbers as floats, NaN where missing."""
         numbers = len(self.numbers)
@@ -209,7 +234,8 @@ class ForestColumns:
         for j, (order, share) in enumerate(zip(self.order, self.shares, strict=True)):
             fields |= {f"order{j}": order.astype(np.int64), f"levels{j}": share}
         vocabulary = [list(known) for known in self.vocabulary]
-        return fields, {"numbers": len(self.numbers), "vocabulary": vocabulary, "rows": self.rows}
+        plain: Plain = {"numbers": len(self.numbers), "vocabulary": vocabulary, "rows": self.rows}
+        return fields, plain | {"repeated": list(self.repeated)}
 
     @classmethod
     def from_arrays(cls, fields: Fields, plain: Plain) -> Self:
@@ -219,7 +245,8 @@ class ForestColumns:
         vocabulary = tuple(map(levels_of, plain["vocabulary"]))
         order = tuple(codes_below(fields[f"order{j}"], len(known), len(known)) for j, known in enumerate(vocabulary))
         shares = tuple(floats(fields[f"levels{j}"], len(known) + 1) for j, known in enumerate(vocabulary))
-        rows = float(plain["rows"])
+        rows, every = float(plain["rows"]), [len(known) for known in vocabulary]
+        repeated = tuple(int(count) for count in plain.get("repeated", every))  # older files do not tell them apart
         for own in numbers:
             size = len(floats(own.low, None))
             ends = [floats(values, size) for values in (own.low, own.mean, own.high, own.share)]
@@ -230,7 +257,9 @@ class ForestColumns:
         permuted = all(len(np.unique(own)) == len(own) for own in order)
         if not permuted or any((own <= 0).any() for own in shares) or not 0.0 <= rows < np.inf:
             raise ValueError("cells of the forest")
-        return cls(numbers, vocabulary, order, shares, rows)
+        if not all(0 <= count <= size for count, size in zip(repeated, every, strict=True)):
+            raise ValueError("levels that more than one row shows")
+        return cls(numbers, vocabulary, order, shares, rows, repeated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +275,14 @@ class ForestReading:
 
     def __getitem__(self, index: Codes | slice | NDArray[np.bool_]) -> ForestReading:
         return ForestReading(self.numbers[index], self.cells[index], self.columns)
+
+    def with_unseen(self, unseen: NDArray[np.bool_] | None) -> ForestReading:
+        """Return the same rows, some levels (n, categories) read as one never seen."""
+        if unseen is None:
+            return self
+        found = ForestReading(self.numbers, self.columns.with_unseen(self.cells, unseen), self.columns)
+        vars(found)["contents"] = self.contents  # these decide in which bags the rows are
+        return found
 
     @cached_property
     def open(self) -> NDArray[np.bool_]:
@@ -275,9 +312,9 @@ def levels_within(coded: CodedColumns, vocabulary: Sequence[Sequence[Level]]) ->
     return tuple(found)
 
 
-def _ordered(held: Array, most: float) -> Codes:
+def _ordered(held: Array, most: float, alone: NDArray[np.bool_]) -> Codes:
     """Return the place (levels,) of each level: first so many of the commonest, along the direction in which the
-    classes' shares (k, levels) differ, then the others, the rarest last.
+    classes' shares (k, levels) differ, then the others, the rarest last, and at the end those shown by one row `alone`.
 
     An order by shares tells of the labels it is made of, and rows that are judged by trees are among these: of noise,
     some (k − 1)(levels − 1) / 2n nats of log-loss. So shares order no more levels than keep that small.
@@ -285,10 +322,10 @@ def _ordered(held: Array, most: float) -> Codes:
     weight = held.sum(axis=0)
     if not len(weight):  # of a column without a cell among these rows
         return np.zeros(0, dtype=np.int64)
-    common = np.argsort(-weight.round(9), kind="stable")
+    common = np.lexsort((-weight.round(9), alone))
     place = np.empty(len(weight), dtype=np.int64)
     place[common] = np.arange(len(weight))
-    first = np.sort(common[: max(int(most), 1)])
+    first = np.sort(common[: max(min(int(most), int((~alone).sum())), 1)])
     place[first] = _along(held[:, first])
     return place
 

@@ -99,11 +99,19 @@ class Forest:
         """Return the density by class."""
         return ForestDensity(self.columns, self.trees, self._tables)
 
-    def left_out(self, reading: ForestReading, codes: Codes, removed: Array, out_of_bag: bool = False) -> Array:
+    def left_out(
+        self,
+        reading: ForestReading,
+        codes: Codes,
+        removed: Array,
+        out_of_bag: bool = False,
+        unseen: NDArray[np.bool_] | None = None,
+    ) -> Array:
         """Return log p(x | k), (n, k) in nats, of learned rows, each without the weight `removed` of it.
 
         Exactly what a forest of the same structure gives that has not learned the row; `out_of_bag`, what those of its
-        trees give whose structure has not seen it either.
+        trees give whose structure has not seen it either. Levels that are `unseen` (n, categories) without it say
+        nothing.
         """
         low, high = (own[self.trees.leaf_nodes] for own in self.boxes)
         every = range(len(self.trees))
@@ -111,10 +119,11 @@ class Forest:
         seen = np.stack([self.trees.in_bag(reading, t) for t in every], axis=1)
         seen &= out_of_bag & ~seen.all(axis=1, keepdims=True)  # a row that all trees have seen is judged by all
         fewer = np.log(len(self.trees)) - np.log(len(self.trees) - seen.sum(axis=1))
-        rows = LearnedReading(reading.numbers, reading.cells, reading.columns, codes, removed, routes, seen)
+        cells = reading.columns.with_unseen(reading.cells, unseen)
+        rows = LearnedReading(reading.numbers, cells, reading.columns, codes, removed, routes, seen)
         numbers = len(self.columns.numbers)
-        cells = 6 * numbers + 4 * sum(self.columns.sizes[numbers:])  # of tables and those on the way to them
-        together = rows_within(8 * len(self.sums.weight) * cells, 4 * IN_MEMORY)
+        size = 6 * numbers + 4 * sum(self.columns.sizes[numbers:])  # of tables and those on the way to them
+        together = rows_within(8 * len(self.sums.weight) * size, 4 * IN_MEMORY)
 
         def log_joint(own: ForestReading, leaf: Codes) -> Array:
             assert isinstance(own, LearnedReading)
@@ -234,6 +243,11 @@ class _Descent:
         levels = []
         for j, (own, pooled) in enumerate(zip(counts, self.levels, strict=True), start=len(forest.columns.numbers)):
             share = (own + CLASS * pooled[rows][:, None]) / (own.sum(axis=2, keepdims=True) + CLASS)
+            alone = slice(forest.columns.repeated[j - len(forest.columns.numbers)], share.shape[2] - 1)
+            together = pooled[rows][:, None, alone]  # a level that one row shows says no more of classes than others do
+            share[:, :, alone] = share[:, :, alone].sum(axis=2, keepdims=True) * (
+                together / np.maximum(together.sum(axis=2, keepdims=True), 1e-300)
+            )
             cell = np.arange(share.shape[2])
             share *= ((cell >= low[:, j, None]) & (cell <= high[:, j, None]) & (cell < share.shape[2] - 1))[:, None]
             levels.append(share / np.maximum(share.sum(axis=2, keepdims=True), 1e-300))

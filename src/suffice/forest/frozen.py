@@ -9,6 +9,7 @@ from typing import Self
 from .._arrays import Array, Codes, np
 from ..stats.counts import CodedColumns
 from ..stats.statistic import Fields, Plain, written_alike
+from ..stats.units import Units
 from .columns import ForestColumns, ForestReading, levels_within
 from .grow import grow_density_trees, grow_label_trees
 from .trees import Trees
@@ -37,10 +38,13 @@ class FrozenForest:
         *,
         density: bool = True,
         labels: bool = True,
+        units: Units | None = None,
     ) -> Self:
-        """Return what rows (n,) of `k` classes and these weights, counted as rows, give."""
-        cells = ForestColumns.freeze(numbers, coded, codes, k, weight)
-        reading = cells.read(numbers, coded)
+        """Return what rows (n,) of `k` classes and these weights, counted as rows, give; see `stats.units`."""
+        units = Units.each(len(codes)) if units is None else units
+        cells = ForestColumns.freeze(numbers, coded, codes, k, weight, units)
+        unseen = units.unseen(coded.codes, [len(own) for own in coded.levels], slice(None))
+        reading = cells.read(numbers, coded).with_unseen(unseen)
         most = LEAF_BYTES // leaf_bytes(cells, k)
         return cls(
             cells,

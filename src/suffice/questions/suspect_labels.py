@@ -68,6 +68,7 @@ def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> Array
     """Return p(true class | row, given label), (n, k); the label itself where no other row is of its class."""
     posterior = np.eye(len(fitted.statistics.classes))[codes]
     leaving = with_copies(fitted, rows, codes, weight)
+    assert leaving is not None
     told = np.flatnonzero(_others(fitted, codes, leaving))
     left_out, own, amount = _left_out(fitted, taken(rows, told), codes[told], leaving[told]), codes[told], weight[told]
     learned = np.flatnonzero(amount)

@@ -76,9 +76,7 @@ def _probability(columns: Sequence[Codes], some: Codes) -> Array:
         share = (np.bincount(own)[own[some]] - 1.0) / max(len(own) - 1.0, 1.0)
         if parent >= 0:
             given = columns[parent]
-            _, both, pairs = np.unique(
-                own * (int(given.max()) + 1) + given, return_inverse=True, return_counts=True
-            )
+            _, both, pairs = np.unique(own * (int(given.max()) + 1) + given, return_inverse=True, return_counts=True)
             among = np.bincount(given)[given[some]] - 1.0
             share = (pairs[both.ravel()[some]] - 1.0) / np.maximum(among, 1.0)
         with np.errstate(divide="ignore"):

@@ -13,9 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import ClassVar, NamedTuple, Self
 
-from ..._arrays import Array, Codes, log_softmax, np, parallel_map
+from ..._arrays import Array, Codes, NDArray, log_softmax, np, parallel_map
 from ...forest import Boosting, FrozenForest, TreeScores, canonical_columns
-from ...forest.columns import Cells
 from ...notes import Kind, Note
 from ...stats._checks import grouped
 from ...stats.statistic import Fields
@@ -99,7 +98,8 @@ class BoostedMember(TreeMember):
             share = np.bincount(sample.codes, weights=sample.weight, minlength=k)
             level = grown.values[begin].mean() - np.log(share[present]).mean()
             values[np.ix_(begin, rare)] = of_rare = np.log(np.maximum(share[rare], 1e-3)) + level
-        folds = Folds(tuple(without), deal(sample.rows, sample.codes, FOLDS), present, rare, of_rare, base)
+        place = deal(sample.rows, sample.codes, FOLDS)
+        folds = Folds(tuple(without), place, _unseen(sample, place), present, rare, of_rare, base)
         return cls(known.columns.forest, replace(grown, values=values, base=base), rounds, grown, folds)
 
     @classmethod
@@ -143,6 +143,11 @@ class BoostedMember(TreeMember):
         return self.scores(sample.rows)
 
 
+def _unseen(sample: Sample, place: Codes) -> Unseen:
+    """Return which levels of rows are as if they had never been seen without each fold, and with all."""
+    return tuple(sample.unseen_among(place != v) for v in range(FOLDS + 1))
+
+
 def _work(known: Known) -> float:
     """Return how many cells are added up for fifty rounds of all folds, of at most as many rows as are kept."""
     return (
@@ -159,19 +164,25 @@ def _present(sample: Sample, k: int) -> Codes:
     return np.flatnonzero(np.bincount(sample.codes, minlength=k) >= FOLDS)
 
 
+Unseen = tuple[NDArray[np.bool_] | None, ...]
+
+
 class _Rows(NamedTuple):
-    """Rows as boosting takes them: `cells` (n, d), whose columns come in an order that only contents decide, `columns`
-    their numbers in the table; `codes`, numbers among the classes `present` often enough, −1 for others; weights, the
-    fold of each, and an `order`, decided by contents too, of those of these classes.
+    """Rows of a sample as boosting takes them.
+
+    `columns` are its columns in an order that only contents decide, `codes` numbers among the classes `present` often
+    enough, −1 for others, `place` the folds, `order` the rows of these classes as contents order them, and `unseen` the
+    levels that are as if they had never been seen without each fold.
     """
 
-    cells: Cells
+    sample: Sample
     columns: Codes
     codes: Codes
     weight: Array
     place: Codes
     order: Codes
     present: Codes
+    unseen: Unseen
 
     @property
     def k(self) -> int:
@@ -187,11 +198,13 @@ class _Rows(NamedTuple):
         codes, columns = number[sample.codes], canonical_columns(reading)
         order = np.lexsort((sample.codes, reading.contents))
         place, order = deal(sample.rows, sample.codes, FOLDS), order[codes[order] >= 0]
-        return cls(reading.cells[:, columns], columns, codes, sample.weight, place, order, present)
+        unseen = _unseen(sample, place)
+        return cls(sample, columns, codes, sample.weight, place, order, present, unseen)
 
-    def boosting(self, inside: Codes, along: Codes, rate: float) -> Boosting:
-        """Return trees that are boosted on some of the rows and score these and others."""
-        return Boosting(self.cells, self.codes, self.weight, self.k, inside, along, rate)
+    def boosting(self, fold: int | None, inside: Codes, along: Codes, rate: float) -> Boosting:
+        """Return trees that are boosted on some of the rows without a fold, and score these and others."""
+        cells = self.sample.cells(None, self.unseen[FOLDS if fold is None else fold])[:, self.columns]
+        return Boosting(cells, self.codes, self.weight, self.k, inside, along, rate)
 
     def grown(self, boosting: Boosting, rounds: int) -> TreeScores:
         """Return the trees of some rounds, which ask the columns of the table."""
@@ -264,6 +277,7 @@ class Folds:
 
     trees: tuple[TreeScores, ...]
     place: Codes
+    unseen: Unseen
     present: Codes
     rare: Codes
     of_rare: Array
@@ -271,18 +285,22 @@ class Folds:
 
     def left_out(self, sample: Sample) -> Array:
         """Return scores (n, k) of the rows, each by the trees that were grown without its fold."""
-        return self._scores(self.place, sample.rows.forest.cells)
+        return self._scores(SomeRows(sample, np.arange(len(sample))), None)
 
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return scores (n, k) of some rows, some columns hidden."""
-        return self._scores(self.place[rows.index], rows.sample.rows.forest_without(hidden))
+        return self._scores(rows, hidden)
 
-    def _scores(self, place: Codes, cells: Cells) -> Array:
+    def _scores(self, rows: SomeRows, hidden: Hidden | None) -> Array:
+        place, columns = self.place[rows.index], rows.sample.rows.forest.columns
+        cells = rows.sample.cells(hidden, None)
         out = np.empty((len(place), len(self.base)))
         out[:, self.rare] = self.of_rare
         for v, own in enumerate(self.trees):
-            mine = np.flatnonzero(place == v)
-            out[np.ix_(mine, self.present)] = own.scores(cells[mine])
+            mine, unseen = np.flatnonzero(place == v), self.unseen[v]
+            if unseen is not None:
+                unseen = unseen[rows.index[mine]] & (cells[mine, -unseen.shape[1] :] >= 0)  # what is hidden stays so
+            out[np.ix_(mine, self.present)] = own.scores(columns.with_unseen(cells[mine], unseen))
         return out + self.base
 
 
@@ -297,7 +315,7 @@ class _Growing:
         rest = rows.order if fold is None else rows.order[rows.place[rows.order] != fold]
         self.out = np.flatnonzero(rows.place == (FOLDS if fold is None else fold))
         self._judges = self.out[rows.codes[self.out] >= 0]
-        self._boosting = rows.boosting(rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, rate)
+        self._boosting = rows.boosting(fold, rest[:: max(1, int(np.ceil(len(rest) / most)))], self._judges, rate)
         self._least = np.zeros((len(self._judges), rows.k))  # the scores after the round that loses least
 
     def grow(self, rounds: int) -> None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, ClassVar
 from ..._arrays import Array, NDArray, np
 from ...export.program import Term
 from ...forest import FrozenForest, TreeScores
-from ...forest.columns import Cells
 from ..columns import Reading
 from ..inputs import Inputs
 from ..judge import Judge
@@ -110,24 +109,23 @@ class ForestMember(TreeMember):
         return np.asarray(self.left_out_at(sample, (self.strength,))[0])
 
     def left_out_without(self, sample: Sample, hidden: Hidden) -> Array:
-        cells = sample.rows.forest_without(hidden)
-        return np.asarray(self.left_out_at(sample, (self.strength,), cells)[0])
+        return np.asarray(self.left_out_at(sample, (self.strength,), hidden)[0])
 
-    def left_out_at(self, sample: Sample, strengths: Sequence[float], shown: Cells | None = None) -> Array:
+    def left_out_at(self, sample: Sample, strengths: Sequence[float], hidden: Hidden | None = None) -> Array:
         """Return scores (strengths, n, k) of learned rows, each by the trees that have not seen it, without it.
 
-        Where only some of their cells are `shown`, they are judged by the leaves in which these end, but are of those
-        in which all of them do.
+        Where some columns are `hidden`, or levels that no other row has, they are judged by the leaves in which the
+        other cells end, but are of those in which all of them do.
         """
         reading, trees, pi = sample.rows.forest, self.frozen.labels, self.shares[:, None]
-        every, codes = np.arange(len(sample)), sample.codes
+        every, codes, shown = np.arange(len(sample)), sample.codes, sample.cells(hidden, sample.unseen)
         total, judges = np.zeros((len(strengths), len(pi), len(sample))), np.zeros(len(sample))
         bags: list[NDArray[np.bool_]] = [trees.in_bag(reading, t) for t in range(len(trees))]
         seen_by_all = np.all(bags, axis=0)
         for t, bag in enumerate(bags):
             free = (~bag | seen_by_all).astype(np.float64)
             leaves = own = trees.leaves_of(reading.cells, t)
-            if shown is not None:
+            if shown is not reading.cells:
                 leaves = trees.leaves_of(shown, t)
             counts = np.take(self.counts, leaves, axis=1)
             counts[codes, every] -= sample.removed * (leaves == own)

@@ -1,0 +1,55 @@
+"""What leaves together where rows are held out: the copies of a row, the rows of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from .._arrays import Array, Codes, NDArray, np
+from .rows import Keys
+
+FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Distinct rows (n,): as how many rows each counts, and the `group` it is of, None where rows are groups."""
+
+    copies: Array
+    group: Keys | None = None
+
+    @classmethod
+    def each(cls, n: int) -> Self:
+        """Return n rows, each by itself."""
+        return cls(np.ones(n))
+
+    def __getitem__(self, index: Codes | NDArray[np.bool_] | slice) -> Self:
+        return type(self)(self.copies[index], None if self.group is None else self.group[index])
+
+    def showing(self, level: Codes, size: int, among: Codes | NDArray[np.bool_] | slice = slice(None)) -> Array:
+        """Return how many units show each of so many levels (size,), of the rows `among`; −1 is a missing cell."""
+        own, copies = level[among], self.copies[among]
+        known = (own >= 0) & (own < size)
+        if self.group is None:
+            return np.bincount(own[known], weights=copies[known], minlength=size).astype(np.float64)
+        pairs = np.unique(np.stack([own[known].astype(np.uint64), self.group[among][known]]), axis=1)
+        return np.bincount(pairs[0].astype(np.int64), minlength=size).astype(np.float64)
+
+    def unseen(
+        self,
+        levels: Sequence[Codes],
+        sizes: Sequence[int],
+        among: NDArray[np.bool_] | slice | None = None,
+        of: Sequence[Codes] | None = None,
+    ) -> NDArray[np.bool_] | None:
+        """Return which cells (n, categories) are of levels that too few units show among some rows.
+
+        Without `among`, of all rows but those that leave with the row itself. The cells are those of these rows, or
+        `of` others that are among them. None where there is no such cell.
+        """
+        found, least = [], FEWEST + (among is None)
+        for level, size, cells in zip(levels, sizes, levels if of is None else of, strict=True):
+            few = self.showing(level, size, slice(None) if among is None else among) < least
+            found.append(np.append(few, [False, False])[np.clip(cells, -1, size)])
+        return np.stack(found, axis=1) if any(own.any() for own in found) else None
