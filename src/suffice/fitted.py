@@ -27,8 +27,9 @@ from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
 from .stats.copies import as_judged
 from .stats.statistic import Beside
+from .stats.units import group_keys
 from .table import Table, read_table
-from .table.labels import check_filled, check_total, label_array, read_labels, read_weights
+from .table.labels import check_filled, check_total, label_array, read_groups, read_labels, read_weights
 from .table.residence import take_in
 from .tasks import classify
 from .tasks.explain import contributions
@@ -255,7 +256,13 @@ class Fitted(Vocabulary):
     # --- from rows to statistics -------------------------------------------------------------------------------------
 
     def batch(
-        self, table: Table, order: Sequence[int], y: object, sample_weight: object, missing: str = "error"
+        self,
+        table: Table,
+        order: Sequence[int],
+        y: object,
+        sample_weight: object,
+        missing: str = "error",
+        groups: object = None,
     ) -> Batch:
         """Return the rows of positive weight as encoded, with their labels.
 
@@ -266,7 +273,8 @@ class Fitted(Vocabulary):
         rows = self.encode(table, order)
         if len(codes) and codes.min() < 0:  # EM for labels runs on the CPU
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
-        batch = Batch(classes, codes, rows, weight).without_empty_rows()
+        group = group_keys(read_groups(groups, table.rows), self.schema.names)
+        batch = Batch(classes, codes, rows, weight, group).without_empty_rows()
         if not batch.classes and missing != "any":
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch
@@ -418,7 +426,7 @@ class Fitted(Vocabulary):
         """Return the rows of a batch that are kept as they are."""
         bound = self.settings.keep_rows if keep_rows is None else keep_rows
         kept = batch.rows, batch.codes, batch.classes, batch.weight
-        return Reservoir.summarize(*kept, bound) if bound else None
+        return Reservoir.summarize(*kept, bound, batch.group) if bound else None
 
     def estimate_now(self) -> None:
         """Make what a fit makes at once, so that it says what cannot be estimated: the joint model."""

@@ -88,7 +88,7 @@ class PoolByColumns:
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
         if not len(hidden):
             return own.left_out_scores[self.rows.index]
-        if not own.member.adds_up:
+        if own.again is not None or not own.member.adds_up:
             return own.left_out_without(self.rows, Hidden(hidden))
         if own.name not in self._sums:
             self._sums[own.name] = _Sums.of(own.member, self.rows.sample)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from .._arrays import Array, np
@@ -11,10 +12,10 @@ from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.copies import as_judged
 from ..stats.counts import CodedColumns
-from ..stats.units import Units
 from .choose import choose
 from .columns import FrozenColumns
 from .costs import check_columns, check_costs
+from .grouped import GroupFolds, deal_groups, within_vocabulary
 from .joint import ShrunkGaussianFamily, choose_joint
 from .pool import Automatic
 from .sample import Sample, Unlabelled
@@ -68,7 +69,10 @@ def judging(statistics: ByClass, pieces: MemberStats) -> Judging:
     held, weight = sample.weight * unit, rows.weight * (unit * sample.weight.sum() / statistics.total)
     read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
     alone = held / sample.copies, weight, weight / sample.copies, held
-    judged = Sample.of_kept(read, rows.codes, *alone, Units(sample.copies))
+    judged = Sample.of_kept(read, rows.codes, *alone, sample.units)
+    place = None if sample.group is None else deal_groups(sample.units.number, rows.codes)
+    if place is not None:
+        judged = replace(judged, place=place, folds=GroupFolds(rows, sample.units, place, unit))
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
     beside = unlabelled_rows(statistics, pieces.columns, unit)
     return Judging(judged, pieces, counts, unit * statistics.weight, beside)
@@ -99,16 +103,10 @@ def joint_by_rows(
 
 def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:
     """Return the counts (k, levels) of each column of categories in the frozen vocabulary."""
-    counts = []
     for stats in statistics.blocks:
         if isinstance(stats, CategoricalStats):
-            for known, levels, table in zip(columns.vocabulary, stats.levels, stats.counts, strict=True):
-                position = {level: i for i, level in enumerate(levels)}
-                own = np.zeros((len(table), len(known)))
-                here = [i for i, level in enumerate(known) if level in position]
-                own[:, here] = table[:, [position[known[i]] for i in here]]
-                counts.append(own)
-    return counts
+            return within_vocabulary(stats, columns.vocabulary)
+    return []
 
 
 def few_to_judge(statistics: ByClass) -> Note | None:

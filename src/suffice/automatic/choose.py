@@ -23,7 +23,7 @@ from .members import MEMBERS, UNLABELLED_MEMBERS
 from .pool import LEAST_TEMPERATURE, PSEUDO, Automatic, raise_floor
 from .sample import Sample, Unlabelled
 from .screening import LEAST_POWER, judge_in_folds, most_telling, power_of_rows, telling
-from .stack import Stack, centred, prior_shares, without_each
+from .stack import Stack, centred, prior_shares, priors_without
 from .statistics import MemberStats
 
 MEMBER_PENALTY = 100.0
@@ -61,13 +61,15 @@ def choose(
 
 def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
     weight = known.weight
-    judge = Judge(
-        sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight, sample.single
-    )
+    judge = Judge(sample.codes, priors_without(weight, sample, PSEUDO), sample.weight, sample.single)
     members = better_rivals(_judged(kinds, known, sample, judge))
     labelled = _pooled(members, known, sample, judge, kinds)
     if known.unlabelled is None:
         return labelled
+    if sample.folds is not None:
+        what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
+        note = Note(what, "the others are judged by folds of whole groups", kind=Kind.LEFT_OUT)
+        return replace(labelled, notes=(*labelled.notes, note))
     joined = [own for kind in UNLABELLED_MEMBERS for own in best_of(kind, known, sample, judge)]
     if not joined:
         notes = chain.from_iterable(kind.spared(known) for kind in UNLABELLED_MEMBERS)
@@ -97,7 +99,7 @@ def _judged(kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: 
         if not isinstance(part, list):
             best = min(found, key=lambda own: own.loss, default=None)
             before = None if best is None else best.temperature * best.left_out_scores
-            part = list(_best_of(part(replace(judge, best=before)), judge))
+            part = list(_best_of(_by_groups(kind, part(replace(judge, best=before)), sample, judge), judge))
         found += part
     return found
 
@@ -134,7 +136,7 @@ def _pooled(
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
     power = power_of_rows(sample, judge)
     pool = partial(pool_members, power=power)
-    if power == LEAST_POWER:
+    if power == LEAST_POWER or sample.folds is not None:
         penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
     stack = pool(members, scores, judge, penalties)
     used = stack.weight[len(members) :] != 0.0
@@ -164,7 +166,17 @@ def _pooled(
 
 def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> Iterator[JudgedMember]:
     """Yield the members of a kind, each with the setting that loses least after its temperature."""
-    return _best_of(kind.begin(known, sample)(judge), judge)
+    return _best_of(_by_groups(kind, kind.begin(known, sample)(judge), sample, judge), judge)
+
+
+def _by_groups(
+    kind: type[Member], candidates: Iterable[Candidate], sample: Sample, judge: Judge
+) -> Iterable[Candidate]:
+    """Return the candidates, judged by folds of whole groups where rows are of groups."""
+    if sample.folds is None or kind.folds_rows:
+        return candidates
+    found: Iterator[Candidate] = sample.folds.judged(candidates, sample, judge)
+    return found
 
 
 def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMember]:

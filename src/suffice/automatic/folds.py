@@ -35,6 +35,11 @@ def deal(rows: MixedRows, codes: Codes, folds: int = FOLDS) -> Codes:
     return place
 
 
+def dealt(sample: Sample, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row of a sample: whole groups together, where there are any."""
+    return deal(sample.rows, sample.codes, folds) if sample.place is None else sample.place
+
+
 def content(rows: MixedRows) -> Keys:
     """Return a number (n,) for each row that no increasing change of a column's units alters, nor their order."""
     total = np.zeros(len(rows), dtype=np.uint64)
@@ -60,7 +65,7 @@ class FoldedGaussians:
     @classmethod
     def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
         """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
-        place, k = deal(sample.rows, sample.codes), stats.k
+        place, k = dealt(sample), stats.k
         members, parts, others, turns = [], [], [], []
         for v in range(int(place.max(initial=0)) + 1):
             own = place == v

@@ -21,7 +21,7 @@ from .by_rows import judging
 from .frozen import Choice
 from .joint import ShrunkGaussianFamily
 from .pool import PSEUDO, Automatic
-from .stack import without_each
+from .stack import priors_without
 from .statistics import MemberStats
 
 RULES = 3  # of choosing; other rules, or the same with other outcomes, have another number
@@ -65,7 +65,7 @@ class KeptChoice:
         known = replace(pieces.known(categories, weight), unlabelled=unlabelled)
         if self.left_out.shape != (len(sample), known.k):
             raise ValueError("posteriors of other rows")
-        offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
+        offset = priors_without(weight, sample, PSEUDO)
         with single_blas_thread():  # as when it was chosen: no bit differs
             members = [
                 own.judged(known, sample, kept) for own, kept in zip(self.choice.members, self.members, strict=True)

@@ -100,6 +100,7 @@ class Member(ABC):
     missing_tells: ClassVar[bool] = False  # that a cell is missing may speak for a class
     asks_trees: ClassVar[bool] = False  # those of the frozen columns, which may be grown by then
     asks_best: ClassVar[bool] = False  # its candidates ask the judge for the best of the members before
+    folds_rows: ClassVar[bool] = False  # its candidates are judged by folds, of whole groups where there are any
     column_kind: ClassVar[str] = ""  # what its single columns are called in files
 
     name: str
@@ -196,6 +197,10 @@ class Member(ABC):
     def left_out_columns(self, sample: Sample) -> Iterator[Array]:
         """Yield the same of learned rows, each left out."""
         return iter(())
+
+    def held_out_columns(self, sample: Sample) -> Iterator[Array]:
+        """Yield the same, of rows of groups by the members made without whole ones."""
+        return self.left_out_columns(sample) if sample.folds is None else sample.folds.columns(self, sample)
 
     def without(self, rows: Sample) -> Self:
         """Return the member of statistics without all of some rows."""

@@ -17,7 +17,7 @@ from .inputs import Inputs
 from .judged import JudgedMember
 from .member import Member
 from .sample import Sample
-from .stack import Stack, centred, summed, without_each
+from .stack import Stack, centred, priors_without, summed
 
 LEAST_TEMPERATURE = 1e-6  # by which weights are told and started from
 PSEUDO = 0.5  # pseudo-count of each class
@@ -150,7 +150,7 @@ class Automatic:
         return out
 
     def _leave_out(self, sample: Sample, log_prior: Array | None) -> Array:
-        offset = without_each(self.class_weight, sample.codes, sample.removed, PSEUDO)
+        offset = priors_without(self.class_weight, sample, PSEUDO)
         offset = offset if log_prior is None else log_prior
         weights, biased = self.weights_of(sample.rows.known.sum(axis=1))
         each = zip(self.members, weights, strict=False)
@@ -163,7 +163,7 @@ class Automatic:
         """Return the left-out scores (n, k) of each column with a weight of its own."""
         found = list[Array]()
         for member, wanted in self._additive():
-            found += [part for j, part in enumerate(member.left_out_columns(sample)) if j in wanted]
+            found += [part for j, part in enumerate(member.held_out_columns(sample)) if j in wanted]
         return found
 
     def single_columns(self, rows: Reading) -> list[Array]:

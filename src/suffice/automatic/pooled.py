@@ -106,6 +106,8 @@ class PooledFitted(HeldFitted):
         """The choice of members and of the joint model where it is made: after an edit, once it is asked for."""
         if self.holds_no_rows or ("pool" not in shared_with(self) and self._kept is None):
             return None
+        if self.reservoir.group is not None:  # models of folds would have to be kept as well
+            return None
         found, gain = self._joint_gaussian, self._gain_of_forest
         gaussian = None if found is None else found[0]
         with contextlib.suppress(ValueError):  # what cannot be written is chosen anew, and saved all the same

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from .._arrays import Array, Codes, NDArray, np
 from ..forest.columns import Cells
@@ -21,13 +22,27 @@ class Unlabelled(NamedTuple):
     rows_read: float
 
 
+class Folds(Protocol):
+    """Members made without each fold of whole groups, see `grouped`."""
+
+    def scores(self, member: Any, sample: Sample) -> Array:
+        """Return the scores (n, k) of learned rows, each by the member made without its fold."""
+
+    def columns(self, member: Any, sample: Sample) -> Iterator[Array]:
+        """Yield the same of each column of a member that adds them up."""
+
+    def judged(self, candidates: Any, sample: Sample, judge: Any) -> Any:
+        """Yield candidates, each judged by these folds."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """Rows to judge on: class numbers, the weight each is removed with, and the weight it stands for, all (n,).
 
     A row may stand for several equal ones: `removed` and `single` are those of one copy, `held` is the weight that all
     of them have in the statistics. `units` says what leaves together, and `unseen` (n, categories) which levels too few
-    rows show but those that leave with the row; both are None where that is not known.
+    rows show but those that leave with the row; both are None where that is not known. Where rows are of groups,
+    `place` (n,) is the fold of each and `folds` what judges them, else None.
     """
 
     rows: Reading
@@ -38,6 +53,8 @@ class Sample:
     held: Array
     units: Units | None = None
     unseen: NDArray[np.bool_] | None = None
+    place: Codes | None = None
+    folds: Folds | None = None
 
     @classmethod
     def of_kept(
@@ -46,6 +63,14 @@ class Sample:
         """Return rows among which every other row with the levels of one is."""
         unseen = units.unseen(rows.levels, [len(own) for own in rows.columns.vocabulary])
         return cls(rows, codes, removed, weight, single, held, units, unseen)
+
+    def of_group(self, k: int) -> Array:
+        """Return the weight of each class (n, k) in the group of each row."""
+        assert self.units is not None
+        group = self.units.number
+        total = np.zeros((int(group.max(initial=0)) + 1, k))
+        np.add.at(total, (group, self.codes), self.held)
+        return total[group]
 
     def unseen_among(self, others: NDArray[np.bool_]) -> NDArray[np.bool_] | None:
         """Return which cells (n, categories) are of levels that too few of some rows show; None for none."""
@@ -69,7 +94,8 @@ class Sample:
         weights = self.removed[index], self.weight[index], self.single[index], self.held[index]
         units = None if self.units is None else self.units[index]
         unseen = None if self.unseen is None else self.unseen[index]
-        return Sample(self.rows[index], self.codes[index], *weights, units, unseen)
+        place = None if self.place is None else self.place[index]
+        return Sample(self.rows[index], self.codes[index], *weights, units, unseen, place, self.folds)
 
     def hiding(self, columns: Codes) -> Sample:
         """Return the rows with the cells in some columns missing, by their numbers among all, numbers first."""

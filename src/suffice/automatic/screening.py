@@ -14,7 +14,7 @@ from heapq import heappush, heapreplace
 
 from .._arrays import Array, Codes, np
 from .budget import most_weighted
-from .folds import deal
+from .folds import dealt
 from .judge import Judge
 from .judged import JudgedMember
 from .member import Member
@@ -37,6 +37,8 @@ def power_of_rows(sample: Sample, judge: Judge) -> float:
     """
     count = sample.rows.numbers.shape[1] + len(sample.rows.levels)
     rows = float(judge.weight.sum())
+    if sample.folds is not None and sample.units is not None:  # rows of a group say much the same
+        rows = float(len(np.unique(sample.units.number)))
     return max(LEAST_POWER, float(rows / (rows + LEAST_ROWS * count)))
 
 
@@ -53,7 +55,7 @@ def judge_in_folds(
     `additive` are the members of single columns, if there are any; `pool` fits a stack to members, columns, a judge and
     penalties to choose from.
     """
-    place = deal(sample.rows, sample.codes)
+    place = dealt(sample)
     scores = np.empty((len(penalties), *judge.offset.shape))
     for v in range(int(place.max(initial=0)) + 1):
         own, rest = np.flatnonzero(place == v), np.flatnonzero(place != v)
@@ -85,6 +87,10 @@ def _columns_without(
 
     Both are by counts that have none of the rows `out`.
     """
+    if rest.folds is not None:
+        chosen = most_telling([column for member in additive for column in telling(member, rest, judge)], judge)
+        every = {(own.column_kind, j): part for own in additive for j, part in enumerate(own.held_out_columns(out))}
+        return [part for *_, part in chosen], [every[own, j] for own, j, _ in chosen]
     fewer = [member.without(out) for member in additive]
     chosen = most_telling([column for member in fewer for column in telling(member, rest, judge)], judge)
     new = list[Array]()
@@ -105,7 +111,7 @@ def most_telling(columns: list[Column], judge: Judge) -> list[Column]:
 def telling(member: Member, sample: Sample, judge: Judge) -> Iterator[Column]:
     """Yield a member's columns, or of very many those that lose least, without holding the scores of all at once."""
     most = most_weighted(*judge.offset.shape)
-    columns = enumerate(member.left_out_columns(sample))
+    columns = enumerate(member.held_out_columns(sample))
     if member.width <= most:
         yield from ((member.column_kind, j, part) for j, part in columns)
         return

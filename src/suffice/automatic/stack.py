@@ -14,6 +14,7 @@ from typing import Self
 
 from .._arrays import Array, Codes, np
 from .judge import Judge
+from .sample import Sample
 from .weights import AT_ZERO, Optimum, Problem, blocks_of
 
 
@@ -114,3 +115,12 @@ def without_each(weight: Array, codes: Codes, removed: Array, pseudo: float = 0.
     log_prior[np.arange(len(codes)), codes] = np.log(own)
     total = np.log(np.maximum(weight.sum() - removed + pseudo * k, 1e-9))
     return np.asarray(log_prior - total[:, None])
+
+
+def priors_without(weight: Array, sample: Sample, pseudo: float = 0.5) -> Array:
+    """Return log class priors (n, k) made without each row of a sample, or without the group of each."""
+    if sample.folds is None:
+        return without_each(weight, sample.codes, sample.removed, pseudo)
+    leaving = sample.of_group(len(weight))
+    total = np.log(np.maximum(weight.sum() - leaving.sum(axis=1) + pseudo * len(weight), 1e-9))
+    return np.asarray(np.log(np.maximum(weight - leaving + pseudo, 1e-9)) - total[:, None])

@@ -204,18 +204,18 @@ class MemberRows(Statistic):
             copies[i] -= count
             weight[i] -= amount
         left = np.flatnonzero(weight > DUST * mine.weight)
-        return replace(mine, copies=np.maximum(copies, 1.0), weight=weight)._take(left)
+        return replace(mine, copies=np.maximum(copies, 1.0), weight=weight).taken(left)
 
     def scale(self, factor: float) -> Self:
         scaled = replace(self, weight=faded(self.weight, factor))
-        return scaled if scaled.weight.all() else scaled._take(np.flatnonzero(scaled.weight))
+        return scaled if scaled.weight.all() else scaled.taken(np.flatnonzero(scaled.weight))
 
     def place(self, index: Sequence[int], k: int) -> Self:
         return replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
 
     def regroup(self, index: Codes, k: int) -> Self:
         moved = replace(self, codes=np.asarray(index, dtype=np.int64)[self.codes], k=k)
-        return moved._take(np.flatnonzero(moved.codes >= 0))._united()
+        return moved.taken(np.flatnonzero(moved.codes >= 0))._united()
 
     def level_weights(self) -> dict[int, dict[Level, float]]:
         found, numbers = {}, self.rows.numbers.shape[1]
@@ -244,7 +244,7 @@ class MemberRows(Statistic):
             raise ValueError("rows of the members")
         return cls(TableRows(numbers, coded), codes, copies, weight, k)
 
-    def _take(self, index: Codes) -> Self:
+    def taken(self, index: Codes) -> Self:
         rows = self.rows[index]
         return type(self)(
             TableRows(rows.numbers, compact(rows.coded)),
@@ -257,7 +257,7 @@ class MemberRows(Statistic):
     def _united(self) -> Self:
         """Return each distinct row of a class once, in an order that depends on the contents alone."""
         first, group = distinct_pairs(hashes_of(self.rows), self.codes)
-        one = self._take(first)
+        one = self.taken(first)
         return replace(
             one,
             rows=TableRows(one.rows.numbers + 0.0, one.rows.coded),

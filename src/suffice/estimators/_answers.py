@@ -147,7 +147,7 @@ class Answers(Columns):
         fitted = self._fitted
         return sets.predict_set(fitted, fitted.rows(X), alpha, allow_empty)
 
-    def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
+    def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.
 
         Row i is judged by the model that all rows but row i would give: statistics lose a row as they gained it.
@@ -194,7 +194,7 @@ class Answers(Columns):
         >>> model.predict(X).tolist()
         ['low', 'low', 'low', 'high', 'high']
         """
-        return leave_one_out.leave_one_out(self._fitted, X, y, sample_weight)
+        return leave_one_out.leave_one_out(self._fitted, X, y, sample_weight, groups)
 
     # --- why, and what else ------------------------------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from ._diagnoses import Diagnoses
 class Edits(Diagnoses):
     """Learning, and unlearning."""
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit.
 
         Parameters
@@ -32,6 +32,10 @@ class Edits(Diagnoses):
         sample_weight : array-like (n,), optional
             k means k copies of the row; rows of weight 0 are as if absent. Others weigh at least 1e-50, and all rows
             that a model learns at most 1e50; DataError names the one that does not.
+        groups : array-like (n,), optional
+            Which rows belong together: the number or name of a patient, a household, a session. Rows of one group leave
+            together wherever rows are held out, so that what the model says of itself holds for new groups. A missing
+            group is a row by itself. A salted hash of the group is kept beside each row.
 
         Returns
         -------
@@ -39,7 +43,7 @@ class Edits(Diagnoses):
         """
         self._validate_settings()
         table = self._table(X)
-        return self._learn(lambda _: memory.fit(self._begin(table.schema), table, y, sample_weight))
+        return self._learn(lambda _: memory.fit(self._begin(table.schema), table, y, sample_weight, groups))
 
     def partial_fit(
         self,
@@ -49,12 +53,13 @@ class Edits(Diagnoses):
         sample_weight: object = None,
         *,
         decay: float | None = None,
+        groups: object = None,
     ) -> Self:
         """Add rows to those already learned; after any batches the model equals one fit on all rows.
 
         The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
         labels that may come. `decay` λ, above 0 and at most 1, first multiplies the weight of every row learned so far
-        by λ, for streams that drift; see `decay`. If anything is wrong with the batch, an error is raised and nothing
+        by λ, for streams that drift; see `decay`. `groups` are those of `fit`. If anything is wrong with the batch, an error is raised and nothing
         has changed.
         """
         self._validate_settings()
@@ -62,7 +67,7 @@ class Edits(Diagnoses):
 
         def add(old: Fitted | None) -> Fitted:
             known = self._begin(table.schema) if old is None else self._refreshed(old)
-            return edits.add(known, table, y, classes, sample_weight, decay)
+            return edits.add(known, table, y, classes, sample_weight, decay, groups)
 
         return self._learn(add)
 
@@ -78,10 +83,10 @@ class Edits(Diagnoses):
         theirs = other._fitted
         return self._edit(lambda own: edits.merge(own, theirs))
 
-    def forget(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def forget(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Remove rows that were learned; the model equals a fit on the others.
 
-        Give the rows as they were learned, with their labels and weights (after a decay: with what is left of their
+        Give the rows as they were learned, with their labels, weights and groups (after a decay: with what is left of their
         weights). A class without a row left leaves the model, and so does a category that no row shows any more.
         A column whose sum of squares falls by a factor f keeps 16 − log10 f digits.
 
@@ -102,7 +107,7 @@ class Edits(Diagnoses):
         >>> GaussianDiscriminant().fit(X, y).forget([[90.0]], ["low"]).means_.tolist()
         [[5.0], [0.5]]
         """
-        return self._edit(lambda own: edits.forget(own, X, y, sample_weight))
+        return self._edit(lambda own: edits.forget(own, X, y, sample_weight, groups))
 
     def drop_class(self, label: object) -> Self:
         """Remove a class with all its rows; the model equals a fit without them.

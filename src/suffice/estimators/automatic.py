@@ -107,7 +107,7 @@ class GenerativeClassifier(AllColumns):
 
     # --- what is said here of verbs that all have --------------------------------------------------------------------
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
 
         The members are chosen here; after an edit, when next asked for. Rows without a label (None, NaN) are kept as
@@ -116,7 +116,7 @@ class GenerativeClassifier(AllColumns):
         `notes_` says so. p(x) of `joint_`, unless it is a forest, counts them by the pool's posterior. `partial_fit`,
         `merge`, `forget` and `fit_table` take such rows alike. DataError if no row has a label.
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, groups)
 
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned.
@@ -129,7 +129,7 @@ class GenerativeClassifier(AllColumns):
         """
         return super().merge(other)
 
-    def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
+    def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
 
         The log densities of members are exact, with the statistics less the row, classes of other rows less an average
@@ -137,7 +137,7 @@ class GenerativeClassifier(AllColumns):
         have the scores of five folds. The pool's weights are those of all rows; `loss_` takes each row out of them as
         well. Parameters and errors as for `GaussianDiscriminant.leave_one_out`.
         """
-        return super().leave_one_out(X, y, sample_weight)
+        return super().leave_one_out(X, y, sample_weight, groups)
 
     def explain(
         self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False

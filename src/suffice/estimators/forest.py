@@ -75,12 +75,12 @@ class GenerativeForest(AllColumns):
 
     # --- what is said here of verbs that all have --------------------------------------------------------------------
 
-    def fit(self, X: object, y: object, sample_weight: object = None) -> Self:
+    def fit(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Fit the model to rows `X` and labels `y`, forgetting any earlier fit; see `GaussianDiscriminant.fit`.
 
         Every row needs a label.
         """
-        return super().fit(X, y, sample_weight)
+        return super().fit(X, y, sample_weight, groups)
 
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned.
@@ -92,7 +92,7 @@ class GenerativeForest(AllColumns):
         """
         return super().merge(other)
 
-    def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
+    def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return leave-one-out log posteriors log p(class | x), (n, k) in nats, of rows this model has learned.
 
         Each row is taken out of the sums of every leaf and class, exactly, and the structure of the trees is held
@@ -100,7 +100,7 @@ class GenerativeForest(AllColumns):
         and p-values are not made of them, but of trees that have not seen the row. Parameters and errors as for
         `GaussianDiscriminant.leave_one_out`.
         """
-        return super().leave_one_out(X, y, sample_weight)
+        return super().leave_one_out(X, y, sample_weight, groups)
 
     def explain(
         self, X: object, *, orders: int | None = None, return_error: bool = False, as_frame: bool | str = False

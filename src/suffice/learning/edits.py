@@ -24,14 +24,20 @@ F = TypeVar("F", bound=Fitted)
 
 
 def add(
-    fitted: F, table: Table, y: object, classes: Sequence[object] | None, sample_weight: object, decay: float | None
+    fitted: F,
+    table: Table,
+    y: object,
+    classes: Sequence[object] | None,
+    sample_weight: object,
+    decay: float | None,
+    groups: object = None,
 ) -> F:
     """Return what is learned once rows join; what was learned before counts for `decay` of it."""
     factor = 1.0 if decay is None else _check_decay(decay)
     order = fitted.align(table)
     known = bool(fitted.statistics.blocks)
     missing = ("any" if known else "em") if fitted.keeps_unlabelled else "error"
-    batch = fitted.summarize(fitted.batch(table, order, y, sample_weight, missing=missing))
+    batch = fitted.summarize(fitted.batch(table, order, y, sample_weight, missing, groups))
     if classes is not None:
         told = read_labels(classes, len(classes), fitted.who)[0]
         unknown = [label for label in batch.classes if label not in told]
@@ -71,14 +77,14 @@ def merge(fitted: F, other: F) -> F:
     return _changed(fitted, fitted.statistics.merge(other.statistics), past=past)
 
 
-def forget(fitted: F, X: object, y: object, sample_weight: object) -> F:
+def forget(fitted: F, X: object, y: object, sample_weight: object, groups: object = None) -> F:
     """Return what is left without rows that were learned; NotLearnedError where they cannot have been."""
     if fitted.past.released is not None:
         raise DataError.released("forget rows", "merge the released models that shall stay anew")
     table = read_table(take_in(X, False))
     check_filled(table, fitted.who)
     missing = "any" if fitted.keeps_unlabelled else "forget"
-    rows = fitted.batch(table, fitted.align(table), y, sample_weight, missing=missing)
+    rows = fitted.batch(table, fitted.align(table), y, sample_weight, missing, groups)
     batch = fitted.summarize(rows, 0 if fitted.statistics.sample is None else len(rows.codes))
     try:
         statistics = fitted.statistics.subtract(batch)

@@ -19,9 +19,9 @@ from .unlabelled import join_unlabelled, joined_notes
 F = TypeVar("F", bound=Fitted)
 
 
-def fit(begun: F, table: Table, y: object, sample_weight: object) -> F:
+def fit(begun: F, table: Table, y: object, sample_weight: object, groups: object = None) -> F:
     """Return what is learned from all rows of a table; `begun` has its schema and blocks, and no statistics."""
-    batch = begun.batch(table, range(len(table.schema)), y, sample_weight, missing="em")
+    batch = begun.batch(table, range(len(table.schema)), y, sample_weight, "em", groups)
     absent = int((batch.codes < 0).sum())
     labelled = batch if not absent or begun.keeps_unlabelled else batch.split()[0]
     statistics = begun.summarize(labelled)

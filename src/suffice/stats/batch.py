@@ -8,16 +8,20 @@ from typing import Any, NamedTuple
 from .._arrays import Array, Codes, np
 from ..schema import Level
 from .by_class import ByClass
-from .rows import take_rows
+from .rows import Keys, take_rows
 
 
 class Batch(NamedTuple):
-    """Rows as encoded, one part per block; class numbers (n,), −1 without a label; weights, None for ones."""
+    """Rows as encoded, one part per block; class numbers (n,), −1 without a label; weights, None for ones.
+
+    `group` (n,) are hashes of the groups that rows are of, 0 of none.
+    """
 
     classes: tuple[Level, ...]
     codes: Codes
     rows: Sequence[Any]
     weight: Array | None
+    group: Keys | None = None
 
     @property
     def is_labelled(self) -> bool:
@@ -37,7 +41,8 @@ class Batch(NamedTuple):
     def take(self, index: Codes) -> Batch:
         """Return some of the rows."""
         weight = None if self.weight is None else self.weight[index]
-        return Batch(self.classes, self.codes[index], [take_rows(part, index) for part in self.rows], weight)
+        group = None if self.group is None else self.group[index]
+        return Batch(self.classes, self.codes[index], [take_rows(part, index) for part in self.rows], weight, group)
 
     def split(self) -> tuple[Batch, Batch]:
         """Return the rows with a label and those without."""

@@ -34,6 +34,7 @@ from .rows import (
     take_rows,
 )
 from .statistic import Fields, Plain
+from .units import Units
 
 DENSE_ROWS = 64  # sparse rows made dense at a time
 BOUND = 2000
@@ -50,7 +51,8 @@ class Reservoir:
 
     `rows` has one part per block of columns (m rows), `codes` (m,) are class numbers, `copies` (m,) how many rows had
     this content, `weight` (m,) their weight in all. `priority` and `identity` (m,) are hashes of the content; every row
-    of class c with a priority of at most `limit[c]` that was ever seen is here.
+    of class c with a priority of at most `limit[c]` that was ever seen is here. `group` (m,) are hashes of the groups
+    that rows are of, 0 of none, or None where no row is of any: equal rows of two groups are two.
     """
 
     rows: tuple[Any, ...]
@@ -61,6 +63,7 @@ class Reservoir:
     identity: Keys
     limit: Keys
     bound: int = BOUND
+    group: Keys | None = None
 
     @classmethod
     def summarize(
@@ -70,8 +73,9 @@ class Reservoir:
         classes: Sequence[Level],
         weight: Array | None = None,
         bound: int = BOUND,
+        group: Keys | None = None,
     ) -> Self:
-        """Return the sample of a batch: encoded `rows` by block, class numbers `codes` (n,), row weights (n,)."""
+        """Return the sample of a batch: encoded `rows` by block, class numbers `codes` (n,), row weights and groups."""
         salts = level_keys(classes)[:-1]
         some, priority = _candidates(rows, codes, salts, bound)
         limit = _limits(priority, codes[some], np.full(len(classes), ALL, dtype=np.uint64), bound)
@@ -79,10 +83,11 @@ class Reservoir:
         within = within[np.argsort(priority[within], kind="stable")]  # as `_united` has them: rows are copied once
         kept, priority = some[within], priority[within]
         own = tuple(_copied(block, kept) for block in rows)
-        identity = _identity(own, salts[codes[kept]])
+        group = None if group is None or not group.any() else group[kept]
+        identity = _identity(own, salts[codes[kept]], group)
         ones = np.ones(len(kept))
         own_weight = ones if weight is None else weight[kept].astype(np.float64)
-        found = cls(own, codes[kept].astype(np.int64), ones, own_weight, priority, identity, limit, bound)
+        found = cls(own, codes[kept].astype(np.int64), ones, own_weight, priority, identity, limit, bound, group)
         return found._united()._bounded()
 
     def merge(self, other: Self) -> Self:
@@ -99,6 +104,7 @@ class Reservoir:
             np.concatenate([a.identity, b.identity]),
             limit,
             min(self.bound, other.bound),
+            None if a.group is None and b.group is None else np.concatenate([a._groups, b._groups]),
         )
         return joined._united()._bounded()
 
@@ -145,7 +151,7 @@ class Reservoir:
         codes = index[left.codes]
         salts = level_keys(classes)[:-1][codes]
         priority = np.where(limit[codes] == ALL, _priority(left.rows, salts), left.priority)
-        identity = _identity(left.rows, salts)
+        identity = _identity(left.rows, salts, left.group)
         moved = replace(left, codes=codes, priority=priority, identity=identity, limit=limit)
         return moved._within(limit)._united()._bounded()
 
@@ -163,9 +169,21 @@ class Reservoir:
         held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
         return np.asarray(self.weight * (class_weight / np.where(held > 0, held, 1.0))[self.codes])
 
-    def locate(self, rows: Sequence[object], codes: Codes, classes: Sequence[Level]) -> Codes:
+    @property
+    def _groups(self) -> Keys:
+        return np.zeros(len(self.codes), dtype=np.uint64) if self.group is None else self.group
+
+    @property
+    def units(self) -> Units:
+        """What leaves together: rows of one group, and what counts as one row."""
+        group = None if self.group is None else np.where(self.group == 0, self.identity, self.group)
+        return Units(self.copies, group)
+
+    def locate(
+        self, rows: Sequence[object], codes: Codes, classes: Sequence[Level], group: Keys | None = None
+    ) -> Codes:
         """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others."""
-        identity = _identity(tuple(compact(part) for part in rows), level_keys(classes)[:-1][codes])
+        identity = _identity(tuple(compact(part) for part in rows), level_keys(classes)[:-1][codes], group)
         place = {int(key): i for i, key in enumerate(self.identity)}
         return np.array([place.get(int(key), -1) for key in identity], dtype=np.int64)
 
@@ -179,6 +197,7 @@ class Reservoir:
             weight=self.weight[index],
             priority=self.priority[index],
             identity=self.identity[index],
+            group=None if self.group is None else self.group[index],
         )
 
     def _within(self, limit: Keys) -> Self:
@@ -224,7 +243,7 @@ class Reservoir:
 
     def _with_other_hashes(self, index: Codes, rows: Sequence[object], salts: Keys) -> Codes:
         """Return the numbers of those among these rows whose hashes are not theirs."""
-        same = self.identity[index] == _identity(rows, salts)
+        same = self.identity[index] == _identity(rows, salts, None if self.group is None else self.group[index])
         same &= (self.priority[index] == _priority(rows, salts)) | (self.limit[self.codes[index]] != ALL)
         return np.asarray(index[~same])
 
@@ -232,6 +251,7 @@ class Reservoir:
         """Return the fields as named arrays and plain values."""
         own = {"codes": self.codes, "copies": self.copies, "weight": self.weight}
         hashes = {"priority": self.priority, "identity": self.identity, "limit": self.limit}
+        hashes |= {} if self.group is None else {"group": self.group}
         cells, levels = rows_to_arrays(self.rows)
         return own | hashes | cells, {"bound": self.bound, "blocks": len(self.rows), "levels": levels}
 
@@ -244,13 +264,19 @@ class Reservoir:
         rows = rows_from_arrays(fields, plain["levels"], plain["blocks"], m)
         codes, copies, weight = codes_below(fields["codes"], k, m), amounts(fields["copies"], m), fields["weight"]
         priority, identity, limit = (fields[name] for name in ("priority", "identity", "limit"))
-        if any(v.dtype != np.uint64 for v in (priority, identity, limit)):
+        group: Keys | None = fields.get("group")
+        if any(v.dtype != np.uint64 for v in (priority, identity, limit, *([] if group is None else [group]))):
             raise ValueError("types of the sample of rows")
-        if priority.shape != (m,) or identity.shape != (m,) or limit.shape != (k,):
+        if (
+            (group is not None and group.shape != (m,))
+            or priority.shape != (m,)
+            or identity.shape != (m,)
+            or limit.shape != (k,)
+        ):
             raise ValueError("shapes of the sample of rows")
         if (copies < 1).any() or (amounts(weight, m) <= 0).any() or (priority > limit[codes]).any():
             raise ValueError("contents of the sample of rows")
-        return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound)
+        return cls(rows, codes, copies, weight, priority, identity, fields["limit"], bound, group)
 
 
 def rows_per_weight(weight: Array, copies: Array) -> float:
@@ -334,12 +360,12 @@ def _reserved(k: int) -> int:
     return max(2, min(25, RESERVED // max(k, 1)))
 
 
-def _identity(rows: Sequence[object], salts: Keys) -> Keys:
-    """Return the numbers (n,) by which rows are found again, from those of their classes."""
+def _identity(rows: Sequence[object], salts: Keys, group: Keys | None = None) -> Keys:
+    """Return the numbers (n,) by which rows are found again, from those of their classes, and of groups."""
     identity = salts
     for number, block in enumerate(rows):
         identity = mixed(identity + fingerprints(block) + np.uint64(number))
-    return identity
+    return identity if group is None else np.where(group == 0, identity, mixed(identity ^ group))
 
 
 def _cells(part: Any) -> int:

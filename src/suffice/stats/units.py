@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from .._arrays import Array, Codes, NDArray, np
-from .rows import Keys
+from ..schema import Level, Name
+from .rows import Keys, level_keys, mixed
 
 FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
 
@@ -23,6 +24,13 @@ class Units:
     def each(cls, n: int) -> Self:
         """Return n rows, each by itself."""
         return cls(np.ones(n))
+
+    @property
+    def number(self) -> Codes:
+        """The number (n,) of the group of each row, or of the row itself."""
+        if self.group is None:
+            return np.arange(len(self.copies))
+        return np.unique(self.group, return_inverse=True)[1].reshape(-1)
 
     def __getitem__(self, index: Codes | NDArray[np.bool_] | slice) -> Self:
         return type(self)(self.copies[index], None if self.group is None else self.group[index])
@@ -53,3 +61,17 @@ class Units:
             few = self.showing(level, size, slice(None) if among is None else among) < least
             found.append(np.append(few, [False, False])[np.clip(cells, -1, size)])
         return np.stack(found, axis=1) if any(own.any() for own in found) else None
+
+
+def group_keys(groups: tuple[Sequence[Level], Codes] | None, names: Sequence[Name]) -> Keys | None:
+    """Return a hash (n,) of the group of each row, 0 for a row of none; None without groups.
+
+    `groups` are the different ones and their numbers (n,), −1 for none. Hashes are salted by the `names` of the
+    columns: they are the same in all parts of a table, and in no other table.
+    """
+    if groups is None:
+        return None
+    levels, codes = groups
+    salt = level_keys([repr(tuple(names))])[0]
+    keys = np.append(mixed(level_keys(levels)[:-1] ^ salt) | np.uint64(1), np.uint64(0))
+    return np.asarray(keys[codes])

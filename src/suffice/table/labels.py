@@ -123,6 +123,18 @@ def read_weights(weight: object, rows: int) -> Array | None:
     return values
 
 
+def read_groups(groups: object, rows: int) -> tuple[Sequence[Level], Codes] | None:
+    """Return the different groups, and the number of that of each row (n,), −1 where it is missing; None for none."""
+    if groups is None:
+        return None
+    values = label_values(groups)
+    if values.ndim != 1:
+        values = column_or_1d(values, warn=True)
+    if len(values) != rows:
+        raise DataError(f"X has {rows} rows and groups has {len(values)}. Next: give one group per row.")
+    return factorize(values, "groups")
+
+
 def _check_size(weights: Array) -> None:
     """Raise DataError for weights too small or too large to compute with."""
     odd = np.flatnonzero(((weights < LEAST_WEIGHT) & (weights > 0)) | (weights > MOST_WEIGHT))

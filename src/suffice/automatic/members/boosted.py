@@ -18,7 +18,7 @@ from ...forest import Boosting, FrozenForest, TreeScores, canonical_columns
 from ...notes import Kind, Note
 from ...stats._checks import grouped
 from ...stats.statistic import Fields
-from ..folds import deal
+from ..folds import dealt
 from ..grown import read_trees, written_trees
 from ..judge import Judge
 from ..member import Begun, Candidate, Chosen, Known, Setting
@@ -51,6 +51,7 @@ class BoostedMember(TreeMember):
     left_out_error: ClassVar[float] = np.inf  # folds, not single rows, are left out
     asks_trees: ClassVar[bool] = True
     asks_best: ClassVar[bool] = True
+    folds_rows: ClassVar[bool] = True
     settings: ClassVar[Mapping[str, type[int] | type[float]]] = {"rounds": int}
 
     frozen: FrozenForest
@@ -98,7 +99,7 @@ class BoostedMember(TreeMember):
             share = np.bincount(sample.codes, weights=sample.weight, minlength=k)
             level = grown.values[begin].mean() - np.log(share[present]).mean()
             values[np.ix_(begin, rare)] = of_rare = np.log(np.maximum(share[rare], 1e-3)) + level
-        place = deal(sample.rows, sample.codes, FOLDS)
+        place = dealt(sample, FOLDS)
         folds = Folds(tuple(without), place, _unseen(sample, place), present, rare, of_rare, base)
         return cls(known.columns.forest, replace(grown, values=values, base=base), rounds, grown, folds)
 
@@ -197,7 +198,7 @@ class _Rows(NamedTuple):
         number[present] = np.arange(len(present))
         codes, columns = number[sample.codes], canonical_columns(reading)
         order = np.lexsort((sample.codes, reading.contents))
-        place, order = deal(sample.rows, sample.codes, FOLDS), order[codes[order] >= 0]
+        place, order = dealt(sample, FOLDS), order[codes[order] >= 0]
         unseen = _unseen(sample, place)
         return cls(sample, columns, codes, sample.weight, place, order, present, unseen)
 

@@ -21,7 +21,7 @@ from ...stats import FullScatter, GaussianStats, PatternStats
 from ...stats.statistic import Fields
 from ..columns import FrozenColumns
 from ..completion import complete_tied, fill_blindly
-from ..folds import FOLDS, deal
+from ..folds import FOLDS, dealt
 from ..judge import Judge
 from ..member import Candidate, Chosen, Known, Setting
 from ..sample import Sample
@@ -93,9 +93,7 @@ class JoinedMember(BlockMember):
         for version in known.columns.kinds:
             rows = rows_of(version, known, sample)
             if rows is not None:
-                setting, scores = choose_setting(
-                    rows, sample.rows.gaussian(version), deal(sample.rows, sample.codes), judge
-                )
+                setting, scores = choose_setting(rows, sample.rows.gaussian(version), dealt(sample), judge)
                 yield Candidate((cls(f"{JOINED}, {version}", version, known.columns, rows, *setting),), scores, judge)
 
     @classmethod
@@ -109,7 +107,7 @@ class JoinedMember(BlockMember):
         member = cls(f"{kind}, {detail}", detail, known.columns, rows, *amounts)
 
         def left_out() -> Array:
-            return scores_by_folds(rows, sample.rows.gaussian(detail), deal(sample.rows, sample.codes), amounts)
+            return scores_by_folds(rows, sample.rows.gaussian(detail), dealt(sample), amounts)
 
         return Chosen(member, left_out)
 

@@ -93,8 +93,12 @@ class Split:
         return SubclassDensity(self.member.density(strength, sphere), self.owner, self.log_share, self.k)
 
 
-def _deal(codes: Codes, k: int) -> Codes:
-    """Return the fold (n,) of each row, those of a class in turn."""
+def _deal(sample: Sample, k: int) -> Codes:
+    """Return the fold (n,) of each row, those of a class in turn, or of whole groups."""
+    return _in_turn(sample.codes, k) if sample.place is None else sample.place
+
+
+def _in_turn(codes: Codes, k: int) -> Codes:
     place = np.zeros(len(codes), dtype=np.int64)
     for c in range(k):
         members = np.flatnonzero(codes == c)
@@ -102,12 +106,14 @@ def _deal(codes: Codes, k: int) -> Codes:
     return place
 
 
-def choose_split(rows: Array, codes: Codes, weight: Array, k: int, judge: Judge) -> tuple[int, float, float, Array]:
+def choose_split(
+    rows: Array, codes: Codes, weight: Array, k: int, judge: Judge, place: Codes | None = None
+) -> tuple[int, float, float, Array]:
     """Return the number of parts, a, γ and the left-out log densities (n, k) of least loss, by five folds.
 
     Where rows are many, one fold tells how many parts.
     """
-    place = _deal(codes, k)
+    place = _in_turn(codes, k) if place is None else place
     largest = int(np.bincount(codes, minlength=k).max()) // LEAST
     numbers = [parts for parts in PARTS if parts <= max(largest, PARTS[0])]
 
@@ -166,7 +172,9 @@ class SubclassMember(Member):
         if not len(numbers):
             return
         cells = _filled(known, numbers, sample)
-        parts, strength, sphere, scores = choose_split(cells, sample.codes, sample.weight, known.k, judge)
+        parts, strength, sphere, scores = choose_split(
+            cells, sample.codes, sample.weight, known.k, judge, _deal(sample, known.k)
+        )
         member = cls._of(known, sample, cells, parts, strength, sphere)
         yield Candidate((member,), scores, judge, again=_Again(known, member).scores)
 
@@ -243,11 +251,11 @@ class _Again:
 
     def left_out(self, sample: Sample) -> Array:
         """Return log densities (n, k) of the rows, as they were judged."""
-        return self._scores(sample, _deal(sample.codes, self.known.k), _filled(self.known, self.member.used, sample))
+        return self._scores(sample, _deal(sample, self.known.k), _filled(self.known, self.member.used, sample))
 
     def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
         """Return log densities (n, k) of some rows, some columns hidden."""
-        place = _deal(rows.whole.codes, self.known.k)[rows.index]
+        place = _deal(rows.whole, self.known.k)[rows.index]
         cells = rows.sample.rows.gaussian_without(SCORES, hidden)[:, self.member.used]
         return self._scores(rows.whole, place, cells)
 
@@ -259,7 +267,7 @@ class _Again:
 
     def _found(self, sample: Sample) -> list[SubclassDensity]:
         if not self._folds:
-            own, k, place = self.member, self.known.k, _deal(sample.codes, self.known.k)
+            own, k, place = self.member, self.known.k, _deal(sample, self.known.k)
             cells = _filled(self.known, own.used, sample)
             for v in range(FOLDS):
                 kept = place != v

@@ -1,0 +1,138 @@
+"""Members judged by folds of whole groups: rows of one subject say what others of it are.
+
+Where rows are of groups, each fold holds whole ones, and everything that its rows are judged by is made of the others
+alone: columns, statistics, trees and levels. The members themselves are made of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from .._arrays import Array, Codes, np, parallel_map
+from ..stats import CategoricalStats
+from ..stats.units import Units
+from .columns import Reading
+from .judge import Judge
+from .member import Candidate, Known, Member
+from .mixed_rows import Hidden
+from .sample import Sample, SomeRows
+from .statistics import MemberRows
+
+FOLDS = 5
+REMEMBERED = 32  # members of folds that are held to be asked again
+
+
+def deal_groups(group: Codes, codes: Codes, folds: int = FOLDS) -> Codes | None:
+    """Return the fold (n,) of each row: whole groups, the largest first, each to where its classes are scarcest.
+
+    None where each row is a group by itself, or all are one.
+    """
+    held = np.zeros((int(group.max(initial=0)) + 1, int(codes.max(initial=0)) + 1))
+    np.add.at(held, (group, codes), 1.0)
+    if len(held) < 2 or len(held) == len(codes):
+        return None
+    total, place = np.zeros((min(folds, len(held)), held.shape[1])), np.empty(len(held), dtype=np.int64)
+    share = held / held.sum(axis=0)
+    for g in np.argsort(-held.sum(axis=1), kind="stable"):
+        fullness = ((total + share[g]) ** 2).sum(axis=1) - (total**2).sum(axis=1)
+        place[g] = np.lexsort((total.sum(axis=1), fullness.round(12)))[0]
+        total[place[g]] += share[g]
+    return np.asarray(place[group])
+
+
+class GroupFolds:
+    """What is known without each fold of the rows of a sample, and members made of that."""
+
+    def __init__(self, rows: MemberRows, units: Units, place: Codes, unit: float) -> None:
+        self.place = place
+        self._rows, self._units, self._unit = rows, units, unit
+        self._known: list[tuple[Known, Sample]] | None = None
+        self._members: dict[tuple[object, ...], list[Member]] = {}
+
+    @property
+    def known(self) -> list[tuple[Known, Sample]]:
+        """What is known without each fold, and the rows it is known of."""
+        if self._known is None:
+            self._known = list(parallel_map(self._without, range(int(self.place.max()) + 1), cost=np.inf))
+        return self._known
+
+    def _without(self, fold: int) -> tuple[Known, Sample]:
+        index, unit = np.flatnonzero(self.place != fold), self._unit
+        rows, units = self._rows.taken(index), self._units[index]
+        weight = rows.weight * unit
+        columns: Any = rows.freeze(rows.rows, rows.codes, rows.k, weight, for_good=False, units=units)
+        stats = rows.frozen(columns).scale(unit)
+        counts = CategoricalStats.summarize(rows.rows.coded, rows.codes, rows.k, weight)
+        class_weight = np.bincount(rows.codes, weights=weight, minlength=rows.k).astype(np.float64)
+        read = columns.read(rows.rows.numbers, rows.rows.coded)
+        alone = weight / units.copies
+        sample = Sample.of_kept(read, rows.codes, alone, weight, alone, weight, units)
+        return stats.known(within_vocabulary(counts, columns.vocabulary), class_weight), sample
+
+    def scores(self, member: Member, sample: Sample) -> Array:
+        """Return the scores (n, k) of learned rows, each by the member made without its fold."""
+        assert sample.place is not None
+        out = np.empty((len(sample), self.known[0][0].k))
+        for fold, own in enumerate(self._made(member)):
+            mine = np.flatnonzero(sample.place == fold)
+            if len(mine):
+                out[mine] = own.scores(self._read(sample, mine, fold))
+        return out
+
+    def columns(self, member: Member, sample: Sample) -> Iterator[Array]:
+        """Yield the scores (n, k) of each column of a member that adds them up."""
+        assert sample.place is not None
+        for j in range(member.width):
+            out = np.empty((len(sample), self.known[0][0].k))
+            for fold, own in enumerate(self._made(member)):
+                mine = np.flatnonzero(sample.place == fold)
+                if len(mine):
+                    (out[mine],) = own.columns(self._read(sample, mine, fold), [j])
+            yield out
+
+    def judged(self, candidates: Iterable[Candidate], sample: Sample, judge: Judge) -> Iterator[Candidate]:
+        """Yield the candidates, each judged by these folds."""
+        for own in candidates:
+            member = own.members[0]
+
+            def again(rows: SomeRows, hidden: Hidden, member: Member = member) -> Array:
+                return self.scores(member, rows.sample.hiding(hidden.columns))
+
+            yield Candidate(own.members, self.scores(member, sample), judge, None, again)
+
+    def _read(self, sample: Sample, mine: Codes, fold: int) -> Reading:
+        """Return some rows as the columns of a fold read them; levels that these do not know are new ones."""
+        columns, rows = self.known[fold][0].columns, sample.rows[mine]
+        levels = []
+        for own, here, there in zip(rows.levels, rows.columns.vocabulary, columns.vocabulary, strict=True):
+            position = {level: i for i, level in enumerate(there)}
+            table = np.array([*(position.get(level, len(there)) for level in here), len(there), -1], dtype=np.int64)
+            levels.append(table[own])
+        return Reading(rows.numbers, tuple(levels), columns)
+
+    def _made(self, member: Member) -> list[Member]:
+        """Return the members made without each fold at the same setting."""
+        key = (member.name, *sorted(member.setting.items()))
+        if key not in self._members:
+            kind, _, detail = member.name.partition(", ")
+            made = [
+                type(member).chosen(kind, detail, member.setting, known, sample, {}).member
+                for known, sample in self.known
+            ]
+            if len(self._members) >= REMEMBERED:
+                self._members.pop(next(iter(self._members)))
+            self._members[key] = made
+        return self._members[key]
+
+
+def within_vocabulary(stats: CategoricalStats, vocabulary: Sequence[Sequence[object]]) -> list[Array]:
+    """Return the counts (k, levels) of each column of categories in a vocabulary."""
+    counts = []
+    for known, levels, table in zip(vocabulary, stats.levels, stats.counts, strict=True):
+        position = {level: i for i, level in enumerate(levels)}
+        own = np.zeros((len(table), len(known)))
+        here = [i for i, level in enumerate(known) if level in position]
+        own[:, here] = table[:, [position[known[i]] for i in here]]  # type: ignore[index]
+        counts.append(own)
+    return counts
