@@ -20,6 +20,7 @@ from .joint import JointModel
 from .leave_one_out import Learned, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
+from .leave_one_out.groups import leave_groups_out
 from .notes import Kind
 from .released import Past
 from .schema import Schema
@@ -367,6 +368,23 @@ class Fitted(Vocabulary):
         """Return log posteriors (n, k) of encoded rows that were learned, each under the model of all others."""
         return leave_one_out(self.learned, rows, codes, weight)
 
+    def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
+        """Return the same, each row under the model without its `group` (n,)."""
+        return leave_groups_out(self.learned, rows, codes, weight, group)
+
+    def _left_out_by_folds(self, place: Codes) -> Array:
+        """Return the same of the rows kept, each by a model of the rows kept of other folds `place` (m,)."""
+        sample, rows = self.reservoir, self.sampled_rows()
+        every = Batch(self.statistics.classes, sample.codes, rows, sample.represented(self.statistics.weight))
+        out = np.full((len(place), len(self.statistics.classes)), -np.inf)
+        for fold in range(int(place.max(initial=0)) + 1):
+            others, own = every.take(np.flatnonzero(place != fold)).of_present_classes(), np.flatnonzero(place == fold)
+            begun = self.for_fold()
+            model = replace(begun, statistics=begun.summarize(others, 0))
+            number = np.array([self.statistics.classes.index(label) for label in others.classes])
+            out[np.ix_(own, number)] = model.log_posterior(model.recoded(every.take(own).rows))
+        return out
+
     def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
         """Return the same by what has not seen a row in any part, its structure included, where there is one."""
         return self.left_out(rows, codes, weight)
@@ -375,7 +393,10 @@ class Fitted(Vocabulary):
     def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept."""
         sample = self.reservoir
-        return self.left_out(sample.rows, sample.codes, sample.row_weight())
+        groups = sample.units.groups
+        if groups is None:
+            return self.left_out(sample.rows, sample.codes, sample.row_weight())
+        return self.left_out_groups(sample.rows, sample.codes, sample.weight, groups)
 
     @property
     def leaves_soon(self) -> bool:
@@ -398,7 +419,7 @@ class Fitted(Vocabulary):
 
         None where that is left to models of folds.
         """
-        if self.past.joined or not self._leaves_closed:
+        if self.past.joined or not self._leaves_closed or self.reservoir.units.groups is not None:
             return None
         sample, learned = self.reservoir.part(index), self.learned
         return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))

@@ -12,10 +12,11 @@ from ..notes import Kind, Note
 from ..stats import ByClass, CategoricalStats, PatternStats
 from ..stats.copies import as_judged
 from ..stats.counts import CodedColumns
+from ..stats.units import deal_groups
 from .choose import choose
 from .columns import FrozenColumns
 from .costs import check_columns, check_costs
-from .grouped import GroupFolds, deal_groups, within_vocabulary
+from .grouped import GroupFolds, within_vocabulary
 from .joint import ShrunkGaussianFamily, choose_joint
 from .pool import Automatic
 from .sample import Sample, Unlabelled
@@ -70,8 +71,9 @@ def judging(statistics: ByClass, pieces: MemberStats) -> Judging:
     read = pieces.columns.read(rows.rows.numbers, rows.rows.coded)
     alone = held / sample.copies, weight, weight / sample.copies, held
     judged = Sample.of_kept(read, rows.codes, *alone, sample.units)
-    place = None if sample.group is None else deal_groups(sample.units.number, rows.codes)
-    if place is not None:
+    groups = sample.units.groups
+    if groups is not None:
+        place = deal_groups(groups, rows.codes)
         judged = replace(judged, place=place, folds=GroupFolds(rows, sample.units, place, unit))
     counts = [unit * own for own in level_counts(statistics, pieces.columns)]
     beside = unlabelled_rows(statistics, pieces.columns, unit)
@@ -98,7 +100,9 @@ def joint_by_rows(
     sample = as_judged(statistics.sample)
     unit = sample.rows_per_weight
     pieces = pieces if unit == 1.0 else pieces.scale(unit)
-    return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight(), setting)
+    groups = sample.units.groups
+    place = None if groups is None else deal_groups(groups, sample.codes)
+    return choose_joint(pieces, rows_of_sample(statistics), unit * sample.row_weight(), setting, place)
 
 
 def level_counts(statistics: ByClass, columns: FrozenColumns) -> list[Array]:

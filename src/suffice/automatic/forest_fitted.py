@@ -19,7 +19,8 @@ from ..schema import Level
 from ..stats import Statistic
 from ..stats.batch import Batch, Joined
 from ..stats.counts import CodedColumns
-from ..stats.units import Units
+from ..stats.rows import take_rows
+from ..stats.units import Units, deal_groups
 from ..table import Table
 from ..tasks import classify
 from .held import HeldFitted
@@ -249,6 +250,15 @@ class ForestFitted(HeldFitted):
         zero = np.zeros_like(score)
         return classify.normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
 
+    def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
+        """Return the same of rows that are kept, by models of folds of whole groups; others leave one by one."""
+        place = self.reservoir.locate(rows[: len(self.reservoir.rows)], codes, self.statistics.classes)
+        out, kept, other = self.left_out_rows[place], place >= 0, np.flatnonzero(place < 0)
+        if not kept.all():
+            some = [take_rows(part, other) for part in rows]
+            out[other] = self.left_out_unseen(some, codes[other], None if weight is None else weight[other])
+        return out
+
     def _unseen(self, rows: Array) -> NDArray[np.bool_] | None:
         """Return which levels of learned rows (n, d), as the forest reads them, too few other rows show."""
         if self.statistics.sample is None:
@@ -262,6 +272,9 @@ class ForestFitted(HeldFitted):
     def left_out_rows(self) -> Array:
         """The same of the rows kept (m, k)."""
         sample = self.reservoir
+        groups = sample.units.groups
+        if groups is not None:
+            return self._left_out_by_folds(deal_groups(groups, sample.codes))
         return self.left_out_unseen(self.sampled_rows(), sample.codes, sample.row_weight())
 
     def join(self, batch: Batch) -> Joined | None:

@@ -19,26 +19,7 @@ from .mixed_rows import Hidden
 from .sample import Sample, SomeRows
 from .statistics import MemberRows
 
-FOLDS = 5
 REMEMBERED = 32  # members of folds that are held to be asked again
-
-
-def deal_groups(group: Codes, codes: Codes, folds: int = FOLDS) -> Codes | None:
-    """Return the fold (n,) of each row: whole groups, the largest first, each to where its classes are scarcest.
-
-    None where each row is a group by itself, or all are one.
-    """
-    held = np.zeros((int(group.max(initial=0)) + 1, int(codes.max(initial=0)) + 1))
-    np.add.at(held, (group, codes), 1.0)
-    if len(held) < 2 or len(held) == len(codes):
-        return None
-    total, place = np.zeros((min(folds, len(held)), held.shape[1])), np.empty(len(held), dtype=np.int64)
-    share = held / held.sum(axis=0)
-    for g in np.argsort(-held.sum(axis=1), kind="stable"):
-        fullness = ((total + share[g]) ** 2).sum(axis=1) - (total**2).sum(axis=1)
-        place[g] = np.lexsort((total.sum(axis=1), fullness.round(12)))[0]
-        total[place[g]] += share[g]
-    return np.asarray(place[group])
 
 
 class GroupFolds:

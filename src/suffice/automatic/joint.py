@@ -92,15 +92,20 @@ def _complete_by_class(
 
 
 def choose_joint(
-    members: MemberStats, rows: MemberRows, removed: Array, setting: tuple[float, float] | None = None
+    members: MemberStats,
+    rows: MemberRows,
+    removed: Array,
+    setting: tuple[float, float] | None = None,
+    place: Codes | None = None,
 ) -> tuple[ShrunkGaussianFamily, PatternStats] | None:
     """Return the setting of largest left-out log density of the numbers, and their statistics in their own units.
 
     The `rows` are judged under their own class, by the cells they have, each left out with the weight `removed` (n,)
     of one copy of it in the statistics. Where cells are missing, they
     are judged by folds instead, for a row that has completed statistics is not taken out of them again; and classes
-    are completed for themselves with the setting found. None where no number varies, or where columns are so many that
-    the members see principal directions only. A `setting` (strength, sphere) is taken as it is.
+    are completed for themselves with the setting found. Rows of groups are judged by folds, too: `place` (n,). None
+    where no number varies, or where columns are so many that the members see principal directions only. A `setting`
+    (strength, sphere) is taken as it is.
     """
     columns = members.columns
     d = len(columns.scores)
@@ -115,7 +120,8 @@ def choose_joint(
     if best is None:
         cells = ((rows.rows.numbers - columns.center[RAW][:d]) / columns.scale[RAW][:d])[:, numbers]
         with single_blas_thread():
-            best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, bool(stats.incomplete))
+            fold = np.arange(len(rows.codes)) if bool(stats.incomplete) and place is None else place
+            best = _choose(whole.restricted(own), cells, rows.codes, rows.weight, removed, fold)
     done = first
     if stats.incomplete and np.isfinite(best[0]):
         done = _complete_by_class(stats, first, whole, best, np.arange(stats.d), np.ones(stats.d))
@@ -135,18 +141,21 @@ def joint_statistics(columns: FrozenColumns, stats: GaussianStats, numbers: Code
 
 
 def _choose(
-    member: WishartClasses, cells: Array, codes: Codes, weight: Array, removed: Array, holed: bool
+    member: WishartClasses, cells: Array, codes: Codes, weight: Array, removed: Array, place: Codes | None
 ) -> tuple[float, float]:
-    """Return the (strength, sphere) under which rows are most likely, each without itself; NaN where cells miss."""
+    """Return the (strength, sphere) under which rows are most likely, each without itself, or its fold `place` (n,).
+
+    Cells are NaN where they are missing.
+    """
     some = np.flatnonzero(weight > 0)
     some = some[:: max(1, -(-len(some) // MOST_ROWS))]
     cells, codes, weight, removed = cells[some], codes[some], weight[some], removed[some]
     total: dict[tuple[float, float], float] = {}
-    if not holed:
+    if place is None:
         for sphere, strength, scores in member.own_path(LeftOut(cells, codes, removed, weight)):
             total[sphere, strength] = float(weight @ scores)
     else:
-        fold, k = np.arange(len(codes)) % FOLDS, len(member.stats.weight)
+        fold, k = place[some] % FOLDS, len(member.stats.weight)
         for f in range(JUDGING):
             own, others = np.flatnonzero(fold == f), np.flatnonzero(fold != f)
             stats = PatternStats.summarize(cells[others], codes[others], k, weight[others])

@@ -13,6 +13,7 @@ from ..forest import FrozenForest
 from ..notes import Kind, Note
 from ..stats.batch import Batch
 from ..stats.reservoir import Reservoir, rows_per_weight
+from ..stats.units import deal_groups
 from .forest_fitted import ForestJoint, ForestStats, forest_of, joint_forest, together
 from .held import HeldFitted, row_unit, units_of
 from .leaves import LeafSums
@@ -105,7 +106,13 @@ def _by(gain: float, than: str) -> str:
 
 
 def _folds(sample: Reservoir) -> Iterator[Array]:
-    """Yield by fold which share of each row (m,) is judged; equal rows are dealt to several."""
+    """Yield by fold which share of each row (m,) is judged; equal rows are dealt to several, and groups to one."""
+    groups = sample.units.groups
+    if groups is not None:
+        place = deal_groups(groups, sample.codes, FOLDS)
+        for fold in range(int(place.max()) + 1):
+            yield (place == fold).astype(np.float64)
+        return
     folds = FOLDS if float(sample.copies.sum()) > FEW else FOLDS_OF_FEW
     parts = np.minimum(sample.copies, folds).astype(np.int64)
     order = np.argsort(sample.codes, kind="stable")

@@ -63,11 +63,11 @@ class DropIn:
     def _store(self, arguments: dict[str, object]) -> None:
         vars(self).update({name: value for name, value in arguments.items() if name not in ("self", "__class__")})
 
-    def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
+    def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return exact leave-one-out log posteriors (n, k); SettingError where the settings leave no closed form."""
         if not self._closed_form:
             raise SettingError(
                 f"{type(self).__name__} with these settings has no closed form for leave-one-out. Next: use "
                 "sklearn.model_selection.cross_val_predict(model, X, y, method='predict_log_proba')."
             )
-        return super().leave_one_out(X, y, sample_weight)  # type: ignore[misc, no-any-return]
+        return super().leave_one_out(X, y, sample_weight, groups)  # type: ignore[misc, no-any-return]

@@ -59,8 +59,8 @@ class Edits(Diagnoses):
 
         The first batch fixes the columns. A class or category may appear in any batch. `classes`, optional, lists
         labels that may come. `decay` λ, above 0 and at most 1, first multiplies the weight of every row learned so far
-        by λ, for streams that drift; see `decay`. `groups` are those of `fit`. If anything is wrong with the batch, an error is raised and nothing
-        has changed.
+        by λ, for streams that drift; see `decay`. `groups` are as for `fit`. If anything is wrong with the batch, an
+        error is raised and nothing has changed.
         """
         self._validate_settings()
         table = self._table(X)
@@ -86,8 +86,8 @@ class Edits(Diagnoses):
     def forget(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Self:
         """Remove rows that were learned; the model equals a fit on the others.
 
-        Give the rows as they were learned, with their labels, weights and groups (after a decay: with what is left of their
-        weights). A class without a row left leaves the model, and so does a category that no row shows any more.
+        Give the rows as they were learned, with their labels, weights and groups (after a decay: with what is left of
+        their weights). A class without a row left leaves the model, and so does a category that no row shows any more.
         A column whose sum of squares falls by a factor f keeps 16 − log10 f digits.
 
         NotLearnedError, a DataError that names the class, if the rows cannot have been among those learned: a weight

@@ -114,7 +114,7 @@ class Refits:
             others = np.flatnonzero((np.arange(n) != i) & (self.weight > 0))
             return self.family.summarize(self.rows[others], self.codes[others], self.k, self.weight[others])
         row = self.family.summarize(self.rows[i : i + 1], self.codes[i : i + 1], self.k, self.weight[i : i + 1])
-        return self.stats.merge(_negative(row))
+        return self.stats.merge(negative(row))
 
     def _is_minor(self, i: int) -> bool:
         """Return whether no sum of squares loses more than the share DOMINANT with row i."""
@@ -135,12 +135,12 @@ class Refits:
         return bool((lost <= DOMINANT * squares[min(c, len(squares) - 1)]).all())
 
 
-def _negative(stats: Any) -> Any:
+def negative(stats: Any) -> Any:
     """Return the statistics of one row with its weight negative: merged into others, they take the row out again."""
     if isinstance(stats, FourthMomentStats):
-        return replace(stats, gaussian=_negative(stats.gaussian.dense()))
+        return replace(stats, gaussian=negative(stats.gaussian.dense()))
     if isinstance(stats, PatternStats):
-        parts = {pattern: (present, _negative(part)) for pattern, (present, part) in stats.incomplete.items()}
-        return replace(stats, complete=_negative(stats.complete), incomplete=parts)
+        parts = {pattern: (present, negative(part)) for pattern, (present, part) in stats.incomplete.items()}
+        return replace(stats, complete=negative(stats.complete), incomplete=parts)
     whole = stats.dense()
     return replace(whole, weight=-whole.weight)

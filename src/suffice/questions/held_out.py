@@ -13,6 +13,7 @@ from ..fitted import Fitted
 from ..schema import Level
 from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
+from ..stats.units import deal_groups
 from ..tasks.held_out import Fold, HeldOut
 from .leave_one_out import taken
 
@@ -58,10 +59,17 @@ def hold_out(fitted: Fitted) -> HeldOut:
 
 
 def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:
-    """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out."""
+    """Return the numbers of the rows of each fold: every fold has its share of each class, from near to far out.
+
+    Rows of a group are in one.
+    """
     own = density[np.arange(len(sample.codes)), sample.codes]
     order = np.lexsort((sample.priority, own, sample.codes))  # by what depends neither on units nor on order
     holed = any(has_holes(part) for part in read)  # EM for the cells takes long
+    groups = sample.units.groups
+    if groups is not None:
+        place = deal_groups(groups, sample.codes)
+        return [np.flatnonzero(place == number) for number in range(int(place.max()) + 1)]
     folds = min(FEWEST if holed else max(FEWEST, min(MOST, ROWS // len(order))), len(order))
     return [np.sort(order[number::folds]) for number in range(folds)]
 

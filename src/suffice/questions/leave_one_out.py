@@ -7,20 +7,22 @@ from ..densities import Rows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
 from ..stats.rows import take_rows
-from ..table.labels import read_labels, read_weights
+from ..stats.units import group_keys
+from ..table.labels import read_groups, read_labels, read_weights
 
 
-def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object) -> Array:
+def leave_one_out(fitted: Fitted, X: object, y: object, sample_weight: object, groups: object = None) -> Array:
     """Return leave-one-out log posteriors (n, k); rows of weight 0 were not learned, and are judged as new ones."""
     fitted.check_leaving()
     rows, n = fitted.encoded(X)
     weight = read_weights(sample_weight, n)
     codes = known_codes(fitted, y, n, weight)
+    group = group_numbers(fitted, rows, codes, groups)
     weight = with_copies(fitted, rows, codes, weight)
     if weight is None or weight.all():
-        return fitted.left_out(rows, codes, weight)
+        return _left_out(fitted, rows, codes, weight, group)
     learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
-    some = fitted.left_out(taken(rows, learned), codes[learned], weight[learned])
+    some = _left_out(fitted, taken(rows, learned), codes[learned], weight[learned], _some(group, learned))
     found = np.empty((n, some.shape[1]))
     found[learned], found[absent] = some, fitted.log_posterior(fitted.recoded(taken(rows, absent)))
     return found
@@ -41,6 +43,34 @@ def known_codes(fitted: Fitted, y: object, rows: int, weight: Array | None = Non
             "Next: pass rows the model has learned, with their labels."
         )
     return np.array([*(known.get(label, -1) for label in labels), -1], dtype=np.int64)[codes]
+
+
+def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None, group: Codes | None) -> Array:
+    if group is None:
+        return fitted.left_out(rows, codes, weight)
+    return fitted.left_out_groups(rows, codes, weight, group)
+
+
+def _some(group: Codes | None, index: Codes) -> Codes | None:
+    return None if group is None else group[index]
+
+
+def group_numbers(fitted: Fitted, rows: Rows, codes: Codes, groups: object) -> Codes | None:
+    """Return the number (n,) of the group of each learned row, as given, or as it was learned; None without groups."""
+    alone = np.arange(len(codes), dtype=np.uint64)
+    if groups is not None:
+        keys = group_keys(read_groups(groups, len(codes)), fitted.schema.names)
+        assert keys is not None
+    elif fitted.statistics.sample is None or fitted.statistics.sample.group is None:
+        return None
+    else:
+        sample = fitted.statistics.sample
+        place = sample.locate(rows[: len(sample.rows)], codes, fitted.statistics.classes)
+        units = sample.units.group
+        assert units is not None
+        keys = np.where(place >= 0, units[place], np.uint64(0))
+    number = np.unique(np.where(keys == 0, alone, keys), return_inverse=True)[1].reshape(-1)
+    return None if len(number) and number.max() + 1 == len(number) else number
 
 
 def with_copies(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None) -> Array | None:

@@ -182,9 +182,14 @@ class Reservoir:
     def locate(
         self, rows: Sequence[object], codes: Codes, classes: Sequence[Level], group: Keys | None = None
     ) -> Codes:
-        """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others."""
-        identity = _identity(tuple(compact(part) for part in rows), level_keys(classes)[:-1][codes], group)
-        place = {int(key): i for i, key in enumerate(self.identity)}
+        """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others.
+
+        Without a `group`, rows of any group are found by their contents.
+        """
+        salts = level_keys(classes)[:-1]
+        identity = _identity(tuple(compact(part) for part in rows), salts[codes], group)
+        known = self.identity if group is not None or self.group is None else _identity(self.rows, salts[self.codes])
+        place = {int(key): i for i, key in enumerate(known)}
         return np.array([place.get(int(key), -1) for key in identity], dtype=np.int64)
 
     def part(self, index: Codes) -> Self:

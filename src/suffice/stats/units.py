@@ -10,6 +10,7 @@ from .._arrays import Array, Codes, NDArray, np
 from ..schema import Level, Name
 from .rows import Keys, level_keys, mixed
 
+FOLDS = 5  # of whole groups
 FEWEST = 2  # units that must show a level for trees to have a place for it: one alone says nothing of others
 
 
@@ -34,6 +35,14 @@ class Units:
 
     def __getitem__(self, index: Codes | NDArray[np.bool_] | slice) -> Self:
         return type(self)(self.copies[index], None if self.group is None else self.group[index])
+
+    @property
+    def groups(self) -> Codes | None:
+        """The number (n,) of the group of each row; None where every row is one by itself, or all are of one."""
+        if self.group is None:
+            return None
+        different = int(self.number.max(initial=0)) + 1
+        return self.number if 1 < different < len(self.copies) else None
 
     def showing(self, level: Codes, size: int, among: Codes | NDArray[np.bool_] | slice = slice(None)) -> Array:
         """Return how many units show each of so many levels (size,), of the rows `among`; −1 is a missing cell."""
@@ -61,6 +70,19 @@ class Units:
             few = self.showing(level, size, slice(None) if among is None else among) < least
             found.append(np.append(few, [False, False])[np.clip(cells, -1, size)])
         return np.stack(found, axis=1) if any(own.any() for own in found) else None
+
+
+def deal_groups(group: Codes, codes: Codes, folds: int = FOLDS) -> Codes:
+    """Return the fold (n,) of each row: whole groups, the largest first, each to where its classes are scarcest."""
+    held = np.zeros((int(group.max(initial=0)) + 1, int(codes.max(initial=0)) + 1))
+    np.add.at(held, (group, codes), 1.0)
+    total, place = np.zeros((min(folds, len(held)), held.shape[1])), np.empty(len(held), dtype=np.int64)
+    share = held / held.sum(axis=0)
+    for g in np.argsort(-held.sum(axis=1), kind="stable"):
+        fullness = ((total + share[g]) ** 2).sum(axis=1) - (total**2).sum(axis=1)
+        place[g] = np.lexsort((total.sum(axis=1), fullness.round(12)))[0]
+        total[place[g]] += share[g]
+    return np.asarray(place[group])
 
 
 def group_keys(groups: tuple[Sequence[Level], Codes] | None, names: Sequence[Name]) -> Keys | None:
