@@ -248,3 +248,25 @@ def test_chunks_of_rows_keep_to_their_budget(cells, budget, least, n):
     assert size == least or 8 * cells * size <= budget
     assert 8 * cells * (size + 1) > budget or not cells
     assert np.concatenate([np.arange(n)[part] for part in row_chunks(n, size)] or [[]]).tolist() == list(range(n))
+
+
+def test_a_thread_that_is_slow_to_begin_the_last_item_is_waited_for():
+    """It took a number, and another thread took the result out before it had been fetched: both waited for ever."""
+
+    class Slow(dict):
+        def __getitem__(self, number):
+            if threading.current_thread() is helper:
+                time.sleep(0.2)
+            return super().__getitem__(number)
+
+    job = _arrays._Job(lambda x: x + 1, [1])
+    job.results = Slow(job.results)
+    helper = threading.Thread(target=job.all, daemon=True)
+    helper.start()
+    while not job._next:  # the helper has the item, and not yet where its result goes
+        time.sleep(0.001)
+    got = []
+    asking = threading.Thread(target=lambda: got.append(job.result(0)), daemon=True)
+    asking.start()
+    asking.join(10.0)
+    assert got == [2]

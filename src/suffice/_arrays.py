@@ -294,9 +294,9 @@ class _Job(Generic[T, R]):
         with self._lock:
             number = self._next
             self._next += 1
-        if self.ended or number >= len(self.items):
-            return False
-        result = self.results[number]
+            if self.ended or number >= len(self.items):
+                return False
+            result = self.results[number]  # before another thread learns that none is left, and takes it out
         try:
             result.set_result(self.function(self.items[number]))
         except BaseException as error:

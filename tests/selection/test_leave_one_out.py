@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings, strategies as st
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.datasets import penguins_path
@@ -19,11 +19,23 @@ EXACT = 1e-10  # nats; sums of some hundred terms, taken in another order
 
 
 def refits(make, X, y, weight=None):
-    """Log posteriors (n, k) of each row by an estimator that was never shown it; −inf for a class it does not know."""
+    """Log posteriors (n, k) of each row by an estimator that was never shown it, −inf for a class it does not know.
+
+    Where equal rows are copies (`stats.copies`), it was shown none of them.
+    """
     classes = np.unique(y)
     out = np.full((len(y), len(classes)), -np.inf)
+    together = make().fit(X, y, sample_weight=weight)._fitted.copies_leave_together
+    contents = (
+        pd.DataFrame(X.toarray() if issparse(X) else X)
+        .astype(object)
+        .assign(y=y)
+        .map(repr)
+        .agg(" ".join, axis=1)
+        .to_numpy()
+    )
     for i in range(len(y)):
-        keep = np.arange(len(y)) != i
+        keep = contents != contents[i] if together else np.arange(len(y)) != i
         rest = X[keep] if not isinstance(X, pd.DataFrame) else X.loc[keep]
         model = make().fit(rest, y[keep], sample_weight=None if weight is None else weight[keep])
         row = X[[i]] if not isinstance(X, pd.DataFrame) else X.iloc[[i]]

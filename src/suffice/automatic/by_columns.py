@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
 from typing import ClassVar
 
@@ -15,7 +16,7 @@ from .member import Member
 from .mixed_rows import Hidden
 from .pool import Automatic, exchange_priors, raise_floor
 from .sample import Sample, SomeRows
-from .screening import power_of_rows
+from .screening import judge_in_folds, power_of_rows
 from .stack import centred
 
 MANY = 2000  # rows; of fewer, calls are so short that threads would wait for each other
@@ -83,7 +84,10 @@ class PoolByColumns:
         longest_first = sorted(members, key=lambda own: -self._took.get(own.name, 0.0))
         together = parallel_map(judged, longest_first, cost=np.inf if len(offset) >= MANY else 0.0)
         by_name = {own.name: own for own in together}
-        return pool_members([by_name[own.name] for own in members], [], judge, COLUMN_PENALTIES, self.power).left_out
+        ordered, pool = [by_name[own.name] for own in members], partial(pool_members, power=self.power)
+        if self.rows.sample.folds is not None:
+            return judge_in_folds([], ordered, self.rows.sample, judge, COLUMN_PENALTIES[:1], pool)[1]
+        return pool(ordered, [], judge, COLUMN_PENALTIES).left_out
 
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:
         if not len(hidden):

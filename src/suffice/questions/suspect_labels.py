@@ -96,8 +96,7 @@ def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> Array:
 
 def _channel(fitted: Fitted, log_posterior: Array, codes: Codes, weight: Array) -> Channel:
     """Return the channel of labels, by these rows or by those kept, whichever are more."""
-    sample = fitted.statistics.sample
-    if sample is not None and float(sample.copies.sum()) > len(codes):
+    if fitted.statistics.sample is not None and float(fitted.reservoir.copies.sum()) > len(codes):
         return fitted.made(_channel_of_kept)
     total = float(weight.sum())  # weights are copies of rows, unless they add up to less than the rows
     return find_channel(log_posterior, codes, weight * max(1.0, len(codes) / total) if total else weight)

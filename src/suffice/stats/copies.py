@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from .._arrays import Array, Codes, is_sparse, np
+from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .counts import CodedColumns
 from .reservoir import Reservoir
 
@@ -24,15 +24,36 @@ EXCESS = 4.0  # times as many repeated rows as expected: up to 3.2 of votes, mus
 
 def as_judged(sample: Reservoir) -> Reservoir:
     """Return the sample in which copies of a row are one row with the weight of all; other equal rows stay as many."""
-    return replace(sample, copies=np.ones_like(sample.copies)) if are_copies(sample) else sample
+    if not are_copies(sample):
+        return sample
+    return replace(sample, copies=np.where(_are_natural(sample), sample.copies, 1.0))
 
 
 def are_copies(sample: Reservoir) -> bool:
     """Return whether more rows of a sample are repeated than its columns make equal by chance."""
-    repeated = sample.copies > 1.0
+    repeated = (sample.copies > 1.0) & ~_are_natural(sample)
     if not repeated.any():
         return False
     return float(repeated.sum()) > EXCESS * float(_expected(sample).sum())
+
+
+def _are_natural(sample: Reservoir) -> NDArray[np.bool_]:
+    """Return which rows (m,) are equal whatever others are: those without a cell, and those of a constant class.
+
+    A class is constant whose only distinct row is there more often than any of other classes.
+    """
+    lone = np.bincount(sample.codes)[sample.codes] == 1
+    constant: NDArray[np.bool_] = lone & (sample.copies > sample.copies[~lone].max(initial=1.0))
+    empty = np.ones(len(sample.codes), dtype=np.bool_)
+    for part in sample.rows:
+        if isinstance(part, CodedColumns):
+            for column in part.codes:
+                empty &= column < 0
+        elif is_sparse(part):
+            empty[:] = False
+        else:
+            empty &= np.isnan(part).all(axis=1)
+    return constant | empty
 
 
 def _expected(sample: Reservoir) -> Array:
@@ -40,14 +61,7 @@ def _expected(sample: Reservoir) -> Array:
     columns = _columns(sample.rows, sample.codes)
     if columns is None:
         return np.zeros(len(sample.codes))
-    alone = np.zeros(len(sample.codes), dtype=np.bool_)
-    for column in columns:
-        alone |= np.bincount(column)[column] == 1  # a value that no other row has: none is expected to equal this one
-    some, chance = np.flatnonzero(~alone), np.zeros(len(sample.codes))
-    if len(some):
-        more = float(sample.copies.sum()) * _probability(columns, some)
-        chance[some] = _more_than_once(more)
-    return chance
+    return _more_than_once(float(sample.copies.sum()) * _probability(columns))
 
 
 def _more_than_once(mean: Array) -> Array:
@@ -58,29 +72,28 @@ def _more_than_once(mean: Array) -> Array:
 
 def _columns(rows: Sequence[Any], codes: Codes) -> list[Codes] | None:
     """Return the class and every column as numbers (m,) of their values; None where there are too many to compare."""
-    found = [codes]
+    found: list[Any] = [codes]
     for part in rows:
-        if isinstance(part, CodedColumns):
-            found += [np.unique(column, return_inverse=True)[1].ravel() for column in part.codes]
-        elif is_sparse(part):
+        if is_sparse(part):
             return None
-        else:
-            found += [np.unique(column, return_inverse=True)[1].ravel() for column in part.T]
-    return found
+        found += part.codes if isinstance(part, CodedColumns) else list(part.T)
+    return [np.unique(column, return_inverse=True)[1].reshape(-1) for column in found]
 
 
-def _probability(columns: Sequence[Codes], some: Codes) -> Array:
-    """Return the probability of some rows under the tree of the others: each is left out of the counts."""
-    total = np.zeros(len(some))
+def _probability(columns: Sequence[Codes]) -> Array:
+    """Return the probability of each row (m,) under the tree of the others: it is left out of the counts.
+
+    One more row is shared out among the values of a column, and one by their shares under each value of its parent.
+    """
+    total = np.zeros(len(columns[0]))
     for own, parent in zip(columns, _parents(columns), strict=True):
-        share = (np.bincount(own)[own[some]] - 1.0) / max(len(own) - 1.0, 1.0)
+        count = np.bincount(own)
+        share = (count[own] - 1.0 + 1.0 / len(count)) / len(own)
         if parent >= 0:
             given = columns[parent]
             _, both, pairs = np.unique(own * (int(given.max()) + 1) + given, return_inverse=True, return_counts=True)
-            among = np.bincount(given)[given[some]] - 1.0
-            share = (pairs[both.ravel()[some]] - 1.0) / np.maximum(among, 1.0)
-        with np.errstate(divide="ignore"):
-            total += np.log(share)
+            share = (pairs[both.reshape(-1)] - 1.0 + share) / np.bincount(given)[given]
+        total += np.log(share)
     return np.exp(total)
 
 
