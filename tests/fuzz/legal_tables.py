@@ -55,22 +55,19 @@ def draw(seed: int, large: float = 0.02) -> Table:
     columns, about = {}, []
     for j in range(width):
         kind = str(rng.choice(NUMBERS if rng.random() < 0.7 else OTHERS))
-        cells, kind = column(rng, kind, codes, columns)
-        columns[f"c{j}"] = cells
+        columns[f"c{j}"], kind = column(rng, kind, codes, columns)
         about.append(kind)
     X = pd.DataFrame(columns)
-    if rng.random() < 0.6:
-        X, how = holes(rng, X, codes)
-        about.append(how)
-    weight = weights(rng, n)
-    if rng.random() < 0.3:  # copies of rows
-        index = np.sort(rng.integers(0, max(1, n // 2), n))
-        keep = np.unique(np.r_[index, [int(np.argmax(codes == c)) for c in np.unique(codes)]], return_index=False)
-        index = np.r_[index[: n - len(keep)], keep] if len(keep) < n else index
+    if rng.random() < 0.3:
+        index = np.r_[rng.integers(0, n, n // 2), np.unique(codes, return_index=True)[1]]  # no class is lost
         X, codes = X.iloc[index].reset_index(drop=True), codes[index]
         about.append("copies")
+    weight = weights(rng, len(X))
+    if rng.random() < 0.6:
+        X, how = holes(rng, X, codes, weight)
+        about.append(how)
     y = codes if rng.random() < 0.3 else np.array([f"class {c}" for c in range(codes.max() + 1)], dtype=object)[codes]
-    return Table(X, y, weight, f"seed {seed}, {n} rows, {len(np.unique(codes))} classes: {', '.join(about)}")
+    return Table(X, y, weight, f"seed {seed}, {len(X)} rows, {len(np.unique(codes))} classes: {', '.join(about)}")
 
 
 def classes(rng: np.random.Generator, n: int) -> Any:
@@ -86,7 +83,7 @@ def classes(rng: np.random.Generator, n: int) -> Any:
 
 
 def weights(rng: np.random.Generator, n: int) -> Any:
-    """Return weights (n,) of some kind, or None."""
+    """Return weights (n,) of some kind, the first above 0, or None."""
     kind = rng.choice(["none", "none", "none", "spread", "whole", "with zeros", "equal"])
     if kind == "none":
         return None
@@ -156,8 +153,8 @@ def text(rng: np.random.Generator, kind: str, codes: Any) -> Any:
     return np.array([f"level {c}" for c in codes % levels], dtype=object)
 
 
-def holes(rng: np.random.Generator, X: pd.DataFrame, codes: Any) -> tuple[pd.DataFrame, str]:
-    """Return the table with cells missing, of which every column keeps some, and how."""
+def holes(rng: np.random.Generator, X: pd.DataFrame, codes: Any, weight: Any) -> tuple[pd.DataFrame, str]:
+    """Return the table with cells missing, and how; every column keeps one in a row that counts."""
     n, d = X.shape
     how = str(rng.choice(["patterns", "patterns", "cells", "by class", "rows", "nearly all"]))
     gone = np.zeros((n, d), dtype=bool)
@@ -172,7 +169,7 @@ def holes(rng: np.random.Generator, X: pd.DataFrame, codes: Any) -> tuple[pd.Dat
         for _ in range(int(rng.integers(1, 5))):
             own = rng.random(n) < 0.3 if how == "patterns" else codes == rng.choice(codes)
             gone[np.ix_(own, rng.random(d) < 0.4)] = True
-    first = rng.integers(0, n, d)
-    gone[first, np.arange(d)] = False
+    counted = np.arange(n) if weight is None else np.flatnonzero(weight)
+    gone[rng.choice(counted, d), np.arange(d)] = False
     changed = X.astype({name: float for name in X if X[name].dtype.kind in "bi"})
     return changed.mask(gone), f"holes: {how}"
