@@ -206,7 +206,7 @@ class ForestColumns:
         return np.asarray(table[cells])
 
     def levels_in(self, j: int) -> Array:
-        """Return how many levels each cell of category j stands for, counted after the numbers: one, but for the last."""
+        """Return how many levels each cell of category j stands for, counted after the numbers: 1, but for the last."""
         return np.bincount(self.order[j], minlength=len(self.shares[j])).astype(np.float64)
 
     def arrays(self) -> tuple[Fields, Plain]:
