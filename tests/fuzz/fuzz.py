@@ -21,7 +21,7 @@ from typing import Any
 
 FOUND = Path(__file__).with_name("found")
 TOLD = 1000  # cases between two lines that say how far it is
-TARGETS = ("models", "csv", "arrow")
+TARGETS = ("models", "csv", "arrow", "tables")
 
 
 def make_target(name: str, folder: Path) -> Any:
@@ -34,6 +34,10 @@ def make_target(name: str, folder: Path) -> Any:
         from fuzz_csv import CsvFiles
 
         return CsvFiles(folder)
+    if name == "tables":
+        from fuzz_tables import LegalTables
+
+        return LegalTables(folder)
     from fuzz_arrow import ArrowFiles
 
     return ArrowFiles(folder)

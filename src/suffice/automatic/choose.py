@@ -7,13 +7,14 @@ of the class prior is mixed in. Nothing is held back: the densities themselves u
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
 
 from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
+from ..errors import DataError, SufficeError, quoted
 from ..notes import Kind, Note
 from ..progress import tell
 from .judge import Judge
@@ -34,6 +35,11 @@ FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 WORK = 200.0  # operations for each judged row, class and column, roughly: few are not worth a thread
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
+FAULTS = (
+    SufficeError,
+    np.linalg.LinAlgError,
+    FloatingPointError,
+)  # of a member that these rows do not let be estimated
 
 
 def choose(
@@ -62,32 +68,44 @@ def choose(
 def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
     weight = known.weight
     judge = Judge(sample.codes, priors_without(weight, sample, PSEUDO), sample.weight, sample.single)
-    members = better_rivals(_judged(kinds, known, sample, judge))
+    found, notes = _judged(kinds, known, sample, judge)
+    members = better_rivals(found)
+    if not members and notes:
+        why = "; ".join(note.why for note in notes)
+        raise DataError(
+            f"No member of the automatic classifier can be estimated from these rows: {why}. Next: leave out columns "
+            "that these reasons name, or whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
+        )
     labelled = _pooled(members, known, sample, judge, kinds)
+    labelled = replace(labelled, notes=(*labelled.notes, *notes))
     if known.unlabelled is None:
         return labelled
     if sample.folds is not None:
         what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
         note = Note(what, "the others are judged by folds of whole groups", kind=Kind.LEFT_OUT)
         return replace(labelled, notes=(*labelled.notes, note))
-    joined = [own for kind in UNLABELLED_MEMBERS for own in best_of(kind, known, sample, judge)]
+    joined, faults = list[JudgedMember](), dict[type[Member], Note]()
+    for kind in UNLABELLED_MEMBERS:
+        joined += _estimable(kind, partial(best_of, kind, known, sample, judge), faults)
     if not joined:
-        notes = chain.from_iterable(kind.spared(known) for kind in UNLABELLED_MEMBERS)
-        return replace(labelled, notes=(*labelled.notes, *notes))
+        spared = chain.from_iterable(kind.spared(known) for kind in UNLABELLED_MEMBERS)
+        return replace(labelled, notes=(*labelled.notes, *faults.values(), *spared))
     every = _pooled([*members, *joined], known, sample, judge, kinds)
     return with_or_without(labelled, every, judge, known.unlabelled.rows_read)
 
 
-def _judged(kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: Judge) -> list[JudgedMember]:
-    """Return the members of all kinds in their order. Kinds are judged side by side, on as many threads as there are.
+def _judged(
+    kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: Judge
+) -> tuple[list[JudgedMember], list[Note]]:
+    """Return the members of all kinds in their order, and notes on those that cannot be estimated from these rows.
 
-    Those that ask for the best of the members before them are begun beside the others, and judged when these are. Those
+    Kinds are judged side by side, on as many threads as there are. Those that ask for the best of the members before them are begun beside the others, and judged when these are. Those
     that ask trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
     """
-    context = copy_context()
+    context, faults = copy_context(), dict[type[Member], Note]()
 
     def judged(kinds: Sequence[type[Member]]) -> list[tuple[type[Member], list[JudgedMember] | Begun]]:
-        return [(kind, context.copy().run(_judged_or_begun, kind, known, sample, judge)) for kind in kinds]
+        return [(kind, context.copy().run(_judged_or_begun, kind, known, sample, judge, faults)) for kind in kinds]
 
     trees = [kind for kind in kinds if kind.asks_trees]
     others = sorted([kind for kind in kinds if not kind.asks_trees], key=lambda kind: not kind.needs_rows)
@@ -99,13 +117,41 @@ def _judged(kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: 
         if not isinstance(part, list):
             best = min(found, key=lambda own: own.loss, default=None)
             before = None if best is None else best.temperature * best.left_out_scores
-            part = list(_best_of(_by_groups(kind, part(replace(judge, best=before)), sample, judge), judge))
+            begun = partial(_best_of_begun, kind, part, sample, replace(judge, best=before), judge)
+            part = _estimable(kind, begun, faults)
         found += part
+    return found, [faults[kind] for kind in kinds if kind in faults]
+
+
+def _judged_or_begun(
+    kind: type[Member], known: Known, sample: Sample, judge: Judge, faults: dict[type[Member], Note]
+) -> list[JudgedMember] | Begun:
+    if not kind.asks_best:
+        return _estimable(kind, partial(best_of, kind, known, sample, judge), faults)
+    try:
+        return kind.begin(known, sample)
+    except FAULTS as error:
+        faults[kind] = _left_out(kind, error)
+        return []
+
+
+def _estimable(
+    kind: type[Member], judged: Callable[[], Iterator[JudgedMember]], faults: dict[type[Member], Note]
+) -> list[JudgedMember]:
+    """Return the members of a kind that can be estimated; where some cannot, `faults` gets a note."""
+    found = list[JudgedMember]()
+    try:
+        for own in judged():
+            found.append(own)
+    except FAULTS as error:
+        faults[kind] = _left_out(kind, error, some=bool(found))
     return found
 
 
-def _judged_or_begun(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> list[JudgedMember] | Begun:
-    return kind.begin(known, sample) if kind.asks_best else list(best_of(kind, known, sample, judge))
+def _left_out(kind: type[Member], error: Exception, some: bool = False) -> Note:
+    names = quoted(kind.kinds)
+    why = f"they cannot be estimated from these rows ({str(error).partition(' Next:')[0].rstrip('.')})"
+    return Note(f"left {'some of ' if some else ''}{names} out of the members", why, kind=Kind.LEFT_OUT)
 
 
 def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: float) -> Automatic:
@@ -166,28 +212,34 @@ def _pooled(
 
 def best_of(kind: type[Member], known: Known, sample: Sample, judge: Judge) -> Iterator[JudgedMember]:
     """Yield the members of a kind, each with the setting that loses least after its temperature."""
-    return _best_of(_by_groups(kind, kind.begin(known, sample)(judge), sample, judge), judge)
+    return _best_of_begun(kind, kind.begin(known, sample), sample, judge, judge)
 
 
-def _by_groups(
-    kind: type[Member], candidates: Iterable[Candidate], sample: Sample, judge: Judge
-) -> Iterable[Candidate]:
-    """Return the candidates, judged by folds of whole groups where rows are of groups."""
-    if sample.folds is None or kind.folds_rows:
-        return candidates
-    found: Iterator[Candidate] = sample.folds.judged(candidates, sample, judge)
-    return found
+def _best_of_begun(
+    kind: type[Member], begun: Begun, sample: Sample, inner: Judge, judge: Judge
+) -> Iterator[JudgedMember]:
+    """Yield the same of candidates that were begun; of rows of groups they are judged by folds of whole groups."""
+    candidates: Iterator[Candidate] = begun(inner)
+    if sample.folds is not None and not kind.folds_rows:
+        candidates = sample.folds.judged(candidates, sample, judge)
+    return _best_of(candidates, judge)
 
 
 def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMember]:
-    """Yield the best of each name. Candidates of the same first member's name are tried together, then let go."""
-    for _, group in groupby(candidates, key=lambda own: own.members[0].name):
+    """Yield the best of each name. Candidates of the same first member's name are tried together, then let go.
+
+    FloatingPointError, at last, where all those of a name have densities that are no numbers.
+    """
+    unusable = []
+    for name, group in groupby(candidates, key=lambda own: own.members[0].name):
         best: dict[str, tuple[float, float, Member, Candidate]] = {}
         for candidate in group:
             if not best:
                 tell(f"judging {candidate.members[0].name}")
             few, some = candidate.judge.thinned()
             loss, temperature = few.temperature(candidate.scores[some])
+            if np.isnan(loss):
+                continue
             for member in candidate.members:
                 if member.name not in best or loss < best[member.name][0] - BETTER:
                     best[member.name] = loss, temperature, member, candidate
@@ -198,7 +250,13 @@ def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMe
                 if candidate.final is not None or len(candidate.judge.thinned()[0].codes) < len(scores):
                     loss, temperature = judge.temperature(scores)
                 scored[id(candidate)] = loss, temperature, scores, candidate.again
+            if np.isnan(scored[id(candidate)][0]):
+                unusable.append(member.name)
+                continue
             yield JudgedMember(member, *scored[id(candidate)])
+        unusable += [] if best else [name]
+    if unusable:
+        raise FloatingPointError(f"densities of {quoted(unusable)} are no numbers")
 
 
 def better_rivals(members: Iterable[JudgedMember]) -> list[JudgedMember]:

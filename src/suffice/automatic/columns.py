@@ -33,6 +33,7 @@ LARGE = 1e150  # of a scale: squares of numbers beyond overflow
 FLAT = 1e-12  # standard deviation, relative to the mean, of a column that does not vary
 RAW, SCORES = "raw", "scores"
 END_KNOTS = 5  # between which the slope of normal scores beyond the last knot is measured
+LEAST_STEP = 1.0 / LARGE  # that it is measured over, so that it times a number does not overflow
 
 
 @dataclass(frozen=True)
@@ -389,7 +390,8 @@ def end_slopes(knots: Array, z: Array) -> tuple[float, float]:
     k = min(END_KNOTS, len(knots) - 1)
     if not k:
         return 0.0, 0.0
-    return float((z[k] - z[0]) / (knots[k] - knots[0])), float((z[-1] - z[-1 - k]) / (knots[-1] - knots[-1 - k]))
+    steps = np.maximum([knots[k] - knots[0], knots[-1] - knots[-1 - k]], LEAST_STEP)
+    return float((z[k] - z[0]) / steps[0]), float((z[-1] - z[-1 - k]) / steps[1])
 
 
 def _ascending(values: Array, least: int, flat: bool = False) -> None:

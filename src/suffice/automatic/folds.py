@@ -2,21 +2,23 @@
 
 Missing cells are completed with the help of the labels, and many columns are seen in directions that the rows span; no
 rank-one formula takes a row out of either. So the rows are dealt into five folds, and each is scored by statistics of
-all other rows (the sums of all less those of the fold), completed anew. Which fold a row is in depends on the ranks of
-its cells and on its class, not on its place or on the columns' units and order.
+all other rows, completed anew. Which fold a row is in depends on the ranks of its cells and on its class, not on its
+place or on the columns' units and order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 
 from .._arrays import Array, Codes, np
 from ..densities import MultivariateT
 from ..leave_one_out.pencil import LeftOut
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
+from ..stats.patterns import Pattern, with_rows
 from ..stats.rows import Keys, mixed
 from .completion import complete_each, fill_blindly
 from .mixed_rows import Hidden, MixedRows
@@ -24,6 +26,7 @@ from .sample import Sample, SomeRows
 
 FOLDS = 5
 SAME = 1e-9  # relative difference of weights that rounding makes
+MINOR = 0.5  # share of a weight or a sum of squares: where more of it would go, the rest is summed and not subtracted
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
 
 
@@ -66,12 +69,10 @@ class FoldedGaussians:
     def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
         """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
         place, k = dealt(sample), stats.k
-        members, parts, others, turns = [], [], [], []
-        for v in range(int(place.max(initial=0)) + 1):
-            own = place == v
-            out = PatternStats.summarize(cells[own], sample.codes[own], k, sample.held[own], FullScatter)
-            others.append(_without(stats, out))
-        for v, rest in enumerate(complete_each(others)):
+        folds = [place == v for v in range(int(place.max(initial=0)) + 1)]
+        held = [PatternStats.summarize(cells[v], sample.codes[v], k, sample.held[v], FullScatter) for v in folds]
+        members, parts, turns = [], [], []
+        for v, rest in enumerate(complete_each(without_each(stats, held))):
             own = place == v
             turn = _directions(cells[~own]) if np.isfinite(cells).all() else None
             if turn is not None:
@@ -140,14 +141,51 @@ class FoldedAgain:
         return out
 
 
-def _without(stats: PatternStats, out: PatternStats) -> PatternStats:
-    """Return the statistics without those of some of the rows; patterns that these alone show need no subtraction."""
-    left, less = dict(stats.incomplete), dict(out.incomplete)
-    for pattern, (present, own) in out.incomplete.items():
-        known, whole = stats.incomplete[pattern]
-        if np.array_equal(known, present) and (whole.weight <= own.weight * (1.0 + SAME)).all():
-            del left[pattern], less[pattern]
-    return PatternStats(stats.complete, left).subtract(PatternStats(out.complete, less))
+def without_each(stats: PatternStats, parts: Sequence[PatternStats]) -> list[PatternStats]:
+    """Return for each part the statistics of all rows but its own.
+
+    Where the parts hold all rows of a class that miss the same cells, that is the merge of the other parts, and nothing
+    is subtracted. Where there are more such rows, the part is subtracted from their sums if these lose less than the
+    share `MINOR`, so that no digits go; else the rows in the other parts stand for all.
+    """
+    none = PatternStats.zero(stats.k, stats.d)
+    before = accumulate(parts[:-1], PatternStats.merge, initial=none)
+    after = [*accumulate(reversed(parts[1:]), PatternStats.merge, initial=none)][::-1]
+    others = [one.merge(two) for one, two in zip(before, after, strict=True)]
+    return [_without(stats, part, rest) for part, rest in zip(parts, others, strict=True)]
+
+
+def _without(stats: PatternStats, part: PatternStats, rest: PatternStats) -> PatternStats:
+    """Return the statistics of all rows but a part, of whose kept rows `rest` holds the others."""
+    left = {}
+    for pattern, (present, whole) in stats.incomplete.items():
+        found = _left(whole, _shown(part, pattern, present), _shown(rest, pattern, present))
+        if found.weight.any():
+            left[pattern] = with_rows(present, found)
+    return PatternStats(_left(stats.complete, part.complete, rest.complete), left)
+
+
+def _shown(stats: PatternStats, pattern: Pattern, classes: Codes) -> GaussianStats:
+    """Return the statistics of rows with just these cells, over the `classes` that show them among all rows."""
+    if pattern not in stats.incomplete:
+        return GaussianStats.zero(len(classes), len(pattern))
+    present, own = stats.incomplete[pattern]
+    return own.place(np.searchsorted(classes, present).tolist(), len(classes))
+
+
+def _left(whole: GaussianStats, part: GaussianStats, rest: GaussianStats) -> GaussianStats:
+    kept = part.weight + rest.weight >= whole.weight * (1.0 - SAME)
+    if kept.all():
+        return rest
+    whole, part, rest = whole.dense(), part.dense(), rest.dense()
+    gone = replace(part, weight=-part.weight, scatter=FullScatter(-part.scatter.values))
+    less = whole.joined(gone)  # the merge backwards
+    squares = [own.scatter.diagonal(len(kept)) for own in (less, whole)]
+    minor = (less.weight >= MINOR * whole.weight) & (squares[0] >= MINOR * squares[1]).all(axis=1)
+    own = ~kept & (minor | (part.weight == 0.0))
+    scatter = np.where(own[:, None, None], less.scatter.values, rest.scatter.values)
+    mean = np.where(own[:, None], less.mean, rest.mean)
+    return GaussianStats(np.where(own, less.weight, rest.weight), mean, FullScatter(scatter))
 
 
 def _directions(rows: Array) -> Array | None:

@@ -40,7 +40,8 @@ class ForestStats(MemberStats):
         found: dict[int, dict[Level, float]] = {}
         forest = forest_of(self)
         for j, (levels, order) in enumerate(zip(forest.columns.vocabulary, forest.columns.order, strict=True)):
-            held = forest.sums.levels[j].sum(axis=(0, 1))[order] / len(forest.trees)
+            cells = forest.sums.levels[j].sum(axis=(0, 1)) / len(forest.trees)
+            held = (cells / np.maximum(forest.columns.levels_in(j), 1.0))[order]
             found[len(forest.columns.numbers) + j] = dict(zip(levels, held.tolist(), strict=True))
         return found
 

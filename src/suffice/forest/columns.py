@@ -2,9 +2,10 @@
 
 A number's cells are its values where these are few; otherwise quantile intervals, and every value that is repeated as
 often as an interval is filled has a cell of its own. Each cell has a place among the normal scores of its column, so
-that no answer depends on units. A category's cells are its levels, and one more for a level that was never seen. Levels
-with rows enough to tell stand in an order in which neighbours have alike classes, before all others. Those that a
-single row shows come last: trees are grown as if they had never been seen, and so learn what to do with new levels.
+that no answer depends on units. A category's cells are its levels, and one more for a level that was never seen, which
+the rarest share with it where there are very many. Levels with rows enough to tell stand in an order in which
+neighbours have alike classes, before all others. Those that a single row shows come last: trees are grown as if they
+had never been seen, and so learn what to do with new levels.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..stats.units import FEWEST, Units
 
 MOST_CELLS, FEWEST_CELLS = 200, 20  # of a number
 CELL_ROWS = 8.0  # distinct ones in each, where rows are few
+MOST_LEVELS = 2**15 - 2  # with cells of their own: numbers of cells have 16 bits
 MISSING = -1
 PSEUDO = 0.5  # pseudo-count of each level, and of one that was never seen
 TOLD = 0.02  # nats of log-loss, at most, that an order of levels may tell of the labels it was made of
@@ -117,8 +119,8 @@ class NumberCells:
 @dataclass(frozen=True, eq=False)
 class ForestColumns:
     """The cells of every column, numbers first: `numbers`, the levels (`vocabulary`) of each category, the cell of each
-    level (`order`), the share of each cell, the last that of levels never seen (`shares`), and how many levels more
-    than one row shows (`repeated`), which come before the others.
+    level (`order`), the share of each cell, the last that of levels never seen and of the rarest (`shares`), and how
+    many levels more than one row shows (`repeated`), which come before the others.
 
     `rows` is the weight of the rows that froze them, counted as rows.
     """
@@ -147,10 +149,10 @@ class ForestColumns:
             flat = codes[seen] * len(levels) + column[seen]
             held = np.bincount(flat, weights=weight[seen], minlength=k * len(levels)).reshape(k, len(levels))
             alone = units.showing(column, len(levels)) < FEWEST
-            order.append(_ordered(held.astype(np.float64), most, alone))
-            repeated.append(int((~alone).sum()))
-            counts = np.zeros(len(levels) + 1)
-            counts[order[-1]] = held.sum(axis=0)
+            order.append(np.minimum(_ordered(held.astype(np.float64), most, alone), MOST_LEVELS))
+            repeated.append(min(int((~alone).sum()), MOST_LEVELS))
+            size = min(len(levels), MOST_LEVELS) + 1
+            counts = np.bincount(order[-1], weights=held.sum(axis=0), minlength=size)
             shares.append((counts + PSEUDO) / (counts + PSEUDO).sum())
         return cls(
             tuple(cells),
@@ -203,7 +205,7 @@ class ForestColumns:
             for j, own in enumerate(self.numbers):
                 cells[:, j] = own.cells(numbers[:, j])
         for j, (column, order) in enumerate(zip(levels, self.order, strict=True), start=len(self.numbers)):
-            cells[:, j] = np.append(order, [len(order), MISSING])[column]
+            cells[:, j] = np.append(order, [self.sizes[j] - 1, MISSING])[column]
         return ForestReading(numbers, cells, self)
 
     def with_unseen(self, cells: Cells, unseen: NDArray[np.bool_] | None) -> Cells:
@@ -223,8 +225,14 @@ class ForestColumns:
 
     def decoded(self, cells: NDArray[np.generic], j: int) -> Array:
         """Return level numbers, as floats, from cells (n,) of category j, counted after the numbers; NaN if missing."""
-        table = np.append(np.argsort(self.order[j]).astype(np.float64), [len(self.order[j]), np.nan])
+        order, size = self.order[j], len(self.shares[j])
+        table = np.append(np.full(size, float(len(order))), np.nan)
+        table[order[::-1]] = np.arange(len(order))[::-1]  # of levels that share a cell the first
         return np.asarray(table[cells])
+
+    def levels_in(self, j: int) -> Array:
+        """Return how many levels each cell of category j stands for, counted after the numbers: 1, but for the last."""
+        return np.bincount(self.order[j], minlength=len(self.shares[j])).astype(np.float64)
 
     def arrays(self) -> tuple[Fields, Plain]:
         """Return the fields as named arrays and plain values."""
@@ -243,9 +251,10 @@ class ForestColumns:
         names = NumberCells.__match_args__
         numbers = tuple(NumberCells(*(fields[f"{name}{j}"] for name in names)) for j in range(int(plain["numbers"])))
         vocabulary = tuple(map(levels_of, plain["vocabulary"]))
-        order = tuple(codes_below(fields[f"order{j}"], len(known), len(known)) for j, known in enumerate(vocabulary))
-        shares = tuple(floats(fields[f"levels{j}"], len(known) + 1) for j, known in enumerate(vocabulary))
-        rows, every = float(plain["rows"]), [len(known) for known in vocabulary]
+        cells = [min(len(known), MOST_LEVELS) for known in vocabulary]
+        order = tuple(codes_below(fields[f"order{j}"], MOST_LEVELS + 1, len(own)) for j, own in enumerate(vocabulary))
+        shares = tuple(floats(fields[f"levels{j}"], size + 1) for j, size in enumerate(cells))
+        rows, every = float(plain["rows"]), cells
         repeated = tuple(int(count) for count in plain.get("repeated", every))  # older files do not tell them apart
         for own in numbers:
             size = len(floats(own.low, None))
@@ -254,7 +263,8 @@ class ForestColumns:
             if not size or (own.share <= 0).any() or (steps < 0).any() or (ends[0] > ends[2]).any():
                 raise ValueError("cells of the forest")
             in_range(np.stack(ends), np.ones(4))
-        permuted = all(len(np.unique(own)) == len(own) for own in order)
+        sorts = [np.sort(own) for own in order]
+        permuted = all((own == np.minimum(np.arange(len(own)), MOST_LEVELS)).all() for own in sorts)
         if not permuted or any((own <= 0).any() for own in shares) or not 0.0 <= rows < np.inf:
             raise ValueError("cells of the forest")
         if not all(0 <= count <= size for count, size in zip(repeated, every, strict=True)):
@@ -288,7 +298,7 @@ class ForestReading:
     def open(self) -> NDArray[np.bool_]:
         """Which cells (n, d) say nothing: those missing, and those of levels never seen."""
         numbers = len(self.columns.numbers)
-        unseen = np.array([len(own) for own in self.columns.order], dtype=np.int16)
+        unseen = np.array([len(own) - 1 for own in self.columns.shares], dtype=np.int16)
         found = self.cells == MISSING
         found[:, numbers:] |= self.cells[:, numbers:] == unseen
         return np.asarray(found)

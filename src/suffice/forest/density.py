@@ -302,8 +302,10 @@ class ForestDensity(Density):
 
     def level_shares(self, j: int) -> Array:
         """Return the share of each level of a category by class (k, levels + 1), the last of levels never seen."""
-        share, order = self._share_of_cells(j), self.columns.order[j - len(self.columns.numbers)]
-        return np.concatenate([share[:, order], share[:, len(order) :]], axis=1)
+        share, category = self._share_of_cells(j), j - len(self.columns.numbers)
+        held = self.columns.levels_in(category)
+        held[-1] += 1.0  # the last of them is shared with levels never seen
+        return np.asarray((share / held)[:, np.append(self.columns.order[category], len(held) - 1)])
 
     def _share_of_cells(self, j: int) -> Array:
         """Return the share of each cell of a column by class (k, cells), whatever the others hold."""

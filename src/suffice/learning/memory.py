@@ -43,11 +43,12 @@ def fit(begun: F, table: Table, y: object, sample_weight: object, groups: object
 
 def check_observed(statistics: ByClass, plan: Sequence[Block], schema: Schema) -> None:
     """Raise DataError naming columns without any value."""
-    empty: list[Name] = []
+    found: list[Name] = []
     names = schema.names
     for block, stats in zip(plan, statistics.blocks, strict=True):
         observed = stats.column_weight().sum(axis=0)
-        empty += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
+        found += [names[block.positions[int(j)]] for j in np.flatnonzero(observed == 0)]
+    empty = list(dict.fromkeys(found))  # a column may be in several blocks
     if empty:
         raise DataError(
             f"{'Column' if len(empty) == 1 else 'Columns'} {quoted(empty)} {'has' if len(empty) == 1 else 'have'} no "

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_LEVELS = 10
+NARROW = 1e-300  # of a bar: densities over it would leave the range of floats
 FEW_CLASSES = 4  # up to which the rows themselves are shown behind the curves
 
 
@@ -111,7 +112,7 @@ class ClassDensitiesDisplay:
             edges = np.linspace(axis.low, axis.high, 25)
             for c in range(len(self.classes)):
                 own = cells[(self.codes == c) & np.isfinite(cells)]
-                if len(own) > 1 and not axis.whole:
+                if len(own) > 1 and not axis.whole and edges[1] - edges[0] > NARROW:
                     heights, *_ = panel.hist(own, edges, density=True, color=style.color(c), alpha=0.22)
                     tallest = max(tallest, float(heights.max()))
         lines = []

@@ -113,7 +113,7 @@ def _downdate_pooled(
 
 def _rounding(whole: Array, noise: Array) -> Array:
     """Return how large the rounding of a sum of squares may be that comes from uncertain means."""
-    return 2.0 * np.sqrt(whole * noise) + noise
+    return 2.0 * np.sqrt(whole) * np.sqrt(noise) + noise  # a product of both may leave the range of floats
 
 
 def _refuse_negative(left: Array, whole: Array, noise: Array, touched: Codes) -> None:

@@ -125,12 +125,12 @@ class PatternStats(Statistic):
             except NotLearnedError as error:
                 code = None if error.code is None else int(known[error.code])
                 raise NotLearnedError(error.why, code, [pattern[j] for j in error.columns]) from None
-            parts[pattern] = _kept(known, left)
+            parts[pattern] = with_rows(known, left)
         kept = {pattern: part for pattern, part in parts.items() if len(part[0])}
         return type(self)(self.complete.subtract(other.complete), kept)
 
     def scale(self, factor: float) -> Self:
-        scaled = {p: _kept(present, stats.scale(factor)) for p, (present, stats) in self.incomplete.items()}
+        scaled = {p: with_rows(present, stats.scale(factor)) for p, (present, stats) in self.incomplete.items()}
         parts = {pattern: part for pattern, part in scaled.items() if len(part[0])}
         return type(self)(self.complete.scale(factor), parts)
 
@@ -234,7 +234,7 @@ def _single(cells: Array, weight: float, form: type[Scatter]) -> GaussianStats:
     return GaussianStats(np.array([weight]), mean, form.zero(1, len(cells)), form)
 
 
-def _kept(present: Codes, stats: GaussianStats) -> tuple[Codes, GaussianStats]:
+def with_rows(present: Codes, stats: GaussianStats) -> tuple[Codes, GaussianStats]:
     """Return the classes that still have rows, and their statistics."""
     kept = stats.weight > 0
     if kept.all():

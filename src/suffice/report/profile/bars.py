@@ -79,8 +79,9 @@ def step_of(values: Array) -> float | None:
         tens = 10.0**decimals
         scaled = values * tens
         whole = np.rint(scaled)
-        if (np.abs(scaled - whole) <= 1e-9 * np.maximum(np.abs(scaled), 1.0)).all():
-            return float(np.gcd.reduce(np.diff(whole).astype(np.int64)) / tens)
+        steps = np.diff(whole)  # none of 0: numbers that are far below 1 would all be near the same
+        if (np.abs(scaled - whole) <= 1e-9 * np.maximum(np.abs(scaled), 1.0)).all() and steps.all():
+            return float(np.gcd.reduce(steps.astype(np.int64)) / tens)
     return None
 
 
