@@ -18,6 +18,8 @@ except ImportError as error:
 Function = Callable[..., exp.Expression]  # a class of sqlglot
 FENCED = {"postgres", "sqlite"}  # where a stage is substituted into the next one unless it is said to be materialized
 ARRAYS = {"duckdb": ("[", "]"), "postgres": ("{", "}")}  # around a constant array, where it is read once for all rows
+MINDS_CASE = {"clickhouse", "oracle", "postgres", "snowflake"}  # where "A" and "a" are two columns
+TRIMS = {"duckdb", "postgres", "sqlite"}  # where other characters than blanks can be trimmed, and it was tried
 CHAIN = 40  # additions in a row: parsers limit the depth of an expression
 
 
@@ -34,6 +36,7 @@ class Language:
             )
         self.dialect = dialect
         self.fenced = dialect in FENCED
+        self.minds_case = dialect in MINDS_CASE
         self.has_arrays = dialect in ARRAYS
 
     def write(self, expression: exp.Expression) -> str:
@@ -66,6 +69,10 @@ class Language:
         """Return a number cast to double precision."""
         return self.write(exp.cast(raw(text), "double"))
 
+    def double_or_null(self, text: str) -> str:
+        """Return a value of any type cast to double precision, NULL where that cannot be."""
+        return self.write(exp.TryCast(this=raw(text), to=exp.DataType.build("double")))
+
     def whole(self, text: str) -> str:
         """Return a truth value or number cast to an integer."""
         return self.write(exp.cast(raw(text), "int"))
@@ -73,6 +80,11 @@ class Language:
     def characters(self, text: str) -> str:
         """Return a value cast to text."""
         return self.write(exp.cast(raw(text), "text"))
+
+    def trimmed(self, text: str) -> str:
+        """Return text without the spaces around it."""
+        characters = exp.Literal.string(" \t\xa0\r\n") if self.dialect in TRIMS else None
+        return self.write(exp.Trim(this=raw(text), expression=characters))
 
     def array(self, parts: Sequence[str]) -> str:
         """Return an array of expressions."""
