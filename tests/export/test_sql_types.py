@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -135,7 +136,7 @@ def test_sqlite_reads_no_text_as_the_number_that_it_begins_with(cell, meant) -> 
         connection.execute("CREATE TABLE rows (x)")
         connection.execute("INSERT INTO rows VALUES (?)", [cell])
         if meant == "":
-            with pytest.raises(sqlite3.OperationalError, match="Column ''x'' was learned as numbers.*not as text"):
+            with pytest.raises(sqlite3.OperationalError, match=r"Column ''x'' was learned as numbers.*not as text"):
                 connection.execute(model.to_sql("sqlite")).fetchall()
             return
         found = connection.execute(model.to_sql("sqlite")).fetchall()
@@ -183,3 +184,20 @@ def test_letters_beyond_ascii_differ_by_case() -> None:
         connection.register("rows", X)
         check(model, X, connection.execute(model.to_sql()).df())
     check(model, X, run_sqlite(model.to_sql("sqlite"), X))
+
+
+def test_what_a_terminal_would_obey_is_written_by_its_number() -> None:
+    """A category or a class that holds escape codes is told apart all the same; a column name cannot be."""
+    X = texts("a\x1b[31mred", "b\x07", "a\x9b31mred", "\r", "tab\t")
+    model = NaiveBayes().fit(X, np.where(CLASSES == "low", "p\x1b[0m", "q"))
+    with duckdb.connect() as connection:
+        connection.register("rows", X)
+        answers = connection.execute(model.to_sql()).df()
+    assert list(answers.columns[2:5]) == ["label", "p_1", "p_q"]
+    check(model, X, answers)
+    check(model, X, run_sqlite(model.to_sql("sqlite"), X))
+    for dialect in ("duckdb", "sqlite", "postgres", "mysql", "bigquery"):
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", model.to_sql(dialect, check=False))
+    named = NaiveBayes().fit(X.rename(columns={"c": "c\x1b[31m"}), CLASSES)
+    with pytest.raises(ExportError, match=r"no plain way to write the column name 'c\\x1b\[31m'"):
+        named.to_sql()

@@ -52,7 +52,7 @@ def check(
 def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array | None]:
     """Return labels, posteriors and any log densities of the query in DuckDB, NaN where they are NULL.
 
-    Columns go by number there, since names that differ by case are one to DuckDB, and cells may be missing as in Python.
+    Columns go by number there, since names that differ by case are one to DuckDB, and any cell may be missing.
     """
     columns = tuple(replace(own, name=j, blank_is_level=False) for j, own in enumerate(program.columns))
     program = replace(program, columns=columns)

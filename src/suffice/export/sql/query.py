@@ -10,7 +10,7 @@ from ..._arrays import Array, np
 from ...errors import ExportError, quoted
 from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Stack, Table, Term, TreeSums
 from .cells import Cells
-from .language import Language, case, number, total
+from .language import CONTROL, Language, case, number, total
 from .normal import Normals, entries, readings_that_miss
 from .stages import Stages
 from .terms import counts, counts_order, hats, location_scale, log_factorials, mixture, pairs, table, table_order
@@ -53,7 +53,7 @@ def answer_names(program: Program, taken: Iterable[str]) -> list[str]:
     density = [] if program.joint is None else ["log_density"]
     for i, wanted in enumerate(["label", *(f"p_{label}" for label in program.classes), *density]):
         name = wanted
-        if len(name.encode()) > LONGEST_NAME or "\0" in name:
+        if len(name.encode()) > LONGEST_NAME or CONTROL.search(name):
             name = f"p_{i}"
         while name.casefold() in used:
             name = f"predicted_{name}" if len(name.encode()) < LONGEST_NAME - 10 else f"p_{len(used)}"

@@ -8,15 +8,17 @@ column: a level that nobody meant would be a wrong answer without a word.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
+from typing import TypeVar
 
 from ...errors import quoted, shown
 from ..program import Program
 from .language import Language, case, number
 
+T = TypeVar("T")
 EXACT = 2**53  # from here on whole numbers are not all doubles
 WORDS = {True: {"true", "t", "yes", "y", "on", "1"}, False: {"false", "f", "no", "n", "off", "0"}}  # of truth values
 # What some reader takes for a number though Python does not: 0x10, 1_000, 1,5, nan
@@ -105,10 +107,12 @@ class Sources:
             named = truths and not {"true", "false"} & set(levels)
             return self._named(f"LOWER({text})", truths, cell) if named and truths else cell
         found = {TEXT: cell, NUMBER: self._number(levels, written)}
-        found[TRUTH] = truths and self._named(written, truths, written)
+        if truths:
+            found[TRUTH] = self._named(written, truths, written)
         for kind in (DATE, STAMP, TIME):
             moments, moment = _moments(levels, kind), self._types.moment.format(source)
-            found[kind] = moments and self._named(moment, moments, moment)
+            if moments:
+                found[kind] = self._named(moment, moments, moment)
         return self._by_kind(j, source, found, f"text, such as {quoted(levels[:2])}")
 
     def number(self, j: int, source: str) -> str:
@@ -120,7 +124,7 @@ class Sources:
         text, learned = language.trimmed(language.characters(source)), "truth values" if truth else "numbers"
         double = language.double(text)
         if types is TYPES["sqlite"]:  # where a text that is no number would be read as 0, or as far as it is one
-            double = f"CASE WHEN {text} <= {language.double('9e999')} THEN {double} ELSE {self._refused(j, source, learned)} END"
+            double = case([(f"{text} <= {language.double('9e999')}", double)], self._refused(j, source, learned))
         if truth:
             double = f"CASE LOWER({text}) WHEN 'true' THEN 1.0e0 WHEN 'false' THEN 0.0e0 ELSE {double} END"
         read = self._but_blank(text, ["", *self._program.blank], double)
@@ -149,8 +153,8 @@ class Sources:
         if not column.blank_is_level:
             return "NULL"
         return self._fails(
-            f"Column {shown(column.name)} has a NULL, and the model learned '' there and no missing cell. Next: COALESCE "
-            "it to '' if blanks were read as NULL, or learn from rows with missing cells. It is of type ",
+            f"Column {shown(column.name)} has a NULL, and the model learned '' there and no missing cell. Next: "
+            "COALESCE it to '' if blanks were read as NULL, or learn from rows with missing cells. It is of type ",
             source,
         )
 
@@ -184,18 +188,17 @@ class Sources:
         return case([(when, self._language.text(level)) for when, level in branches], text) if branches else None
 
 
-def _alone(pairs: Iterable[tuple[object, str]]) -> dict[object, str] | None:
+def _alone(pairs: Sequence[tuple[T, str]]) -> dict[T, str] | None:
     """Return pairs by what stands first, None if two have the same there."""
-    listed = list(pairs)
-    found = dict(listed)
-    return found if len(found) == len(listed) else None
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else None
 
 
 def _truths(levels: Sequence[str]) -> dict[str, str] | None:
     """Return the levels that mean true and false, if one alone means each and there is any."""
     meant = [(truth, level) for level in levels for truth, words in WORDS.items() if level.strip().casefold() in words]
     found = _alone(meant)
-    return found and {str(truth).lower(): level for truth, level in found.items()}
+    return None if found is None else {str(truth).lower(): level for truth, level in found.items()}
 
 
 def _numbers(levels: Sequence[str]) -> dict[int | float, str] | None:
@@ -207,8 +210,7 @@ def _numbers(levels: Sequence[str]) -> dict[int | float, str] | None:
             pairs.append((value, level))
         elif DOUBTFUL.fullmatch(level.strip()):
             return None
-    found = _alone(pairs)
-    return found  # type: ignore[return-value]
+    return _alone(pairs)
 
 
 def _number(text: str) -> int | float | None:
@@ -237,7 +239,7 @@ def _moments(levels: Sequence[str], kind: str) -> dict[str, str] | None:
                 pairs.append((_moment(text, kind), level))
             except ValueError:
                 return None
-    return _alone(pairs)  # type: ignore[arg-type, return-value]
+    return _alone(pairs)
 
 
 def _moment(text: str, kind: str) -> str:
