@@ -241,8 +241,9 @@ class View:
 
     @property
     def by_themselves(self) -> list[int]:
-        """The columns of which one cell can be known alone: all but those that share out a total."""
-        return [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+        """The columns of which one cell can be known alone: not those that share out a total, or have no known level."""
+        alone = [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+        return [p for p in alone if (levels := self.levels(p)) is None or len(levels)]
 
     def ranked(self, positions: Sequence[int], rows: Rows | None) -> list[int]:
         """Return columns in the order of what they tell about the class, each by itself."""
