@@ -73,11 +73,10 @@ class Postgres:
             raise RuntimeError(f"{program}: {done.stderr[-2000:]}")
         return done.stdout
 
-    def run(self, sql: str, rows: Any) -> Any:
-        """Return what PostgreSQL answers."""
-        types = ", ".join(
-            f"{_quoted(name)} {_type(rows[name], 'DOUBLE PRECISION', 'BOOLEAN')}" for name in rows.columns
-        )
+    def run(self, sql: str, rows: Any, kinds: dict[str, str] | None = None) -> Any:
+        """Return what PostgreSQL answers; `kinds` are types of columns that are not as the frame says."""
+        found = {name: _type(rows[name], "DOUBLE PRECISION", "BOOLEAN") for name in rows.columns} | (kinds or {})
+        types = ", ".join(f"{_quoted(name)} {kind}" for name, kind in found.items())
         lines = "".join(",".join(map(_csv, cells)) + "\n" for cells in _cells(rows))
         script = f"CREATE TEMPORARY TABLE rows ({types});\nCOPY rows FROM STDIN (FORMAT csv);\n{lines}\\.\n"
         script += f"COPY ({sql}) TO STDOUT (FORMAT csv, HEADER);\n"

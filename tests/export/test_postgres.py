@@ -13,7 +13,9 @@ from evaluate import evaluate
 from fitted_models import CASES, case
 from made_trees import made
 from test_sql import hostile_model, hostile_table
+from test_sql_types import CLASSES, texts
 
+from suffice import NaiveBayes
 from suffice.export.sql.query import write_query
 
 pytestmark = pytest.mark.skipif("SUFFICE_POSTGRES" not in os.environ, reason="needs PostgreSQL: make export")
@@ -44,3 +46,45 @@ def test_sums_over_leaves(postgres: Postgres) -> None:
 def test_names_that_are_sql_are_inert(postgres: Postgres) -> None:
     X, model = hostile_table()[0], hostile_model()
     check(model, X, postgres.run(model.to_sql("postgres", check=False), X))
+
+
+@pytest.mark.parametrize(
+    ("levels", "kind"),
+    [
+        (("yes", "no"), "BOOLEAN"),
+        (("1.50", "2.0", "3.25"), "NUMERIC(9, 4)"),
+        (("9007199254740992", "9007199254740993"), "BIGINT"),
+        (("2020-01-05", "2021-12-31"), "DATE"),
+        (("2020-01-05T10:00:00", "2021-12-31 10:00:00.250"), "TIMESTAMP"),
+        (("10:00", "11:30"), "TIME"),
+        (("a", "b"), "CHAR(9)"),
+        (("a", "b"), '"char"'),
+    ],
+)
+def test_text_that_is_kept_as_something_else(levels, kind, postgres: Postgres) -> None:
+    X = texts(*levels)
+    model = NaiveBayes().fit(X, CLASSES)
+    query = model.to_sql("postgres", check=False)
+    check(model, X, postgres.run(query, X, {"c": kind}))
+
+
+@pytest.mark.parametrize(
+    ("rows", "kind"), [(("1", "2"), "INT"), (("yes", "no"), "BOOLEAN"), (("10:00", "11:00"), "INTERVAL")]
+)
+def test_what_is_no_level_is_refused_by_name(rows, kind, postgres: Postgres) -> None:
+    model = NaiveBayes().fit(texts("red", "green"), CLASSES)
+    with pytest.raises(RuntimeError, match="Column 'c' was learned as text, such as 'green', 'red'"):
+        postgres.run(model.to_sql("postgres", check=False), texts(*rows), {"c": kind})
+
+
+def test_names_that_differ_by_case(postgres: Postgres) -> None:
+    X = texts("a", "b").rename(columns={"c": "X"})
+    model = NaiveBayes().fit(X, CLASSES)
+    check(model, X, postgres.run(model.to_sql("postgres"), X))
+
+
+def test_numbers_that_are_text_and_truth_values_that_are_numbers(postgres: Postgres) -> None:
+    X = texts("a", "b").assign(c=CLASSES == "low", x=np.arange(len(CLASSES)) % 7)
+    model = NaiveBayes().fit(X, CLASSES)
+    check(model, X, postgres.run(model.to_sql("postgres"), X, {"x": "TEXT", "c": "TEXT"}))
+    check(model, X, postgres.run(model.to_sql("postgres"), X.astype({"c": float})))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 import numpy as np
@@ -120,7 +121,8 @@ def test_hostile_names_stay_names_in_every_dialect(dialect: str) -> None:
     assert set(HOSTILE) <= names
     texts = {found.name for found in statements[0].find_all(sqlglot.exp.Literal) if found.is_string}
     assert {*HOSTILE[:5], ""} <= texts
-    assert texts <= {*HOSTILE, ""}
+    own = {text for text in texts - {*HOSTILE, ""} if not re.fullmatch(r"[\w %{}]+|[ \t\xa0\r\n]+", text)}
+    assert all(text.startswith("Column ") for text in own)  # the rest are messages, names of types and spaces
 
 
 def test_columns_of_the_answer() -> None:
@@ -175,7 +177,7 @@ def test_unknown_dialect_has_suggestions() -> None:
 
 def test_no_column_without_a_name() -> None:
     X = pd.DataFrame({"": [0.0, 1.0, 4.0, 5.0]})
-    with pytest.raises(ExportError, match="no way to write the column name ''"):
+    with pytest.raises(ExportError, match="no plain way to write the column name ''"):
         GaussianDiscriminant().fit(X, [0, 0, 1, 1]).to_sql()
 
 

@@ -12,7 +12,7 @@ from .._arrays import IN_MEMORY, Array, Codes, ndtri, np, row_chunks, rows_withi
 from ..loops.columns import count_splines
 
 SCORE_KNOTS = 200
-TINY = 1e-290  # slopes between knots nearer than what such numbers differ by would overflow
+NOTHING = 1e-280  # numbers nearer to 0 are 0 here: slopes between knots closer than such leave the range of floats
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class NumberKnots(NamedTuple):
 
     @classmethod
     def of(cls, x: Array, weight: Array, intervals: Sequence[int], bins: Sequence[int]) -> NumberKnots:
-        """Return that of the observed values (n,) of these weights, `TINY` ones taken as 0; of none, knots at 0."""
-        x = np.where(np.abs(x) < TINY, 0.0, x)
+        """Return that of the observed values (n,) of these weights; of none, knots at 0."""
+        x = np.where(np.abs(x) < NOTHING, 0.0, x)
         shares = [np.linspace(0, 1, m + 1) for m in intervals] + [np.linspace(0, 1, b + 1)[1:-1] for b in bins]
         ends = np.cumsum([len(own) for own in shares])[:-1]
         found = [np.unique(own) for own in np.split(_quantiles(x, weight, np.concatenate(shares)), ends)]

@@ -21,7 +21,7 @@ from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStat
 from ..stats.counts import CodedColumns
 from .columns import BINS, FLAT, INTERVALS, MOST_COLUMNS, RAW, SCORES, FrozenColumns
 from .completion import complete_tied
-from .knots import Splines
+from .knots import NOTHING, Splines
 from .members.gaussian import GaussianPart
 from .members.splines import SplineCounts
 from .statistics import MemberRows, MemberStats
@@ -73,7 +73,7 @@ def _edges(x: Array, weight: Array, least: Least) -> Array:
     low, high = np.quantile(x, [0.25, 0.75], weights=w, method="inverted_cdf")
     mean = float(w @ x) / total
     spread = float(high - low) or float(np.sqrt(w @ (x - mean) ** 2 / total))
-    if not spread > FLAT * abs(mean):
+    if not spread > max(FLAT * abs(mean), NOTHING):
         return np.zeros(1)
     step = 2.0 ** np.floor(np.log2(spread / FINENESS))
     return np.asarray(np.unique((np.floor(wanted / step) + 0.5) * step))

@@ -39,7 +39,8 @@ class LocationScale(Density):
             holes = bool(missing.any())
             for c in range(len(location)):
                 z = np.abs(block - location[c])
-                z /= scale[c]
+                with np.errstate(over="ignore"):  # beside a scale below 1e-300; infinitely far is impossible
+                    z /= scale[c]
                 terms = self._log_kernel(z, c, used)
                 if holes:
                     terms += constant[c]

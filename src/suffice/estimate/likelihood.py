@@ -25,6 +25,7 @@ from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
 Flags = NDArray[np.bool_]
 MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"
 NO_VALUE, ONE_VALUE = "no value in the class", "at most one value in the class"
+TOO_SMALL = "its numbers are below 1e-150, so that their squares vanish; express them in smaller units"
 NO_SPREAD = "the column never varies, so it has no density"
 
 
@@ -150,14 +151,14 @@ class GaussianEstimate:
         largest = np.abs(stats.mean).max(axis=0, initial=0.0)
         seen = (largest > 0) | (total > 0)
         vanishing = seen & (total < SMALLEST) & (largest < 1e-140)
-        if vanishing.any():
-            raise DataError.vanishing(_pick(self.columns, vanishing))
+        used &= ~vanishing
         if self.shrinkage.rule == "ledoit-wolf" and (used & (total < SMALLEST**0.5)).any():
             raise DataError.vanishing_fourth(_pick(self.columns, used & (total < SMALLEST**0.5)))
         if not used.all():
-            names = tuple(self.columns[int(j)] for j in np.flatnonzero(~used))
-            self._refuse_singular(None, names, int(used.sum()), len(used))
-            self.notes.append(Note("left out", NO_SPREAD, columns=names, kind=Kind.LEFT_OUT))
+            self._refuse_singular(None, _pick(self.columns, ~used), int(used.sum()), len(used))
+            for why, own in ((NO_SPREAD, ~used & ~vanishing), (TOO_SMALL, vanishing)):
+                if own.any():
+                    self.notes.append(Note("left out", why, columns=_pick(self.columns, own), kind=Kind.LEFT_OUT))
         reference = np.where(pooled <= rounding, total, pooled)
         within = pooled[None].copy() if self.shared else self._mixed(squares) / self._divisors(weight)
         within[within <= rounding] = 0.0

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from .._arrays import np
+from .._files import MISSING_TOKENS
 from ..fitted import Fitted
 from ..forest import ForestDensity
-from .program import Program
+from .program import Column, Program
 from .terms import Lowering
+
+ROUNDING = 1e-9  # of sums of weights; one row in so many is none that a release of sums could tell
 
 
 def lower(fitted: Fitted) -> Program:
@@ -24,7 +30,7 @@ def lower(fitted: Fitted) -> Program:
     return Program(
         estimator=fitted.who,
         classes=tuple(joint.classes),
-        columns=job.columns(),
+        columns=tuple(_with_blanks(fitted, job.columns())),
         named=fitted.schema.named,
         codes=tuple(job.codes),
         readings=tuple(job.readings),
@@ -33,4 +39,14 @@ def lower(fitted: Fitted) -> Program:
         joint=terms,
         constants=job.constants,
         stack=stack,
+        blank=() if fitted.past.dialect is None else (*MISSING_TOKENS, *fitted.past.dialect.blank),
+        trimmed=fitted.past.dialect is not None and fitted.dialect.trimmed is True,
     )
+
+
+def _with_blanks(fitted: Fitted, columns: tuple[Column, ...]) -> Iterator[Column]:
+    """Yield the columns with whether the empty text is a level of theirs and no cell was missing."""
+    for j, column in enumerate(columns):
+        weights = fitted.known_levels.get(j, {})
+        full = "" in column.levels and sum(weights.values()) >= fitted.statistics.total * (1.0 - ROUNDING)
+        yield replace(column, blank_is_level=full)

@@ -63,12 +63,14 @@ from ..schema import Level, Name
 class Column:
     """A column of the table: its name (a position if the table had no names) and "number", "truth" or "category".
 
-    `levels` are all that the model knows of a category, typed; empty for numbers and truth values.
+    `levels` are all that the model knows of a category, typed; empty for numbers and truth values. `blank_is_level`:
+    the empty text is one of them, and no cell of the rows learned was missing.
     """
 
     name: Name
     kind: str
     levels: tuple[Level, ...] = ()
+    blank_is_level: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,6 +334,8 @@ class Program:
     answers without it. A class whose score is −∞ (prior 0) counts as of infinite order; where all do, the posterior
     is the prior. `constants` has the values (k,) of columns that no term reads, as they never varied in a
     class. `named` says whether columns go by name or by position; `estimator` is the name of the class, for messages.
+    `blank` are texts that mean a missing cell in a file such as the model learned from, where it did from one, and
+    `trimmed` says that spaces around texts were taken away there.
     """
 
     estimator: str
@@ -345,6 +349,8 @@ class Program:
     joint: tuple[int, ...] | None
     stack: Stack | None = None
     constants: Mapping[int, Array] = field(default_factory=dict)
+    blank: tuple[str, ...] = ()
+    trimmed: bool = False
 
     @property
     def has_zeros(self) -> bool:

@@ -22,6 +22,7 @@ from ._known import Known, KnownCells
 from ._model import check_model, learned
 
 MOST_COUNTS = 200  # different counts on an axis; beyond that some are left out
+LEAST_RANGE = 1e-280  # of an axis: densities over narrower ones, and cells of it, leave the range of floats
 MOST_LEVELS = 30  # categories along an axis of a plane, whose names are still read
 MOST_PANELS = 12
 JUDGED_ROWS = 300  # by which columns are compared; of many columns fewer
@@ -240,8 +241,9 @@ class View:
 
     @property
     def by_themselves(self) -> list[int]:
-        """The columns of which one cell can be known alone: all but those that share out a total."""
-        return [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+        """The columns of which one cell can be known alone: not those that share out a total, or have no known level."""
+        alone = [p for p in self.place if not isinstance(self.density(p), Multinomial)]
+        return [p for p in alone if (levels := self.levels(p)) is None or len(levels)]
 
     def ranked(self, positions: Sequence[int], rows: Rows | None) -> list[int]:
         """Return columns in the order of what they tell about the class, each by itself."""
@@ -367,5 +369,7 @@ def _range(cells: Array) -> tuple[float, float]:
     low, high = np.quantile(seen, [0.005, 0.995])
     reach = (high - low) / 2
     low, high = max(seen.min(), low - reach), min(seen.max(), high + reach)
+    if high - low < LEAST_RANGE:
+        low = high
     margin = 0.06 * (high - low) or max(abs(low), 1.0) * 0.1
     return float(low - margin), float(high + margin)

@@ -23,8 +23,11 @@ def read_count(value: object, name: str) -> int:
     return int(value)
 
 
-def check_fillable(fitted: Fitted, rows: Rows, model: JointModel, verb: str) -> None:
-    """Raise DataError naming columns with holes that no density could fill."""
+def check_fillable(fitted: Fitted, rows: Rows, model: JointModel, verb: str, *, new: bool = False) -> None:
+    """Raise DataError naming columns with holes that no density could fill.
+
+    In `new` rows categories may stay missing of which no level is known: a released model has let go of rare ones.
+    """
     names = fitted.schema.names
     parts = zip(fitted.blocks, rows, model.density.blocks, fitted.statistics.blocks, strict=True)
     for block, part, density, stats in parts:
@@ -38,7 +41,8 @@ def check_fillable(fitted: Fitted, rows: Rows, model: JointModel, verb: str) -> 
                 f"The family {block.family.name!r} of {quoted(own)} does not fill missing cells. "
                 "Next: leave these columns complete, or give them another family."
             )
-        _refuse_unlearned(block, stats, names, holes)
+        if not (new and isinstance(part, tuple)):
+            _refuse_unlearned(block, stats, names, holes)
 
 
 def _refuse_unlearned(block: Block, stats: Statistic, names: Sequence[Name], holes: NDArray[np.bool_]) -> None:

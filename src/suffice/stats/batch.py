@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from .._arrays import Array, Codes, np
 from ..schema import Level
 from .by_class import ByClass
-from .rows import Keys, take_rows
+from .counts import CodedColumns
+from .rows import Keys, take_rows, without_lost
 
 
 class Batch(NamedTuple):
@@ -48,11 +49,16 @@ class Batch(NamedTuple):
         """Return the rows with a label and those without."""
         return self.take(np.flatnonzero(self.codes >= 0)), self.take(np.flatnonzero(self.codes < 0))
 
-    def without_empty_rows(self) -> Batch:
-        """Return the rows of positive weight, and their classes."""
-        if self.weight is None or self.weight.all():
-            return self
-        return self.take(np.flatnonzero(self.weight)).of_present_classes()
+    def without_empty_rows(self, declared: Sequence[Sequence[bool]]) -> Batch:
+        """Return the rows of positive weight, their classes, and their levels.
+
+        `declared` says of each category of a block of categories whether its levels were stated beside the rows.
+        """
+        assert self.weight is not None
+        kept = self.take(np.flatnonzero(self.weight)).of_present_classes()
+        trios = zip(self.rows, kept.rows, declared, strict=True)
+        rows = [without_lost(a, b, own) if isinstance(b, CodedColumns) else b for a, b, own in trios]
+        return kept._replace(rows=rows)
 
     def of_present_classes(self) -> Batch:
         """Return the same rows with the classes that occur."""

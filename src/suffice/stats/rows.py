@@ -30,6 +30,19 @@ def take_rows(part: Any, index: Codes | slice | NDArray[np.bool_]) -> Any:
     return take(part, index) if is_device_array(part) else part[index]
 
 
+def without_lost(before: CodedColumns, rows: CodedColumns, declared: Sequence[bool]) -> CodedColumns:
+    """Return some rows of those before without the levels that only others had, but for columns with declared ones."""
+    levels, codes = [], []
+    for known, old, new, stated in zip(before.levels, before.codes, rows.codes, declared, strict=True):
+        lost = np.setdiff1d(old[old >= 0], new)
+        if len(lost) and not stated:
+            kept = np.setdiff1d(np.arange(len(known)), lost)
+            known, new = tuple(known[int(c)] for c in kept), np.where(new < 0, -1, np.searchsorted(kept, new))
+        levels.append(known)
+        codes.append(new)
+    return CodedColumns(tuple(levels), tuple(codes))
+
+
 def concat_rows(first: Any, second: Any) -> Any:
     """Return the rows of both; categories get codes in the union of the two vocabularies."""
     if is_sparse(first):

@@ -8,10 +8,10 @@ from ..._arrays import np
 from ...schema import Level
 from ..program import Bin, Code, Indicator, Interpolated, Number, Program, Projected, Scaled
 from .language import case, number, piecewise, total, where_known
+from .sources import EXACT, Sources
 from .stages import Stages
 
 LARGEST = number(1e150)  # beyond it, Python refuses a cell: its square overflows
-EXACT = 2**53  # whole numbers beyond are not all doubles
 
 
 class Cells:
@@ -33,19 +33,17 @@ class Cells:
 
     def _first(self) -> None:
         """Add the cells as clean numbers or as text: a NaN or infinite cell is missing."""
-        clean: dict[str, str] = {}
-        for j, column in enumerate(self.program.columns):
+        sources, cells, clean = Sources(self.program, self.stages.language), dict[str, str](), dict[str, str]()
+        for j, (column, source) in enumerate(zip(self.program.columns, self.sources, strict=True)):
+            name = f"c{j}"
             if column.kind == "category" and _as_text(column.levels):
-                clean[f"c{j}"] = self.stages.language.characters(self.sources[j])
+                cells[name] = sources.text(j, source)
             else:
-                truth = column.kind == "truth" or any(isinstance(level, bool) for level in column.levels)
-                clean[f"c{j}"] = self._number(self.sources[j], truth)
-        self.stages.add(clean)
-
-    def _number(self, source: str, truth: bool) -> str:
-        language = self.stages.language
-        cell = language.double(language.whole(source) if truth else source)
-        return f"CASE WHEN {cell} BETWEEN -{LARGEST} AND {LARGEST} THEN {cell} END"
+                cells[name] = sources.number(j, source)
+                clean[name] = f"CASE WHEN {name} BETWEEN -{LARGEST} AND {LARGEST} THEN {name} END"
+        self.stages.add(cells)
+        if clean:
+            self.stages.add(clean)
 
     def _second(self) -> None:
         """Add numbers and codes of categories, and forget the cells."""
@@ -119,5 +117,5 @@ def _line(x: str, knot: float, value: float, slope: float) -> str:
 def _as_text(levels: Sequence[Level]) -> bool:
     """Return whether cells are compared as text: text, and whole numbers that are not exact as doubles."""
     return not levels or any(
-        isinstance(level, str) or (isinstance(level, int) and abs(level) > EXACT) for level in levels
+        isinstance(level, str) or (isinstance(level, int) and abs(level) >= EXACT) for level in levels
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 
@@ -18,6 +19,9 @@ except ImportError as error:
 Function = Callable[..., exp.Expression]  # a class of sqlglot
 FENCED = {"postgres", "sqlite"}  # where a stage is substituted into the next one unless it is said to be materialized
 ARRAYS = {"duckdb": ("[", "]"), "postgres": ("{", "}")}  # around a constant array, where it is read once for all rows
+MINDS_CASE = {"clickhouse", "oracle", "postgres", "snowflake"}  # where "A" and "a" are two columns
+TRIMS = {"duckdb", "postgres", "sqlite"}  # where other characters than blanks can be trimmed, and it was tried
+CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # all but tabs and line ends
 CHAIN = 40  # additions in a row: parsers limit the depth of an expression
 
 
@@ -34,6 +38,7 @@ class Language:
             )
         self.dialect = dialect
         self.fenced = dialect in FENCED
+        self.minds_case = dialect in MINDS_CASE
         self.has_arrays = dialect in ARRAYS
 
     def write(self, expression: exp.Expression) -> str:
@@ -41,18 +46,26 @@ class Language:
         return str(expression.sql(dialect=self.dialect))
 
     def identifier(self, name: str) -> exp.Identifier:
-        """Return a quoted name; ExportError for one that SQL cannot have."""
-        if not name or "\0" in name:
+        """Return a quoted name; ExportError for one that SQL cannot have, or that a terminal would obey."""
+        if not name or CONTROL.search(name):
             raise ExportError(
-                f"SQL has no way to write the column name {name!r}. Next: rename the column, and fit again."
+                f"SQL has no plain way to write the column name {name!r}. Next: rename the column, and fit again."
             )
         return exp.to_identifier(name, quoted=True)
 
     def text(self, value: str) -> str:
-        """Return a string literal."""
+        """Return a string literal; control characters, which a terminal would obey, are written by their numbers."""
         if "\0" in value:
             raise ExportError(f"SQL has no way to write the text {value!r}. Next: rename the category, and fit again.")
-        return self.write(exp.Literal.string(value))
+        parts = [self._part(part) for part in re.split(f"({CONTROL.pattern})", value) if part]
+        if len(parts) < 2 and not CONTROL.search(value):
+            return self.write(exp.Literal.string(value))
+        return f"({self.write(exp.Concat(expressions=parts, safe=False, coalesce=False))})"
+
+    def _part(self, text: str) -> exp.Expression:
+        if CONTROL.fullmatch(text):
+            return exp.Chr(expressions=[exp.Literal.number(ord(text))])
+        return exp.Literal.string(text)
 
     def level(self, value: Level) -> str:
         """Return a class label as a literal of its type."""
@@ -66,6 +79,10 @@ class Language:
         """Return a number cast to double precision."""
         return self.write(exp.cast(raw(text), "double"))
 
+    def double_or_null(self, text: str) -> str:
+        """Return a value of any type cast to double precision, NULL where that cannot be."""
+        return self.write(exp.TryCast(this=raw(text), to=exp.DataType.build("double")))
+
     def whole(self, text: str) -> str:
         """Return a truth value or number cast to an integer."""
         return self.write(exp.cast(raw(text), "int"))
@@ -73,6 +90,11 @@ class Language:
     def characters(self, text: str) -> str:
         """Return a value cast to text."""
         return self.write(exp.cast(raw(text), "text"))
+
+    def trimmed(self, text: str) -> str:
+        """Return text without the spaces around it."""
+        characters = exp.Literal.string(" \t\xa0") if self.dialect in TRIMS else None
+        return self.write(exp.Trim(this=raw(text), expression=characters))
 
     def array(self, parts: Sequence[str]) -> str:
         """Return an array of expressions."""

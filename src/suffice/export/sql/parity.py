@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import duckdb
 
@@ -49,7 +50,12 @@ def check(
 
 
 def _run(program: Program, table: Table, order: Sequence[int], exact: bool) -> tuple[list[Level], Array, Array | None]:
-    """Return labels, posteriors and any log densities of the query in DuckDB, NaN where they are NULL."""
+    """Return labels, posteriors and any log densities of the query in DuckDB, NaN where they are NULL.
+
+    Columns go by number there, since names that differ by case are one to DuckDB, and any cell may be missing.
+    """
+    columns = tuple(replace(own, name=j, blank_is_level=False) for j, own in enumerate(program.columns))
+    program = replace(program, columns=columns)
     language, names, k = Language("duckdb"), column_names(program), len(program.classes)
     cells = [_cells(column, table, p) for column, p in zip(program.columns, order, strict=True)]
     with duckdb.connect(":memory:", config={"enable_external_access": "false"}) as connection:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from string import ascii_lowercase, ascii_uppercase
 
 from ..._arrays import Array, np
 from ...errors import ExportError, quoted
 from ..program import Counts, Hats, LocationScale, Mixture, Normal, Pairs, Program, Stack, Table, Term, TreeSums
 from .cells import Cells
-from .language import Language, case, number, total
+from .language import CONTROL, Language, case, number, total
 from .normal import Normals, entries, readings_that_miss
 from .stages import Stages
 from .terms import counts, counts_order, hats, location_scale, log_factorials, mixture, pairs, table, table_order
@@ -17,6 +18,7 @@ from .trees import MOST_VALUES, tree_size, tree_sums
 
 MOST_ENTRIES = 60_000  # numbers of covariances per row: about five megabytes of SQL
 STAGED = Normal | Mixture | Pairs | TreeSums  # terms with stages of their own
+LOWER = str.maketrans(ascii_uppercase, ascii_lowercase)  # DuckDB and SQLite keep É and é apart
 LONGEST_NAME = 60  # bytes: PostgreSQL cuts names at 63
 
 _Use = tuple[int, str, str]
@@ -51,7 +53,7 @@ def answer_names(program: Program, taken: Iterable[str]) -> list[str]:
     density = [] if program.joint is None else ["log_density"]
     for i, wanted in enumerate(["label", *(f"p_{label}" for label in program.classes), *density]):
         name = wanted
-        if len(name.encode()) > LONGEST_NAME or "\0" in name:
+        if len(name.encode()) > LONGEST_NAME or CONTROL.search(name):
             name = f"p_{i}"
         while name.casefold() in used:
             name = f"predicted_{name}" if len(name.encode()) < LONGEST_NAME - 10 else f"p_{len(used)}"
@@ -72,6 +74,8 @@ class _Query:
         if clash:
             raise ExportError(f"keep names {quoted(clash)}, which the model reads and the query keeps anyway.")
         self.names = [*keep, *own]
+        if not language.minds_case:
+            _check_case(self.names, language.dialect)
         self.stages = Stages(language, source)
         kept = {f"u{i}": language.identifier(name) for i, name in enumerate(self.names)}
         self.stages.add(kept)
@@ -277,6 +281,19 @@ class _Query:
             others = [posterior[b] for b in order if b > c]
             branches.append((" AND ".join(f"{posterior[c]} >= {other}" for other in others), literals[c]))
         return case(branches, literals[order[-1]])
+
+
+def _check_case(names: Sequence[str], dialect: str) -> None:
+    """Raise ExportError for names that a database takes for one column: it minds no case of ASCII letters at least."""
+    folded: dict[str, list[str]] = {}
+    for name in names:
+        folded.setdefault(name.translate(LOWER), []).append(name)
+    alike = [name for same in folded.values() if len(same) > 1 for name in same]
+    if alike:
+        raise ExportError(
+            f"The columns {quoted(alike)} differ by case only, and are one column to {dialect}. Next: rename them and "
+            'fit again, or write the query for a database that minds it (dialect="postgres").'
+        )
 
 
 def _blend(weights: Array) -> str:

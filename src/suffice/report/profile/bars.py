@@ -60,9 +60,8 @@ class Bins(NamedTuple):
 
     def place(self, values: Array) -> Codes:
         """Return the bar of each number (n,), −1 for what lies beyond."""
-        width = (self.high - self.low) / self.number
         with np.errstate(invalid="ignore"):
-            found = np.floor((values - self.low) / width)
+            found = np.floor((values - self.low) / (self.high - self.low) * self.number)
             found = np.where(values == self.high, self.number - 1, found)
             inside = (values >= self.low) & (values <= self.high)
         return np.where(inside, np.clip(found, 0, self.number - 1), -1).astype(np.int64)
