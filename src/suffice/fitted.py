@@ -378,6 +378,13 @@ class Fitted(Vocabulary):
         sample, learned = self.reservoir.part(index), self.learned
         return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
 
+    def shown(self, index: Codes) -> ByColumns | None:
+        """Return what says of some of the rows kept, each left out, what is said of rows with only some of their cells.
+
+        The same but where `by_columns` looks for the best answer that these columns give. None as there.
+        """
+        return self.by_columns(index)
+
     most_judged = 1 << 31  # rows kept by which it says how good it is
     _leaves_closed = True  # whether there is a closed form for rows that leave
 

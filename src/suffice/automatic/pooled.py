@@ -20,7 +20,7 @@ from ..stats import ByClass, PatternStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Beside
-from .by_columns import PoolByColumns
+from .by_columns import PoolByColumns, PoolShown
 from .by_rows import (
     check_judges,
     check_memory,
@@ -294,6 +294,13 @@ class PooledFitted(HeldFitted):
         log_prior = self._priors_without(sample.codes, sample.row_weight())
         weight = sample.represented(self.statistics.weight)
         return PoolByColumns(self.pool, index, weight, self.blocks[-1].positions, log_prior)
+
+    def shown(self, index: Codes) -> PoolShown:
+        """Return what says of some of the rows kept, each left out, what the pool says of rows with so few cells."""
+        check_judges(self.statistics)
+        sample = self.reservoir.part(index)
+        log_prior = self._priors_without(sample.codes, sample.row_weight())
+        return PoolShown(self.pool, index, self.blocks[-1].positions, log_prior)
 
     @property
     def loss(self) -> float:

@@ -104,7 +104,9 @@ class Answers(Columns):
         fitted = self._fitted
         return decide.adapt_priors(fitted, fetch(decide.log_posterior(fitted, X, "uniform")))
 
-    def predict_set(self, X: object, alpha: float = 0.1, *, allow_empty: bool = True) -> NDArray[np.bool_]:
+    def predict_set(
+        self, X: object, alpha: float = 0.1, *, by_class: bool = False, allow_empty: bool = True
+    ) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
@@ -145,7 +147,7 @@ class Answers(Columns):
         (['high', 'low'], [[False, True], [True, True], [True, False]])
         """
         fitted = self._fitted
-        return sets.predict_set(fitted, fitted.rows(X), alpha, allow_empty)
+        return sets.predict_set(fitted, fitted.rows(X), alpha, allow_empty, by_class)
 
     def leave_one_out(self, X: object, y: object, sample_weight: object = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.

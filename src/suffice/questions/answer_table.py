@@ -16,10 +16,9 @@ from ..errors import SourceError
 from ..fitted import Fitted
 from ..learning.opening import open_table, remark_spaces
 from ..tasks import classify
-from ..tasks.conformal import class_sets
 from ..vocabulary import UnseenLevel, sentences, united
 from .decide import adapt_priors, check_costs, log_posterior
-from .sets import threshold
+from .sets import in_set, set_limits
 
 if TYPE_CHECKING:
     from ..engines import Progress, Source, Watcher
@@ -36,6 +35,7 @@ def predict_table(
     reject: float | None,
     keep: Sequence[str],
     alpha: float | None,
+    by_class: bool,
     progress: Callable[[Progress], None] | None,
     sheet: str | None = None,
 ) -> int:
@@ -50,10 +50,10 @@ def predict_table(
     if isinstance(priors, str) and priors == "adapt":
         priors = _adapted(fitted, opened, names, progress)
     if alpha is not None:
-        _ = fitted.left_out_rows  # once for all parts
+        _ = set_limits(fitted, alpha, by_class)  # once for all parts
     matrix = None if costs is None else check_costs(costs, len(fitted.labels))
     unseen: list[UnseenLevel] = []
-    kernel = Answers(fitted, priors, reject, kept, tuple(names), alpha, matrix, unseen)
+    kernel = Answers(fitted, priors, reject, kept, tuple(names), alpha, by_class, matrix, unseen)
     read = list(dict.fromkeys([*names, *kept.values()]))
     width = len(fitted.labels) * (1 if alpha is None else 2) + 2
     rows = write_tables(Path(output), answer(opened, read, kernel, width=width, progress=progress))
@@ -115,6 +115,7 @@ class Answers:
     keep: dict[str, str]  # names of columns to copy, and of what is copied
     columns: tuple[str, ...]
     alpha: float | None = None
+    by_class: bool = False
     costs: Array | None = None
     unseen: list[UnseenLevel] = field(default_factory=list)  # the levels never seen, told of each part
 
@@ -131,7 +132,7 @@ class Answers:
         columns.append(("log_density", density))
         if self.alpha is not None:
             own = posterior if self.priors is None else self.fitted.log_posterior(rows)
-            inside = class_sets(own, threshold(self.fitted, self.alpha)).T
+            inside = in_set(self.fitted, rows, own, set_limits(self.fitted, self.alpha, self.by_class)).T
             columns += [(f"in_{label}", own) for label, own in zip(labels, inside, strict=True)]
         kept = table.select(list(self.keep.values())).rename_columns(list(self.keep)) if self.keep else None
         return answers_table(labels, choice, columns, kept)
