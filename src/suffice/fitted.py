@@ -356,8 +356,7 @@ class Fitted(Vocabulary):
     def leaves_soon(self) -> bool:
         """Whether `left_out_rows` has a closed form, or takes a few seconds of refits; else models of folds serve."""
         refits = refits_needed(self.statistics.blocks, bool(self.estimated[1])) / max(self.statistics.total, 1.0)
-        closed = self._leaves_closed and not self.past.joined
-        return closed and refits * len(self.reservoir.codes) <= MOST_REFITS
+        return not self.by_folds and refits * len(self.reservoir.codes) <= MOST_REFITS
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
@@ -373,7 +372,7 @@ class Fitted(Vocabulary):
 
         None where that is left to models of folds.
         """
-        if self.past.joined or not self._leaves_closed:
+        if self.by_folds:
             return None
         sample, learned = self.reservoir.part(index), self.learned
         return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
@@ -384,6 +383,11 @@ class Fitted(Vocabulary):
         The same but where `by_columns` looks for the best answer that these columns give. None as there.
         """
         return self.by_columns(index)
+
+    @property
+    def by_folds(self) -> bool:
+        """Whether no formula takes a row out, so that models of folds say what is said without it."""
+        return self.past.joined or not self._leaves_closed
 
     most_judged = 1 << 31  # rows kept by which it says how good it is
     _leaves_closed = True  # whether there is a closed form for rows that leave

@@ -2,103 +2,108 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from .._arrays import Array, Codes, NDArray, np
+from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import fetch
 from .._dialect import Remark
 from ..densities import Rows
-from ..densities.product import missing_cells
-from ..errors import SettingError, quoted
+from ..errors import SettingError
 from ..fitted import Fitted
 from ..leave_one_out.by_columns import ByColumns
-from ..stats import Reservoir
-from ..stats.counts import CodedColumns
 from ..stats.rows import level_keys
-from ..tasks import conformal
-from ..tasks.conformal import Limits, Scores
-from .judge_columns import MOST_OF_FOLDS, ByFolds, some_rows
+from ..tasks.conformal import Limits, Scores, class_sets, levels
+from .judge_columns import ByFolds, missing_in, some_rows
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells
-GROUPS = 10  # of them, each of which loses its cells in an order of its own
+ORDERS = 10  # in which cells are hidden, each of as many rows: of ten columns each is once the only one known
+
+
+def predict_set(fitted: Fitted, rows: Rows, alpha: object, by_class: bool, allow_empty: bool) -> NDArray[np.bool_]:
+    """Return for each row the classes it may well be of, (n, k)."""
+    limits = set_limits(fitted, alpha, by_class)
+    return in_sets(fitted, rows, fetch(fitted.log_posterior(rows)), limits, allow_empty)
+
+
+def in_sets(
+    fitted: Fitted, rows: Rows, log_posterior: Array, limits: Sequence[Limits], allow_empty: bool = True
+) -> NDArray[np.bool_]:
+    """Return which classes score no more than the thresholds of rows with as many known cells, (n, k)."""
+    known = (~missing_in(fitted, rows, len(log_posterior))).sum(axis=1)
+    return class_sets(log_posterior, np.column_stack([own.at(known) for own in limits]), allow_empty)
 
 
 def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
-    """Return up to which score −log p(class | row) a class is in the set: of all classes, or one for each."""
+    """Return up to which score −log p(class | row) a class is in the set: for all classes, or for each of them.
+
+    A warning names the classes of too few rows to say.
+    """
     if not isinstance(alpha, int | float | np.number) or not 0.0 < float(alpha) < 1.0:
         raise SettingError(f"alpha={alpha!r} must lie between 0 and 1. Next: 0.1 gives sets that hold 90 %.")
-    return fitted.made(set_scores).limits(len(fitted.schema), fitted.log_prior, float(alpha), by_class)
-
-
-def in_set(fitted: Fitted, rows: Rows, log_posterior: Array, limits: list[Limits], allow_empty: bool = True):
-    known = known_cells(fitted, rows)
-    limit = np.column_stack([own.at(known) for own in limits])
-    return conformal.class_sets(log_posterior, limit, allow_empty)
-
-
-def predict_set(fitted: Fitted, rows: Rows, alpha: object, allow_empty: bool, by_class: bool) -> NDArray[np.bool_]:
-    """Return for each row the classes it may well be of, (n, k)."""
-    limits = set_limits(fitted, alpha, by_class)
-    return in_set(fitted, rows, fetch(fitted.log_posterior(rows)), limits, allow_empty)
+    found = fitted.made(set_scores).limits(len(fitted.schema), fitted.log_prior, float(alpha), by_class)
+    few = [repr(label) for label, own in zip(fitted.statistics.classes, found, strict=False) if own.is_endless]
+    if by_class and few:
+        one = len(few) == 1
+        warnings.warn(
+            f"Class{'' if one else 'es'} {', '.join(few)}: too few rows to say which scores {float(alpha):g} of new "
+            f"ones exceed, so that {'it is' if one else 'they are'} in every set. About {np.ceil(1 / alpha) - 1:g} rows "
+            "of a class are needed.",
+            Remark,
+            stacklevel=3,
+        )
+    return found
 
 
 def set_scores(fitted: Fitted) -> Scores:
-    """Return the scores of the rows kept, each left out: with the cells they have, and with some of them hidden."""
-    folds = fitted.past.joined and not fitted.keeps_unlabelled or not fitted._leaves_closed
+    """Return the scores of the rows kept, each left out: by the cells they have, and with some of these hidden."""
     sample = fitted.reservoir
     every = np.arange(len(sample.codes))
-    known = ~_missing(fitted, sample.rows)
-    left_out = ByFolds(fitted, every).without(None) if folds else fitted.left_out_rows
-    parts = [_scores(fitted, sample, every, left_out, known, False)]
-    index = some_rows(sample, MOST_HIDDEN)
-    with contextlib.suppress(SettingError):  # columns of which no cell can be missing
-        for own, order, judge in _groups(fitted, sample, index):
-            for level in conformal.levels(len(order))[:-1].tolist():
-                left = order[:level]
-                parts.append(_scores(fitted, sample, own, judge.log_posterior(left.tolist()), known[np.ix_(own, left)], True))
+    known = ~missing_in(fitted, sample.rows, len(every))
+    left_out = ByFolds(fitted, every).without(None) if fitted.by_folds else fitted.left_out_rows
+    parts = [_scores(fitted, every, left_out, known, hidden=False)]
+    for own, order, judge in _shown(fitted) if _may_miss(fitted) else ():
+        for number in levels(len(order))[:-1]:
+            left = order[:number]
+            parts.append(_scores(fitted, own, judge.log_posterior(left.tolist()), known[np.ix_(own, left)], hidden=True))
     return Scores.together(parts)
 
 
-def _groups(fitted: Fitted, sample: Reservoir, index: Codes) -> Iterator[tuple[Codes, Codes, ByColumns]]:
-    """Yield numbers of rows, the columns in the order in which they are forgotten from the last on, and what judges."""
-    d = len(fitted.schema)
-    base = np.argsort(level_keys(fitted.schema.names)[:-1], kind="stable")
-    groups = min(GROUPS, d)
-    turn = index[np.lexsort((sample.priority[index], sample.codes[index]))]
-    for group in range(groups):
-        own = np.sort(turn[group::groups])
-        if len(own):
-            judge = fitted.shown(own)
-            yield own, np.roll(base, -(group * d // groups)), ByFolds(fitted, own) if judge is None else judge
+def _shown(fitted: Fitted) -> Iterator[tuple[Codes, Codes, ByColumns]]:
+    """Yield numbers of rows, in which order they are shown the columns, and what judges them by some of these.
+
+    Each column is among the first of the order for as many rows as any other. Which rows these are their contents say,
+    and the columns' names how these follow each other, so that no place in the table matters.
+    """
+    sample, d = fitted.reservoir, len(fitted.schema)
+    index = some_rows(sample, MOST_HIDDEN)
+    dealt = index[np.lexsort((sample.priority[index], sample.codes[index]))]
+    order, count = np.argsort(level_keys(fitted.schema.names)[:-1], kind="stable"), min(ORDERS, d)
+    for number in range(min(count, len(dealt))):
+        own = np.sort(dealt[number::count])
+        judge = fitted.shown(own)
+        yield own, np.roll(order, -(number * d // count)), ByFolds(fitted, own) if judge is None else judge
 
 
-def _scores(fitted: Fitted, sample: Reservoir, index: Codes, log_posterior: Array, known: NDArray[np.bool_], hidden: bool) -> Scores:
-    part = sample.part(index)
-    n = len(index)
-    weight = part.weight * sample.rows_per_weight
-    stands = part.represented(fitted.statistics.weight) / part.weight
-    score = -log_posterior[np.arange(n), part.codes]
-    return Scores(known.sum(axis=1), score, part.codes, weight, stands, np.full(n, hidden))
+def _may_miss(fitted: Fitted) -> bool:
+    """Return whether any cell of a row may be missing; counts of one total can be neither sparse nor hidden."""
+    return all(
+        block.family.takes_missing and not is_sparse(part)
+        for block, part in zip(fitted.blocks, fitted.reservoir.rows, strict=False)
+    )
 
 
-def known_cells(fitted: Fitted, rows: Rows) -> Codes:
-    """Return how many cells of each row (n,) are known."""
-    return (~_missing(fitted, rows)).sum(axis=1)
-
-
-def _missing(fitted: Fitted, rows: Rows) -> NDArray[np.bool_]:
-    """Return which cells of encoded or recoded rows are missing (n, d), by the columns of the model."""
-    out: NDArray[np.bool_] | None = None
-    for block, part in zip(fitted.blocks, rows, strict=False):
-        found = None
-        if isinstance(part, CodedColumns):
-            found = missing_cells(part.codes)
-        elif isinstance(part, tuple | np.ndarray):
-            found = missing_cells(part)
-        if found is not None:
-            if out is None:
-                out = np.zeros((len(found), len(fitted.schema)), dtype=np.bool_)
-            out[:, list(block.positions)] = found
-    return out
+def _scores(
+    fitted: Fitted, index: Codes, log_posterior: Array, known: NDArray[np.bool_], *, hidden: bool
+) -> Scores:
+    """Return the scores of some of the rows kept, of which these cells were known."""
+    sample = fitted.reservoir
+    part, n = sample.part(index), len(index)
+    return Scores(
+        known=known.sum(axis=1),
+        score=-log_posterior[np.arange(n), part.codes],
+        codes=part.codes,
+        weight=part.weight * sample.rows_per_weight,
+        stands=part.represented(fitted.statistics.weight) / part.weight,
+        hidden=np.full(n, hidden),
+    )

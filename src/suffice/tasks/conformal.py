@@ -63,9 +63,12 @@ class Limits:
 
     def at(self, known: Codes) -> Array:
         """Return the threshold (n,) of rows with so many known cells."""
-        if not np.isfinite(self.score).all():
-            return np.full(len(known), np.inf)
-        return np.interp(known, self.known, self.score)
+        return np.full(len(known), np.inf) if self.is_endless else np.interp(known, self.known, self.score)
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether there are too few rows to say."""
+        return not np.isfinite(self.score[0])
 
 
 @dataclass(frozen=True, slots=True)
