@@ -270,8 +270,7 @@ class Fitted(Vocabulary):
     def reservoir(self) -> Reservoir:
         """The rows kept; DataError where there are none."""
         if self.statistics.sample is None:
-            released = self.past.released is not None
-            raise DataError.without_rows("This model keeps no rows to judge itself by", released)
+            raise DataError.without_rows("This model keeps no rows to judge itself by", self.past.released is not None)
         return self.statistics.sample
 
     @derived
@@ -285,12 +284,8 @@ class Fitted(Vocabulary):
                 "leave-one-out has no closed form. Next: fit without them, or use cross-validation."
             )
         (blocks, stats), priors = self._leaving(), self.class_priors(self.priors)
-        return Learned(
-            blocks,
-            [self.told_of(block) for block in blocks],
-            replace(self.statistics, blocks=stats),
-            lambda weight: class_log_prior(weight, priors),
-        )
+        told, statistics = [self.told_of(block) for block in blocks], replace(self.statistics, blocks=stats)
+        return Learned(blocks, told, statistics, lambda weight: class_log_prior(weight, priors))
 
     # --- answers -----------------------------------------------------------------------------------------------------
     #
@@ -367,30 +362,22 @@ class Fitted(Vocabulary):
         """Whether rows that leave are judged by some of their cells without models of folds, where rows are kept."""
         return self.statistics.sample is not None and self.by_columns(np.zeros(1, dtype=np.int64)) is not None
 
-    def by_columns(self, index: Codes) -> ByColumns | None:
+    def by_columns(self, index: Codes, as_new: bool = False) -> ByColumns | None:
         """Return what says of some of the rows kept, each left out, what only some of their cells tell.
 
-        None where that is left to models of folds.
+        `as_new`: as new rows with these cells are answered, which may not be the best. None: models of folds do that.
         """
         if self.by_folds:
             return None
         sample, learned = self.reservoir.part(index), self.learned
         return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
 
-    def shown(self, index: Codes) -> ByColumns | None:
-        """Return what says of some of the rows kept, each left out, what is said of rows with only some of their cells.
-
-        The same but where `by_columns` looks for the best answer that these columns give. None as there.
-        """
-        return self.by_columns(index)
-
     @property
     def by_folds(self) -> bool:
         """Whether no formula takes a row out, so that models of folds say what is said without it."""
-        return self.past.joined or not self._leaves_closed
+        return self.past.joined
 
     most_judged = 1 << 31  # rows kept by which it says how good it is
-    _leaves_closed = True  # whether there is a closed form for rows that leave
 
     def for_fold(self) -> Self:
         """Return the value that learns from some of the rows, whose classes may be fewer, with the same settings."""

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import fetch
 from .._dialect import Remark
 from ..densities import Rows
-from ..errors import SettingError
+from ..errors import DataError, SettingError
+from ..estimate import Block
 from ..fitted import Fitted
-from ..leave_one_out.by_columns import ByColumns
+from ..leave_one_out.by_columns import showing
 from ..stats.rows import level_keys
 from ..tasks.conformal import Limits, Scores, class_sets, levels
 from .judge_columns import ByFolds, missing_in, some_rows
+from .leave_one_out import taken
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells
 ORDERS = 10  # in which cells are hidden, each of as many rows: of ten columns each is once the only one known
+LARGEST = 745.0  # nats, that a released model tells of: what the smallest float is the probability of
+SAME = 1e-9  # of a class prior
 
 
 def predict_set(fitted: Fitted, rows: Rows, alpha: object, by_class: bool, allow_empty: bool) -> NDArray[np.bool_]:
@@ -41,7 +45,7 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
     """
     if not isinstance(alpha, int | float | np.number) or not 0.0 < float(alpha) < 1.0:
         raise SettingError(f"alpha={alpha!r} must lie between 0 and 1. Next: 0.1 gives sets that hold 90 %.")
-    found = fitted.made(set_scores).limits(len(fitted.schema), fitted.log_prior, float(alpha), by_class)
+    found = _limits(fitted, float(alpha), by_class)
     few = [repr(label) for label, own in zip(fitted.statistics.classes, found, strict=False) if own.is_endless]
     if by_class and few:
         one = len(few) == 1
@@ -55,55 +59,103 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
     return found
 
 
+def _limits(fitted: Fitted, alpha: float, by_class: bool) -> list[Limits]:
+    released = fitted.past.released
+    if released is None or fitted.statistics.sample is not None:
+        return fitted.made(set_scores).limits(len(fitted.schema), fitted.log_prior, alpha, by_class)
+    sets, classes = released.sets, fitted.statistics.classes
+    if sets is None or sets.classes != classes or not np.allclose(sets.priors, np.exp(fitted.log_prior), atol=SAME):
+        raise DataError(
+            "This model was released, holds no rows, and keeps no scores of rows by which sets are made: none were "
+            "kept when it was released, or its classes, their priors or its rows have changed since. "
+            "Next: ask the model it was made from, or release that one again."
+        )
+    return sets.limits(alpha, by_class)
+
+
 def set_scores(fitted: Fitted) -> Scores:
     """Return the scores of the rows kept, each left out: by the cells they have, and with some of these hidden."""
     sample = fitted.reservoir
     every = np.arange(len(sample.codes))
     known = ~missing_in(fitted, sample.rows, len(every))
     left_out = ByFolds(fitted, every).without(None) if fitted.by_folds else fitted.left_out_rows
-    parts = [_scores(fitted, every, left_out, known, hidden=False)]
-    for own, order, judge in _shown(fitted) if _may_miss(fitted) else ():
-        for number in levels(len(order))[:-1]:
-            left = order[:number]
-            parts.append(_scores(fitted, own, judge.log_posterior(left.tolist()), known[np.ix_(own, left)], hidden=True))
+    parts = [_scores(fitted, every, _own(fitted, left_out, every), known, hidden=False)]
+    index = some_rows(sample, MOST_HIDDEN)
+    dealt = index[np.lexsort((sample.priority[index], sample.codes[index]))]
+    orders = _orders(fitted)
+    for start, order in enumerate(orders):
+        own = np.sort(dealt[start :: len(orders)])
+        if len(own):
+            found = fitted.by_columns(own, as_new=True)
+            judge = ByFolds(fitted, own) if found is None else found
+            for shown in _shown(order):
+                score = _own(fitted, judge.log_posterior(shown.tolist()), own)
+                parts.append(_scores(fitted, own, score, known[np.ix_(own, shown)], hidden=True))
     return Scores.together(parts)
 
 
-def _shown(fitted: Fitted) -> Iterator[tuple[Codes, Codes, ByColumns]]:
-    """Yield numbers of rows, in which order they are shown the columns, and what judges them by some of these.
+def held_out_scores(
+    fitted: Fitted, model: Fitted, index: Codes, rows: Rows, place: tuple[Codes, Codes], fold: int
+) -> list[Scores]:
+    """Return the same of a fold of the rows kept by a model of the others, which knows their classes at `place`.
 
-    Each column is among the first of the order for as many rows as any other. Which rows these are their contents say,
-    and the columns' names how these follow each other, so that no place in the table matters.
+    Half of them lose their cells in one order of the columns, and half in another.
     """
-    sample, d = fitted.reservoir, len(fitted.schema)
-    index = some_rows(sample, MOST_HIDDEN)
-    dealt = index[np.lexsort((sample.priority[index], sample.codes[index]))]
-    order, count = np.argsort(level_keys(fitted.schema.names)[:-1], kind="stable"), min(ORDERS, d)
-    for number in range(min(count, len(dealt))):
-        own = np.sort(dealt[number::count])
-        judge = fitted.shown(own)
-        yield own, np.roll(order, -(number * d // count)), ByFolds(fitted, own) if judge is None else judge
+    known, own = ~missing_in(fitted, rows, len(index)), place[1]
+
+    def scored(some: Codes, shown: Rows) -> Array:
+        log_posterior = model.log_posterior(model.recoded(shown))
+        return np.minimum(-log_posterior[np.arange(len(some)), own[some]], LARGEST)
+
+    parts = [_scores(fitted, index, scored(place[0], rows), known, hidden=False)]
+    orders = _orders(fitted)
+    for half in range(min(2, len(orders))):
+        some = np.arange(half, len(index), 2)
+        for shown in _shown(orders[(2 * fold + half) % len(orders)]) if len(some) else ():
+            hiding = [showing(part, _within(block, shown)) for block, part in zip(fitted.blocks, rows, strict=True)]
+            score = scored(some, taken(hiding, some))
+            parts.append(_scores(fitted, index[some], score, known[np.ix_(some, shown)], hidden=True))
+    return parts
 
 
-def _may_miss(fitted: Fitted) -> bool:
-    """Return whether any cell of a row may be missing; counts of one total can be neither sparse nor hidden."""
-    return all(
-        block.family.takes_missing and not is_sparse(part)
-        for block, part in zip(fitted.blocks, fitted.reservoir.rows, strict=False)
-    )
+def _orders(fitted: Fitted) -> list[Codes]:
+    """Return orders of the columns, in each of which others are shown first; none where no cell can be missing.
+
+    They go by the columns' names, so that no place in the table matters. Counts of one total cannot be missing, and
+    sparse cells are not.
+    """
+    blocks = zip(fitted.blocks, fitted.reservoir.rows, strict=False)
+    if any(is_sparse(part) or not block.family.takes_missing for block, part in blocks):
+        return []
+    d = len(fitted.schema)
+    count, order = min(ORDERS, d), np.argsort(level_keys(fitted.schema.names)[:-1], kind="stable")
+    return [np.roll(order, -(start * d // count)) for start in range(count)]
 
 
-def _scores(
-    fitted: Fitted, index: Codes, log_posterior: Array, known: NDArray[np.bool_], *, hidden: bool
-) -> Scores:
+def _shown(order: Codes) -> list[Codes]:
+    """Return the columns that are shown, fewer and then more of an order, but not all."""
+    return [order[:number] for number in levels(len(order))[:-1].tolist()]
+
+
+def _within(block: Block, columns: Codes) -> list[int]:
+    """Return which of the columns of a block are among some of the table."""
+    return np.flatnonzero(np.isin(block.positions, columns)).tolist()
+
+
+def _own(fitted: Fitted, log_posterior: Array, index: Codes) -> Array:
+    """Return the scores of some of the rows kept for their own class."""
+    return -log_posterior[np.arange(len(index)), fitted.reservoir.codes[index]]
+
+
+def _scores(fitted: Fitted, index: Codes, score: Array, known: NDArray[np.bool_], *, hidden: bool) -> Scores:
     """Return the scores of some of the rows kept, of which these cells were known."""
     sample = fitted.reservoir
-    part, n = sample.part(index), len(index)
+    part = sample.part(index)
     return Scores(
         known=known.sum(axis=1),
-        score=-log_posterior[np.arange(n), part.codes],
+        score=score,
         codes=part.codes,
         weight=part.weight * sample.rows_per_weight,
         stands=part.represented(fitted.statistics.weight) / part.weight,
-        hidden=np.full(n, hidden),
+        hidden=np.full(len(index), hidden),
     )
