@@ -13,7 +13,7 @@ from ..errors import DataError
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..leave_one_out.by_columns import ByColumns
-from ..stats import Reservoir
+from ..stats import CategoricalStats, Reservoir
 from ..stats.counts import CodedColumns
 from ..tasks import classify
 from ..tasks.importance import Judged
@@ -63,13 +63,20 @@ def some_rows(sample: Reservoir, most: int) -> Codes:
 
 
 def missing_in(fitted: Fitted, rows: Rows, n: int) -> NDArray[np.bool_]:
-    """Return which cells of n rows by block are missing (n, d), by the columns of the model."""
+    """Return which cells of n rows by block say nothing (n, d), by the columns of the model: they are missing.
+
+    In the model's own categories those of a level never seen are none either.
+    """
     out = np.zeros((n, len(fitted.schema)), dtype=np.bool_)
-    for block, part in zip(fitted.blocks, rows, strict=False):
-        cells = part.codes if isinstance(part, CodedColumns) else part
+    for block, stats, part in zip(fitted.blocks, fitted.statistics.blocks, rows, strict=False):
+        coded = isinstance(part, CodedColumns)
+        cells = part.codes if coded else part
         found = missing_cells(cells) if isinstance(cells, tuple | np.ndarray) else None
-        if found is not None and block.positions:
-            out[:, list(block.positions)] = found
+        if found is None or not block.positions:
+            continue
+        if isinstance(stats, CategoricalStats) and not coded:
+            found = found | np.column_stack([own >= len(known) for own, known in zip(cells, stats.levels, strict=True)])
+        out[:, list(block.positions)] = found
     return out
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from .._arrays import Array, Codes, NDArray, is_sparse, np
 from .._arrays_api import fetch
-from .._dialect import Remark
 from ..densities import Rows
 from ..errors import DataError, SettingError
 from ..estimate import Block
@@ -50,11 +49,11 @@ def set_limits(fitted: Fitted, alpha: object, by_class: bool) -> list[Limits]:
     if by_class and few:
         one = len(few) == 1
         warnings.warn(
-            f"Class{'' if one else 'es'} {', '.join(few)}: too few rows to say which scores {float(alpha):g} of new "
-            f"ones exceed, so that {'it is' if one else 'they are'} in every set. About {np.ceil(1 / alpha) - 1:g} rows "
-            "of a class are needed.",
-            Remark,
-            stacklevel=3,
+            f"{'Class' if one else 'Classes'} {', '.join(few)}: too few rows to say what {float(alpha):g} of new ones "
+            f"exceed, so that {'it is' if one else 'they are'} in every set. Next: give a larger alpha, or at least "
+            f"{np.ceil(1.0 / float(alpha)) - 1.0:g} rows of each class.",
+            UserWarning,
+            stacklevel=4,
         )
     return found
 
@@ -79,7 +78,7 @@ def set_scores(fitted: Fitted) -> Scores:
     every = np.arange(len(sample.codes))
     known = ~missing_in(fitted, sample.rows, len(every))
     left_out = ByFolds(fitted, every).without(None) if fitted.by_folds else fitted.left_out_rows
-    parts = [_scores(fitted, every, _own(fitted, left_out, every), known, hidden=False)]
+    parts = [_scores(fitted, every, _own(fitted, left_out, every), known)]
     index = some_rows(sample, MOST_HIDDEN)
     dealt = index[np.lexsort((sample.priority[index], sample.codes[index]))]
     orders = _orders(fitted)
@@ -90,7 +89,7 @@ def set_scores(fitted: Fitted) -> Scores:
             judge = ByFolds(fitted, own) if found is None else found
             for shown in _shown(order):
                 score = _own(fitted, judge.log_posterior(shown.tolist()), own)
-                parts.append(_scores(fitted, own, score, known[np.ix_(own, shown)], hidden=True))
+                parts.append(_scores(fitted, own, score, known[np.ix_(own, shown)], of=index))
     return Scores.together(parts)
 
 
@@ -101,20 +100,20 @@ def held_out_scores(
 
     Half of them lose their cells in one order of the columns, and half in another.
     """
-    known, own = ~missing_in(fitted, rows, len(index)), place[1]
+    known, own, every = ~missing_in(fitted, rows, len(index)), place[1], np.arange(len(fitted.reservoir.codes))
 
     def scored(some: Codes, shown: Rows) -> Array:
         log_posterior = model.log_posterior(model.recoded(shown))
         return np.minimum(-log_posterior[np.arange(len(some)), own[some]], LARGEST)
 
-    parts = [_scores(fitted, index, scored(place[0], rows), known, hidden=False)]
+    parts = [_scores(fitted, index, scored(place[0], rows), known)]
     orders = _orders(fitted)
     for half in range(min(2, len(orders))):
         some = np.arange(half, len(index), 2)
         for shown in _shown(orders[(2 * fold + half) % len(orders)]) if len(some) else ():
             hiding = [showing(part, _within(block, shown)) for block, part in zip(fitted.blocks, rows, strict=True)]
             score = scored(some, taken(hiding, some))
-            parts.append(_scores(fitted, index[some], score, known[np.ix_(some, shown)], hidden=True))
+            parts.append(_scores(fitted, index[some], score, known[np.ix_(some, shown)], of=every))
     return parts
 
 
@@ -147,15 +146,20 @@ def _own(fitted: Fitted, log_posterior: Array, index: Codes) -> Array:
     return -log_posterior[np.arange(len(index)), fitted.reservoir.codes[index]]
 
 
-def _scores(fitted: Fitted, index: Codes, score: Array, known: NDArray[np.bool_], *, hidden: bool) -> Scores:
-    """Return the scores of some of the rows kept, of which these cells were known."""
+def _scores(fitted: Fitted, index: Codes, score: Array, known: NDArray[np.bool_], of: Codes | None = None) -> Scores:
+    """Return the scores of some of the rows kept, of which these cells were known.
+
+    Cells were hidden from rows that are `of` so many; those that are of all rows kept have the cells they have.
+    """
     sample = fitted.reservoir
-    part = sample.part(index)
+    part, weight = sample.part(index), fitted.statistics.weight
+    whole = sample if of is None else sample.part(of)
+    held = np.bincount(whole.codes, weights=whole.weight, minlength=len(weight))
     return Scores(
         known=known.sum(axis=1),
         score=score,
         codes=part.codes,
         weight=part.weight * sample.rows_per_weight,
-        stands=part.represented(fitted.statistics.weight) / part.weight,
-        hidden=np.full(len(index), hidden),
+        stands=(weight / np.where(held > 0, held, 1.0))[part.codes],
+        hidden=np.full(len(index), of is not None),
     )

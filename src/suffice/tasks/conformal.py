@@ -53,8 +53,8 @@ def quantile(score: Array, weight: Array, alpha: float, means: bool = False) -> 
 def levels(columns: int) -> Codes:
     """Return the numbers of known cells, from 1 to all, at which thresholds are found: dense at both ends."""
     near = 1 << np.arange(max(columns - 1, 1).bit_length())
-    found = np.unique(np.concatenate([near, columns - near, [columns]]))
-    return np.asarray(found[(found > 0) & (found <= columns)])
+    found: Codes = np.unique(np.concatenate([near, columns - near, [columns]]))
+    return found[(found > 0) & (found <= columns)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +127,7 @@ class Scores:
         return [limits_of(own, own.rows(k), columns, log_prior, alpha) for own in parts]
 
 
-def limits_of(
-    scores: Scores, rows: Array, columns: int, log_prior: Array, alpha: float, means: bool = False
-) -> Limits:
+def limits_of(scores: Scores, rows: Array, columns: int, log_prior: Array, alpha: float, means: bool = False) -> Limits:
     """Return the thresholds that scores say, of so many rows (k,) of each class, or `means` of scores.
 
     A number of known cells that few rows have has none of its own, and takes that of the next smaller number, which is

@@ -45,8 +45,8 @@ class HeldOut:
     """Rows that were learned, each known to one fold as a row that its model has not seen.
 
     `codes` (m,) are their class numbers and `weight` (m,) the share of the learned weight that each stands for; they
-    count for `size` rows, those of each class for `class_sizes` (k,). `log_density` (m, k) is what the model of all rows
-    says of each class.
+    count for `size` rows, and those of each class for `class_sizes` (k,). `log_density` (m, k) is what the model of all
+    rows says of each class.
     """
 
     codes: Codes
