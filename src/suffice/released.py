@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ._arrays import np
@@ -48,7 +48,7 @@ class Release:
     cost: Cost | None = None
     unknown: str = ""
     joined: bool = False
-    sets: MeanScores | None = None
+    sets: MeanScores | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return (

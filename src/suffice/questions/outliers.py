@@ -22,8 +22,8 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
     """Return p-values (n,) of new rows, of each class if told (n, k), or of rows learned if `y` are their labels."""
     if by_class and y is not None:
         raise SettingError(
-            "by_class=True asks how far out rows are from every class, and y says which class they are of, within "
-            "which their p-values are. Next: give new rows without y, or y without by_class."
+            "With y, p-values of learned rows are those within their own class already, and by_class asks for those of "
+            "new rows within every class. Next: give new rows without y, or y without by_class."
         )
     asked, (encoded, n) = fitted.joint_value, fitted.encoded(X)
     model, law, rows = asked.joint, exact_law(asked), asked.recoded(encoded)

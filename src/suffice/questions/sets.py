@@ -120,8 +120,8 @@ def held_out_scores(
 def _orders(fitted: Fitted) -> list[Codes]:
     """Return orders of the columns, in each of which others are shown first; none where no cell can be missing.
 
-    They go by the columns' names, so that no place in the table matters. Counts of one total cannot be missing, and
-    sparse cells are not.
+    They go by hashes of the columns' names, as neighbours in a table often tell alike. Counts of one total cannot be
+    missing, and sparse cells are not.
     """
     blocks = zip(fitted.blocks, fitted.reservoir.rows, strict=False)
     if any(is_sparse(part) or not block.family.takes_missing for block, part in blocks):

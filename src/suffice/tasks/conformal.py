@@ -24,7 +24,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, NDArray, np
 
 LEAST = 50  # rows by which a number of known cells has a threshold of its own
-ROUNDING = 1e-9  # nats: a class at the threshold is in the set
+ROUNDING = 1e-9  # of a threshold: a class at it is in the set
 MOST_MEANS = 200  # of scores at one number of known cells
 SLACK = 1e-12  # relative, of sums of weights: rounding takes no row away
 
@@ -115,7 +115,8 @@ class Scores:
 
     def rows(self, k: int) -> Array:
         """Return how many rows of each class these stand for (k,)."""
-        return np.bincount(self.codes, weights=self.weight * self.stands * ~self.hidden, minlength=k)
+        found: Array = np.bincount(self.codes, np.where(self.hidden, 0.0, self.weight * self.stands), k)
+        return found
 
     def limits(self, columns: int, log_prior: Array, alpha: float, by_class: bool) -> list[Limits]:
         """Return the thresholds of all classes together, or one for each if `by_class`.
@@ -239,7 +240,7 @@ def _means(score: Array, weight: Array, stands: Array, size: float, least: float
 
 def class_sets(log_posterior: Array, limit: float | Array, allow_empty: bool = True) -> NDArray[np.bool_]:
     """Return which classes score at most `limit`, (n, k), and unless `allow_empty` the most probable one as well."""
-    inside = np.asarray(-log_posterior <= limit + ROUNDING)
+    inside = np.asarray(-log_posterior <= limit * (1.0 + ROUNDING))
     if not allow_empty:
         inside[np.arange(len(inside)), log_posterior.argmax(axis=1)] = True
     return inside

@@ -63,7 +63,7 @@ class HeldOut:
         total = np.bincount(codes, weights=share, minlength=k)
         squares = np.bincount(codes, weights=share**2 / copies, minlength=k)
         sizes = total**2 / np.where(squares > 0, squares, 1.0)
-        return cls(codes, share, 1.0 / float(squares.sum()), sizes, log_density, tuple(folds))
+        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), sizes, log_density, tuple(folds))
 
 
 class _Scale:
