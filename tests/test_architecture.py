@@ -55,10 +55,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "estimate": ROW_1 | {"densities", "em"},  # families say how their columns are read
     # row 4
     "joint": {"densities", "schema"} | ROW_0,
-    "released": {"notes"} | ROW_0,
     "forest": {"densities"} | ROW_1,  # frozen trees, the sums of their leaves, and what these give
     # row 5: questions to a joint model, and rows taken out of it
     "tasks": {"joint", "densities", "schema"} | ROW_0,
+    "released": {"notes", "tasks"} | ROW_0,
     "leave_one_out": ROW_5 - {"released", "leave_one_out"},
     # row 6: what was learned, as one value
     "vocabulary": ROW_5,

@@ -300,8 +300,7 @@ class Fitted(Vocabulary):
     def reservoir(self) -> Reservoir:
         """The rows kept, copies of a row as one row of their weight; DataError where there are none."""
         if self.statistics.sample is None:
-            released = self.past.released is not None
-            raise DataError.without_rows("This model keeps no rows to judge itself by", released)
+            raise DataError.without_rows("This model keeps no rows to judge itself by", self.past.released is not None)
         return as_judged(self.statistics.sample)
 
     @property
@@ -320,12 +319,8 @@ class Fitted(Vocabulary):
                 "leave-one-out has no closed form. Next: fit without them, or use cross-validation."
             )
         (blocks, stats), priors = self._leaving(), self.class_priors(self.priors)
-        return Learned(
-            blocks,
-            [self.told_of(block) for block in blocks],
-            replace(self.statistics, blocks=stats),
-            lambda weight: class_log_prior(weight, priors),
-        )
+        told, statistics = [self.told_of(block) for block in blocks], replace(self.statistics, blocks=stats)
+        return Learned(blocks, told, statistics, lambda weight: class_log_prior(weight, priors))
 
     # --- answers -----------------------------------------------------------------------------------------------------
     #
@@ -411,8 +406,7 @@ class Fitted(Vocabulary):
     def leaves_soon(self) -> bool:
         """Whether `left_out_rows` has a closed form, or takes a few seconds of refits; else models of folds serve."""
         refits = refits_needed(self.statistics.blocks, bool(self.estimated[1])) / max(self.statistics.total, 1.0)
-        closed = self._leaves_closed and not self.past.joined
-        return closed and refits * len(self.reservoir.codes) <= MOST_REFITS
+        return not self.by_folds and refits * len(self.reservoir.codes) <= MOST_REFITS
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
@@ -423,18 +417,22 @@ class Fitted(Vocabulary):
         """Whether rows that leave are judged by some of their cells without models of folds, where rows are kept."""
         return self.statistics.sample is not None and self.by_columns(np.zeros(1, dtype=np.int64)) is not None
 
-    def by_columns(self, index: Codes) -> ByColumns | None:
+    def by_columns(self, index: Codes, as_new: bool = False) -> ByColumns | None:
         """Return what says of some of the rows kept, each left out, what only some of their cells tell.
 
-        None where that is left to models of folds.
+        `as_new`: as new rows with these cells are answered, which may not be the best. None: models of folds do that.
         """
-        if self.past.joined or not self._leaves_closed or self.reservoir.units.groups is not None:
+        if self.by_folds or self.reservoir.units.groups is not None:
             return None
         sample, learned = self.reservoir.part(index), self.learned
         return by_columns(learned, sample.rows, sample.codes, sample.row_weight(), bool(self.estimated[1]))
 
+    @property
+    def by_folds(self) -> bool:
+        """Whether no formula takes a row out, so that models of folds say what is said without it."""
+        return self.past.joined
+
     most_judged = 1 << 31  # rows kept by which it says how good it is
-    _leaves_closed = True  # whether there is a closed form for rows that leave
 
     def for_fold(self) -> Self:
         """Return the value that learns from some of the rows, whose classes may be fewer, with the same settings."""

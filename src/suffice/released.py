@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from ._arrays import np
 from ._dialect import Dialect
 from .notes import Kind, Note
+from .tasks.conformal import MeanScores
 
 FEWEST = 2  # a sum of one row is that row
 
@@ -38,7 +39,8 @@ class Release:
     """Every number of a released model sums over at least `least` rows.
 
     `notes` are what was given up for that; `cost` what it does to held-out loss, None where `unknown` says why nobody
-    can know. Once rows have `joined` sums may be of fewer, and what was given up stays so.
+    can know. Once rows have `joined` sums may be of fewer, and what was given up stays so. `sets` are what sets of
+    classes are made by, of this very model, None where nobody can know.
     """
 
     least: int
@@ -46,6 +48,7 @@ class Release:
     cost: Cost | None = None
     unknown: str = ""
     joined: bool = False
+    sets: MeanScores | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
         return (
@@ -71,13 +74,14 @@ class Release:
 
     def with_rows(self) -> Release:
         """Return what is to be said once rows have joined that no one has released."""
-        return replace(self, cost=None, unknown="rows have joined since", joined=True)
+        return replace(self, cost=None, unknown="rows have joined since", joined=True, sets=None)
 
     def plain(self) -> dict[str, object]:
         """Return it as JSON values."""
         notes = [note.plain() for note in self.notes]
         cost = None if self.cost is None else asdict(self.cost)
         told = {"cost": cost, "unknown": self.unknown, "joined": self.joined}
+        told |= {} if self.sets is None else {"sets": self.sets.plain()}  # which older files have not
         return {"least": self.least, "given_up": notes, **told}
 
     @classmethod
@@ -88,7 +92,8 @@ class Release:
         if type(least) is not int or least < FEWEST or not known:
             raise ValueError("what a released model says of itself")
         notes = tuple(_note(own) for own in plain["given_up"])
-        found = cls(least, notes, None, plain["unknown"], plain["joined"])
+        sets = MeanScores.of_plain(plain["sets"]) if "sets" in plain else None
+        found = cls(least, notes, None, plain["unknown"], plain["joined"], sets)
         if cost is None:
             return found
         numbers = [cost[name] for name in ("before", "after", "error")]

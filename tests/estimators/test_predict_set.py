@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, NaiveBayes
 from suffice.errors import DataError, SettingError
 from suffice.tasks.conformal import class_sets, threshold
 
@@ -67,7 +67,5 @@ def test_what_cannot_work_is_refused(blobs):
     X, y = blobs
     with pytest.raises(SettingError, match="alpha"):
         GaussianDiscriminant().fit(X, y).predict_set(X, 1.0)
-    with pytest.raises(SettingError, match="mixture"):
-        MixtureDiscriminant(2, random_state=0).fit(X, y).predict_set(X)
     with pytest.raises(DataError, match="keep_rows=2000"):
         GaussianDiscriminant(keep_rows=0).fit(X, y).predict_set(X)

@@ -17,7 +17,7 @@ from .mixed_rows import Hidden
 from .pool import Automatic, exchange_priors, raise_floor
 from .sample import Sample, SomeRows
 from .screening import judge_in_folds, power_of_rows
-from .stack import centred
+from .stack import centred, summed
 
 MANY = 2000  # rows; of fewer, calls are so short that threads would wait for each other
 
@@ -97,6 +97,41 @@ class PoolByColumns:
         if own.name not in self._sums:
             self._sums[own.name] = _Sums.of(own.member, self.rows.sample)
         return self._sums[own.name].without(hidden)
+
+
+class PoolShown:
+    """Rows of the sample that an automatic classifier was judged on, some of whose cells it is shown, as new rows are.
+
+    Every member is asked for what it says where the other cells are missing, each row left out; its weight is that of
+    rows of which so much is known.
+    """
+
+    how: ClassVar[str] = "leave-one-out, at the weights of rows with as many known cells"
+
+    def __init__(self, automatic: Automatic, index: Codes, positions: Sequence[int], log_prior: Array | None) -> None:
+        assert automatic.sample is not None
+        self.automatic, self.positions, self.log_prior = automatic, np.asarray(positions), log_prior
+        self.rows, self.offset = SomeRows(automatic.sample, index), automatic.offset[index]
+
+    def without(self, column: int | None) -> Array:
+        """Return log posteriors (n, k) by all columns but one, or by all."""
+        return self._log_posterior(np.flatnonzero(self.positions == column))
+
+    def log_posterior(self, known: Sequence[int]) -> Array:
+        """Return log posteriors (n, k) by the known columns, by their positions in the table."""
+        return self._log_posterior(np.flatnonzero(~np.isin(self.positions, list(known))))
+
+    def _log_posterior(self, columns: Codes) -> Array:
+        pool, hidden = self.automatic, Hidden(columns, as_missing=True)
+        shown = self.rows.sample.hiding(columns)
+        weights, biased = pool.weights_of(shown.rows.known.sum(axis=1))
+        each = zip(pool.members, weights, strict=False)
+        with single_blas_thread():  # many small products
+            parts = [own.left_out_without(self.rows, hidden) if np.any(weight) else None for own, weight in each]
+            parts += pool.left_out_columns(shown)
+            scores = summed(self.offset + biased * pool.stack.bias, weights, parts)
+        found = raise_floor(log_softmax(scores), self.offset, pool.floor)
+        return found if self.log_prior is None else exchange_priors(found, self.offset, self.log_prior, pool.floor)
 
 
 @dataclass(frozen=True)

@@ -235,7 +235,7 @@ class ForestFitted(HeldFitted):
         asked = self.joint_value
         return asked.left_out(asked.recoded(rows), codes, weight)
 
-    def by_columns(self, index: Codes) -> None:
+    def by_columns(self, index: Codes, as_new: bool = False) -> None:
         """Return None: a row with cells unknown is in many leaves, of which each would have to be made without it."""
         return
 

@@ -58,6 +58,7 @@ class HeldFitted(Fitted):
         block = self.statistics.blocks[-1]
         return int(block.copies.sum()) if isinstance(block, MemberRows) else 0
 
+    by_folds = False
     leaves_soon = True  # every member has left-out scores, and trees have rows that they were not grown on
 
     @property

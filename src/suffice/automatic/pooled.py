@@ -20,7 +20,7 @@ from ..stats import ByClass, PatternStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import NAMELESS
 from ..stats.statistic import Beside
-from .by_columns import PoolByColumns
+from .by_columns import PoolByColumns, PoolShown
 from .by_rows import (
     check_judges,
     check_memory,
@@ -293,11 +293,16 @@ class PooledFitted(HeldFitted):
             return pool.left_out_posterior
         return exchange_priors(pool.left_out_posterior, pool.offset, log_prior, pool.floor)
 
-    def by_columns(self, index: Codes) -> PoolByColumns:
-        """Return what says of some of the rows kept, each left out, what only some of their cells tell."""
+    def by_columns(self, index: Codes, as_new: bool = False) -> PoolByColumns | PoolShown:
+        """Return what says of some of the rows kept, each left out, what only some of their cells tell.
+
+        `as_new`: by the members weighed as they are for new rows, and not anew for these columns.
+        """
         check_judges(self.statistics)
         sample = self.reservoir.part(index)
         log_prior = self._priors_without(sample.codes, sample.row_weight())
+        if as_new:
+            return PoolShown(self.pool, index, self.blocks[-1].positions, log_prior)
         weight = sample.represented(self.statistics.weight)
         return PoolByColumns(self.pool, index, weight, self.blocks[-1].positions, log_prior)
 

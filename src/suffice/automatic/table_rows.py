@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._arrays import Array, Codes, np
+from ..leave_one_out.by_columns import showing
 from ..stats.counts import CodedColumns
 from ..stats.rows import Keys, fingerprints, take_rows
 from .mixed_rows import Index
@@ -24,6 +25,12 @@ class TableRows:
 
     def __getitem__(self, index: Index) -> TableRows:
         return TableRows(self.numbers[index], take_rows(self.coded, index))
+
+    def showing(self, columns: Sequence[int]) -> TableRows:
+        """Return the rows whose cells are missing but in some columns, numbers first."""
+        width = self.numbers.shape[1]
+        numbers = showing(self.numbers, [j for j in columns if j < width])
+        return TableRows(numbers, showing(self.coded, [j - width for j in columns if j >= width]))
 
     def with_cells(self, column: Codes, value: Array, levels: Sequence[Any] | None) -> TableRows:
         """Return the rows with one cell each, in these columns (n,), numbers first, at other values (n,).

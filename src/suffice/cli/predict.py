@@ -37,6 +37,7 @@ def predict(
     costs: Costs = (),
     reject: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0))] = None,
     sets: Annotated[float | None, Parameter(name="--set", metavar="ALPHA", validator=Between(gt=0, lt=1))] = None,
+    by_class: Switch = False,
     sheet: Sheet = None,
     common: Common = COMMON,
 ) -> None:
@@ -59,8 +60,11 @@ def predict(
         least expected cost is above it.
     sets
         Add a column in_CLASS per class: whether the row may well be of it. The true class is among these for 1 - ALPHA
-        of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out). A model that
-        is right more often leaves rows it is unsure of without any class: give a smaller ALPHA.
+        of rows like those of the fit, whatever the model gets wrong (a conformal set, from leave-one-out), and however
+        many cells are known of them. A model that is right more often leaves rows it is unsure of without any class:
+        give a smaller ALPHA.
+    by_class
+        With --set: for 1 - ALPHA of the rows of each class, so that rare ones are not missed more often.
 
     Examples
     --------
@@ -69,6 +73,8 @@ def predict(
     """
     if reject is not None and reject >= 1 and not costs:
         raise UsageProblem(f"--reject {reject:g} is a probability, below 1, unless --costs says what answers cost.")
+    if by_class and sets is None:
+        raise UsageProblem("--by-class says how sets of classes are made, and there are none without --set ALPHA.")
     if sets is not None and priors:
         raise UsageProblem("--set holds for rows whose classes come as in the fit, and --priors says they do not.")
     check_output(output, [(data, "table"), (model, "model")])
@@ -76,7 +82,7 @@ def predict(
     adapt, matrix = priors == ("adapt",), answer_costs(costs, estimator)
     if output is not None and schema.named and comes_in_parts(data):
         wanted = "adapt" if adapt else given_priors(priors, estimator)
-        told = {"priors": wanted, "costs": matrix, "reject": reject, "alpha": sets}
+        told = {"priors": wanted, "costs": matrix, "reject": reject, "alpha": sets, "by_class": by_class}
         _predict_parts(estimator, schema, data, output, keep, told, common, sheet)
         return
     table, rows = read_rows(estimator, schema, data, sheet)
@@ -86,7 +92,7 @@ def predict(
         remark_priors(estimator, chosen, data, common)
     else:
         chosen = given_priors(priors, estimator)
-    answers = _answer(estimator, rows, chosen, matrix, reject, sets, common)
+    answers = _answer(estimator, rows, chosen, matrix, reject, sets, by_class, common)
     if keep:
         answers = _beside(table.kept(rows.column_names, output, common.json), answers, common)
     deliver(answers, output, common, {"classes": estimator.classes_.tolist()}, "predictions")
@@ -137,6 +143,7 @@ def _answer(
     costs: Array | None,
     reject: float | None,
     alpha: float | None,
+    by_class: bool,
     common: Common,
 ) -> Table:
     """Return the table of labels, posteriors, log densities and sets, one row per row."""
@@ -156,7 +163,7 @@ def _answer(
             columns += [pa.array(column) for column in np.exp(log_posterior).T]
             columns.append(pa.array(estimator.score_samples(part)))
             if alpha is not None:
-                columns += [pa.array(column) for column in estimator.predict_set(part, alpha).T]
+                columns += [pa.array(column) for column in estimator.predict_set(part, alpha, by_class=by_class).T]
             parts.append(pa.table(columns, names=_names(estimator, alpha is not None)))
             advance(part.num_rows)
     answers: Table = pa.concat_tables(parts)

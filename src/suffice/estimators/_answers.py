@@ -104,7 +104,9 @@ class Answers(Columns):
         fitted = self._fitted
         return decide.adapt_priors(fitted, fetch(decide.log_posterior(fitted, X, "uniform")))
 
-    def predict_set(self, X: object, alpha: float = 0.1, *, allow_empty: bool = True) -> NDArray[np.bool_]:
+    def predict_set(
+        self, X: object, alpha: float = 0.1, *, by_class: bool = False, allow_empty: bool = True
+    ) -> NDArray[np.bool_]:
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
@@ -145,7 +147,7 @@ class Answers(Columns):
         (['high', 'low'], [[False, True], [True, True], [True, False]])
         """
         fitted = self._fitted
-        return sets.predict_set(fitted, fitted.rows(X), alpha, allow_empty)
+        return sets.predict_set(fitted, fitted.rows(X), alpha, by_class, allow_empty)
 
     def leave_one_out(self, X: object, y: object, sample_weight: object = None, groups: object = None) -> Array:
         """Return the exact leave-one-out log posteriors log p(class | x), (n, k) in nats, without refits.
@@ -255,7 +257,7 @@ class Answers(Columns):
         made = tuple(frames.by_column_and_class(fitted, X, part, as_frame) for part in parts)
         return made if return_error else made[0]
 
-    def outlier_pvalues(self, X: object, y: object = None) -> Array:
+    def outlier_pvalues(self, X: object, y: object = None, *, by_class: bool = False) -> Array:
         """Return how likely a row of the model is at least as far out as each row, (n,): uniform for rows of the model.
 
         Within a class, distance is how much less dense the row is than the class at its centre. For one class of
@@ -303,7 +305,7 @@ class Answers(Columns):
         >>> model.outlier_pvalues([[1.5], [6.0], [60.0]]).round(4).tolist()  # t with 3 degrees of freedom
         [1.0, 0.0526, 0.0]
         """
-        return outliers.outlier_pvalues(self._fitted, X, y)
+        return outliers.outlier_pvalues(self._fitted, X, y, by_class)
 
     @property
     def outlier_reference_(self) -> str:

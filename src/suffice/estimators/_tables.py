@@ -136,6 +136,7 @@ class Tables(Edits):
         reject: float | None = None,
         keep: Sequence[str] = (),
         alpha: float | None = None,
+        by_class: bool = False,
         progress: Callable[[Progress], None] | None = None,
         sheet: str | int | None = None,
     ) -> int:
@@ -162,6 +163,8 @@ class Tables(Edits):
             least expected cost is above it.
         alpha : float, optional
             Add a column `in_CLASS` per class: whether it is in the set of `predict_set(rows, alpha)`.
+        by_class : bool, default False
+            Let each class be in the sets of 1 − α of its own rows, as for `predict_set`.
         keep : sequence of str
             Columns of the source to copy in front of the answers; an answer of the same name is then `predicted_…`.
         progress : callable, optional
@@ -183,6 +186,7 @@ class Tables(Edits):
             reject=reject,
             keep=keep,
             alpha=alpha,
+            by_class=by_class,
             progress=progress,
             sheet=None if sheet is None else str(sheet),
         )

@@ -118,9 +118,9 @@ class MixtureFitted(Fitted):
         return self, other
 
     @property
-    def _leaves_closed(self) -> bool:  # type: ignore[override]
-        """Whether there is a closed form for rows that leave: of one component in every class."""
-        return self.components.are_single
+    def by_folds(self) -> bool:
+        """Whether no formula takes a row out: of several components in a class none does."""
+        return super().by_folds or not self.components.are_single
 
     def _leaving(self) -> tuple[tuple[Block, ...], tuple[Statistic, ...]]:
         if not self.components.are_single:

@@ -138,7 +138,7 @@ class LeftOutByColumns:
         if len(columns) < len(block.positions):
             found = of_columns(stats, columns)
             if found is None:
-                rows = _hidden(rows, columns)
+                rows = showing(rows, columns)
             else:
                 rows, stats = _taken(rows, columns), found
                 told = replace(told, columns=tuple(told.columns[j] for j in columns))
@@ -167,11 +167,13 @@ def _taken(rows: Any, columns: Sequence[int]) -> Any:
     return take_columns(rows, columns)
 
 
-def _hidden(rows: Any, columns: Sequence[int]) -> Any:
+def showing(rows: Any, columns: Sequence[int]) -> Any:
     """Return encoded rows whose cells are missing but in some columns."""
     if isinstance(rows, CodedColumns):
         codes = [own if j in columns else np.full_like(own, -1) for j, own in enumerate(rows.codes)]
         return CodedColumns(rows.levels, tuple(codes))
+    if not isinstance(rows, np.ndarray):
+        return rows.showing(columns)
     found = np.full(rows.shape, np.nan)
     found[:, list(columns)] = rows[:, list(columns)]
     return found

@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from .._arrays import Array, Codes, NDArray, is_sparse, log_softmax, np
+from .._arrays import Array, Codes, NDArray, log_softmax, np
 from ..densities import Density, Rows
 from ..densities.product import missing_cells
 from ..errors import DataError
 from ..fitted import Fitted
 from ..joint import JointModel
 from ..leave_one_out.by_columns import ByColumns
-from ..stats import Reservoir
+from ..stats import CategoricalStats, Reservoir
 from ..stats.counts import CodedColumns
 from ..tasks import classify
 from ..tasks.importance import Judged
@@ -44,7 +44,7 @@ class ColumnJudge:
         part = sample.part(index)
         weight = part.represented(fitted.statistics.weight)
         judged = Judged(part.codes, weight, part.copies, len(fitted.statistics.classes))
-        return cls(judged, _missing(fitted, index), by)
+        return cls(judged, missing_in(fitted, part.rows, len(index)), by)
 
 
 def _sample(fitted: Fitted) -> Reservoir:
@@ -62,16 +62,21 @@ def some_rows(sample: Reservoir, most: int) -> Codes:
     return np.flatnonzero(sample.priority <= limit[sample.codes])
 
 
-def _missing(fitted: Fitted, index: Codes) -> NDArray[np.bool_]:
-    """Return which cells of some rows kept are missing (n, d), by the columns of the model."""
-    out = np.zeros((len(index), len(fitted.schema)), dtype=np.bool_)
-    for block, part in zip(fitted.blocks, fitted.reservoir.rows, strict=False):
-        if is_sparse(part):
+def missing_in(fitted: Fitted, rows: Rows, n: int) -> NDArray[np.bool_]:
+    """Return which cells of n rows by block say nothing (n, d), by the columns of the model: they are missing.
+
+    In the model's own categories those of a level never seen are none either.
+    """
+    out = np.zeros((n, len(fitted.schema)), dtype=np.bool_)
+    for block, stats, part in zip(fitted.blocks, fitted.statistics.blocks, rows, strict=False):
+        coded = isinstance(part, CodedColumns)
+        cells = part.codes if coded else part
+        found = missing_cells(cells) if isinstance(cells, tuple | np.ndarray) else None
+        if found is None or not block.positions:
             continue
-        codes = part.codes if isinstance(part, CodedColumns) else part
-        found = missing_cells(codes)
-        if found is not None and block.positions:
-            out[:, list(block.positions)] = found[index]
+        if isinstance(stats, CategoricalStats) and not coded:
+            found = found | np.column_stack([own >= len(known) for own, known in zip(cells, stats.levels, strict=True)])
+        out[:, list(block.positions)] = found
     return out
 
 

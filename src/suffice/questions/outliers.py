@@ -6,6 +6,7 @@ from functools import partial
 
 from .._arrays import Array, Codes, NDArray, np
 from ..densities import Rows
+from ..errors import SettingError
 from ..fitted import Fitted
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
@@ -17,14 +18,21 @@ from .leave_one_out import known_codes
 from .replicates import exact_law, make_replicates
 
 
-def outlier_pvalues(fitted: Fitted, X: object, y: object) -> Array:
-    """Return p-values (n,) of new rows, or of rows learned if `y` are their labels."""
+def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False) -> Array:
+    """Return p-values (n,) of new rows, of each class if told (n, k), or of rows learned if `y` are their labels."""
+    if by_class and y is not None:
+        raise SettingError(
+            "With y, p-values of learned rows are those within their own class already, and by_class asks for those of "
+            "new rows within every class. Next: give new rows without y, or y without by_class."
+        )
     asked, (encoded, n) = fitted.joint_value, fitted.encoded(X)
     model, law, rows = asked.joint, exact_law(asked), asked.recoded(encoded)
     if y is None:
         if law is not None and (len(model.classes) == 1 or asked.statistics.sample is None):
+            if by_class:
+                return outliers.class_pvalues(model, rows, law)
             return outliers.pvalues(model, rows, _replicates(asked), law)
-        return rank_pvalues(_held_out(fitted), encoded, rows, model.log_prior)
+        return rank_pvalues(_held_out(fitted), encoded, rows, model.log_prior, by_class)
     codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
         return outliers.own_pvalues(model, rows, codes, law)

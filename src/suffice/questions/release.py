@@ -6,6 +6,7 @@ model no longer counts as released, and still does not forget, leave out, or cla
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -23,7 +24,9 @@ from ..released import FEWEST, Cost, Past, Release, RowsHeld
 from ..stats import FourthMomentStats, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.scatter import ThinScatter
+from ..tasks.conformal import MeanScores, Scores
 from .leave_one_out import taken
+from .sets import held_out_scores
 
 FOLDS = 5
 LEAST_LOSS = 1e-15  # the least probability that a loss is taken of
@@ -62,8 +65,9 @@ def release(fitted: F, least: int, like: F | None) -> F:
             "rename-class), or leave it out with drop_class (drop-class)."
         )
     found, notes = let_go(fitted, limit, like)
-    cost, unknown = _cost(fitted, limit, like)
-    now = Release(int(least), tuple(notes), cost, unknown)
+    cost, unknown, scores = _cost(fitted, limit, like)
+    unit = 1.0 if fitted.statistics.sample is None else fitted.reservoir.rows_per_weight
+    now = Release(int(least), tuple(notes), cost, unknown, sets=_sets(found, scores, limit.size * unit))
     if fitted.past.released is not None:  # rows have joined: what was given up before stays so
         now = replace(now, notes=fitted.past.released.merge(now).notes)
     return found.with_past(released=now)
@@ -152,19 +156,27 @@ def _given_up(fitted: Fitted, given: Given, block: Block, limit: Least) -> list[
     return notes
 
 
-def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str]:
-    """Return what a release costs in held-out loss; or why nobody can know."""
+def _sets(released: Fitted, scores: Sequence[Scores], least: float) -> MeanScores | None:
+    """Return what sets of classes are made by, as means of scores of rows that the models of others have not seen."""
+    if not scores:
+        return None
+    classes, columns = released.statistics.classes, len(released.schema)
+    return MeanScores.of(Scores.together(scores), classes, np.exp(released.log_prior), columns, least)
+
+
+def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str, list[Scores]]:
+    """Return what a release costs in held-out loss, or why nobody can know; and scores of rows held out."""
     if fitted.statistics.sample is None:
-        return None, "no rows are kept to judge by"
+        return None, "no rows are kept to judge by", []
     if fitted.past.joined:
-        return None, "rows without a label have joined"
+        return None, "rows without a label have joined", []
     sample = fitted.statistics.sample
     batch = Batch(fitted.statistics.classes, sample.codes, fitted.sampled_rows(), sample.weight)
     fold = np.zeros(len(batch.codes), dtype=np.int64)
     for c in range(len(batch.classes)):
         own = np.flatnonzero(batch.codes == c)
         fold[own] = np.arange(len(own)) % FOLDS
-    losses, weights = list[Array](), list[Array]()
+    losses, weights, scores = list[Array](), list[Array](), list[Scores]()
     for number in range(FOLDS):
         there, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         known = np.unique(batch.codes[there])
@@ -179,13 +191,14 @@ def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str]:
         pair = [_loss(value.log_posterior(value.recoded(rows))[place]) for value in (before, after)]
         losses.append(np.stack(pair))
         weights.append(np.ones(len(out)) if batch.weight is None else batch.weight[out])
+        scores += held_out_scores(fitted, after, out, rows, place, number)
     if not losses:
-        return None, "too few rows are kept to judge by"
+        return None, "too few rows are kept to judge by", []
     both, w = np.concatenate(losses, axis=1), np.concatenate(weights)
     share = w / w.sum()
     mean, apart = both @ share, both[1] - both[0]
     error = float(np.sqrt((share**2) @ (apart - share @ apart) ** 2))
-    return Cost(float(mean[0]), float(mean[1]), error, len(w), FOLDS), ""
+    return Cost(float(mean[0]), float(mean[1]), error, len(w), FOLDS), "", scores
 
 
 def _loss(log_posterior: Array) -> Array:

@@ -18,6 +18,7 @@ from ..fitted import Fitted
 from ..plots._model import Model
 from ..plots._view import View
 from ..questions.information_gain import outcomes_of_nothing
+from ..questions.sets import set_limits
 from ..schema import Level
 from ..table import read_table, recode
 from ..tasks.information import HERMITE_BELOW, HERMITE_WEIGHT
@@ -29,6 +30,7 @@ MOST_COLUMNS = 100  # of a form that a person may fill in
 FEW = 20  # columns asked of a model with more, or whose parameters take more than a page holds
 MOST_CLASSES = 100
 MOST_LETTERS = 4_000_000  # of parameters
+SET_ALPHA = 0.1  # of rows, whose sets of classes may lack their class: the page says 90 %
 DRAWN_ROWS, DRAWN_CELLS = 500, 10_000  # rows of the model that a row is compared with
 SCRIPTS = (
     *("numbers.js", "terms.js", "trees.js", "answers.js", "reasons.js", "gain.js", "typed.js", "waterfall.js"),
@@ -79,6 +81,7 @@ def _asked(view: View, program: Program, positions: Sequence[int]) -> dict[str, 
     beside = _beside(view) if program.joint is None else None
     drawn = [] if few.joint is None and beside is None else _draw(view.estimator, program, order)
     plain = _program(few) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
+    plain["sets"] = _sets(view.fitted)
     plain["ahead"] = _ahead(view.fitted, program, order)
     plain["beside"] = None
     if beside is not None:
@@ -87,6 +90,17 @@ def _asked(view: View, program: Program, positions: Sequence[int]) -> dict[str, 
         maps = [_places(mine.levels, theirs.levels) if mine.kind == "category" else None for mine, theirs in pairs]
         plain["beside"] = _program(own) | {"levels": maps}
     return plain
+
+
+def _sets(fitted: Fitted) -> dict[str, Array] | None:
+    """Return the thresholds of sets of classes by number of known cells; None where they take long, or nobody knows."""
+    if fitted.statistics.sample is not None and not (fitted.by_folds or fitted.leaves_soon):
+        return None
+    try:
+        (limits,) = set_limits(fitted, SET_ALPHA, by_class=False)
+    except SufficeError:
+        return None
+    return None if limits.is_endless else {"known": limits.known, "score": limits.score}
 
 
 def _beside(view: View) -> Program | None:

@@ -45,20 +45,25 @@ class HeldOut:
     """Rows that were learned, each known to one fold as a row that its model has not seen.
 
     `codes` (m,) are their class numbers and `weight` (m,) the share of the learned weight that each stands for; they
-    count for `size` rows. `log_density` (m, k) is what the model of all rows says of each class.
+    count for `size` rows, and those of each class for `class_sizes` (k,). `log_density` (m, k) is what the model of all
+    rows says of each class.
     """
 
     codes: Codes
     weight: Array
     size: float
+    class_sizes: Array
     log_density: Array
     folds: tuple[Fold, ...]
 
     @classmethod
     def make(cls, codes: Codes, weight: Array, copies: Array, log_density: Array, folds: Sequence[Fold]) -> HeldOut:
         """Return held-out rows, each of which stands for some `copies` (m,), of this weight (m,) in all."""
-        share = weight / weight.sum()
-        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), log_density, tuple(folds))
+        share, k = weight / weight.sum(), log_density.shape[1]
+        total = np.bincount(codes, weights=share, minlength=k)
+        squares = np.bincount(codes, weights=share**2 / copies, minlength=k)
+        sizes = total**2 / np.where(squares > 0, squares, 1.0)
+        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), sizes, log_density, tuple(folds))
 
 
 class _Scale:
@@ -77,13 +82,8 @@ class _Scale:
             own[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
         self.own = own
         self.tails = [_Tail(own[held.codes == c], held.weight[held.codes == c]) for c in range(k)]
-        self.scores, self.below = [], []
-        for fold, (distance, posterior) in zip(held.folds, found, strict=True):
-            score = self.score(distance, posterior)
-            order = np.argsort(score)
-            self.scores.append(score[order] * (1.0 - TIE))
-            self.below.append(np.concatenate([[0.0], np.cumsum(held.weight[fold.index][order])]))
-        self.lowest = min(float(score[0]) for score in self.scores)
+        scores = [self.score(*each) for each in found]
+        self.ranks = _Ranks(scores, [held.weight[fold.index] for fold in held.folds], held.size)
 
     def score(self, distance: Array, posterior: Array) -> Array:
         """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k): small for rows far out."""
@@ -95,13 +95,43 @@ class _Scale:
 
     def pvalues(self, parts: Sequence[Rows]) -> Array:
         """Return the p-values (n,) of new rows, given as the model of each fold reads them."""
+        return self.ranks.pvalues([self.score(*found) for found in self._measured(parts)])
+
+    def class_pvalues(self, parts: Sequence[Rows]) -> Array:
+        """Return the same within each class (n, k), by its rows alone."""
+        found = [distance for distance, _ in self._measured(parts)]
+        out = np.ones((len(found[0]), len(self.tails)))
+        for c, tail in enumerate(self.tails):
+            mine = [fold.index[self.held.codes[fold.index] == c] for fold in self.held.folds]
+            own = [tail.beyond(self.own[index]) for index in mine]
+            ranks = _Ranks(own, [self.held.weight[index] for index in mine], float(self.held.class_sizes[c]))
+            out[:, c] = ranks.pvalues([tail.beyond(distance[:, c]) for distance in found])
+        return out
+
+    def _measured(self, parts: Sequence[Rows]) -> list[tuple[Array, Array]]:
+        pairs = zip(self.held.folds, parts, strict=True)
+        return [_measured(fold, part, self.log_prior) for fold, part in pairs]
+
+
+class _Ranks:
+    """Scores of held-out rows (small: far out) by fold, their weights, and for how many rows they count."""
+
+    def __init__(self, scores: Sequence[Array], weights: Sequence[Array], size: float) -> None:
+        total = sum(float(weight.sum()) for weight in weights)
+        self.size, self.scores, self.below = size, list[Array](), list[Array]()
+        for score, weight in zip(scores, weights, strict=True):
+            order = np.argsort(score)
+            self.scores.append(score[order] * (1.0 - TIE))
+            self.below.append(np.concatenate([[0.0], np.cumsum(weight[order])]) / (total or 1.0))
+        self.lowest = min((float(score[0]) for score in self.scores if len(score)), default=1.0)
+
+    def pvalues(self, scores: Sequence[Array]) -> Array:
+        """Return the p-values (n,) of new rows of these scores, by fold."""
         share = mean = np.zeros(1)
-        for fold, part, scores, below in zip(self.held.folds, parts, self.scores, self.below, strict=True):
-            score = self.score(*_measured(fold, part, self.log_prior))
-            share = share + below[np.searchsorted(scores, score, side="right")]
-            mean = mean + score / len(parts)
-        n = self.held.size
-        p = (1.0 + n * np.asarray(share)) / (1.0 + n)
+        for score, others, below in zip(scores, self.scores, self.below, strict=True):
+            share = share + below[np.searchsorted(others, score, side="right")]
+            mean = mean + score / len(scores)
+        p = (1.0 + self.size * np.asarray(share)) / (1.0 + self.size)
         return np.asarray(np.minimum(np.where(share > 0, p, p * np.minimum(mean / max(self.lowest, LOWEST), 1.0)), 1.0))
 
 
@@ -137,13 +167,16 @@ class _Tail:
         return np.asarray(found)
 
 
-def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array) -> Array:
+def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_class: bool = False) -> Array:
     """Return the p-value of each new row (n,), encoded as `rows`; `read` is what the whole model reads of them.
+
+    If `by_class`, those within each class (n, k): the share of its held-out rows that are as far out from it.
 
     A row that misses cells is compared with the held-out rows in the cells it has; one without a cell has p-value 1.
     """
     groups = list(patterns(read))
-    out = np.ones(sum(len(index) for _, index in groups))
+    n = sum(len(index) for _, index in groups)
+    out = np.ones((n, len(log_prior)) if by_class else n)
     whole = [fold.read(rows) for fold in held.folds]
     for observed, index in groups:
         if not observed.any():
@@ -152,7 +185,8 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array) -> Arr
             scale = _Scale(held, observed, log_prior)
 
         def answer(own: Codes, scale: _Scale = scale) -> None:
-            out[own] = scale.pvalues([take(part, own) for part in whole])
+            parts = [take(part, own) for part in whole]
+            out[own] = scale.class_pvalues(parts) if by_class else scale.pvalues(parts)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out

@@ -132,6 +132,16 @@ def pvalues(model: JointModel, rows: Rows, replicates: Sequence[Replicate], law:
     return out
 
 
+def class_pvalues(model: JointModel, rows: Rows, law: Law) -> Array:
+    """Return how likely a row of each class is at least as far out from it as each row, (n, k)."""
+    groups = list(patterns(rows))
+    out = np.ones((sum(len(index) for _, index in groups), len(model.log_prior)))
+    for observed, index in groups:
+        if (observed & law.used).any():
+            out[index] = law.new_row(measure(model, take(rows, index))[0], observed)
+    return out
+
+
 def own_pvalues(model: JointModel, rows: Rows, codes: Codes, law: HotellingLaw) -> Array:
     """Return the p-value (n,) of each row within its class, for rows that the model has learned from, which leave."""
     out = np.ones(len(codes))

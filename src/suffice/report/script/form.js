@@ -27,6 +27,9 @@ function percent(p) {
   return `${(100 * p).toFixed((p > 0.1 && p < 0.9) || p === 1 || p === 0 ? 0 : 1)}\u00a0%`;
 }
 
+// How many cells say something: those of any other level than the known ones do not.
+const knownCells = (row, fields) => row.filter((cell, j) => cell !== null && !(fields[j].levels && cell >= fields[j].levels.length)).length;
+
 const signed = (x) => (x === -Infinity ? "rules it out" : `${x < 0 ? "−" : "+"}${Math.abs(x).toFixed(2)}`);
 
 class Form {
@@ -103,6 +106,7 @@ class Form {
   update() {
     const row = this.row(), posterior = this.model.logPosterior(row).map(Math.exp);
     this.showPosterior(posterior);
+    this.showSet(row, posterior);
     this.showExpected(row);
     const strange = this.model.compares ? this.showUnusual(row) : false;
     this.say(row, posterior, strange);
@@ -137,6 +141,15 @@ class Form {
       track.append(bar);
       place.replaceChildren(track, element("span", `${next ? "ask next: " : ""}tells ${own < LEAST_GAIN ? "nothing" : own.toFixed(2)}`));
     });
+  }
+
+  showSet(row, posterior) {
+    const found = this.model.classSet(knownCells(row, this.fields), posterior), place = find("set"), most = this.model.program.classes.length;
+    if (found === null) return;
+    place.hidden = false;
+    const names = found.sort((a, b) => posterior[b] - posterior[a]).map((c) => this.model.program.classes[c]);
+    const which = names.length === most && most > 1 ? "any class" : names.join(" or ");
+    place.textContent = `Of rows of which as much is known, 90\u00a0% are among such a set: ${which}.`;
   }
 
   showPosterior(posterior) {
@@ -283,7 +296,8 @@ class Form {
 
 if (typeof document !== "undefined") {
   const { program, fields, colors } = JSON.parse(find("parameters").textContent);
-  const model = new Model(program);
+  const model = new Model(program), cells = [];
+  for (const field of fields) cells[field.cell] = field;
   // For the console, and for tests: cells in the order of the columns, null where unknown, levels by number.
   globalThis.suffice = Object.freeze({
     ask: (row) => ({
@@ -292,10 +306,9 @@ if (typeof document !== "undefined") {
       expected: model.expected(row),
       reasons: reasons(model, row),
       unusual: model.unusual(row),
+      set: model.classSet(knownCells(row, cells), model.logPosterior(row).map(Math.exp)),
       gain: gains(model, row),
     }),
   });
-  const cells = [];
-  for (const field of fields) cells[field.cell] = field;
   new Form(model, cells, colors);
 }
