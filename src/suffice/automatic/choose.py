@@ -16,6 +16,7 @@ from itertools import chain, groupby
 from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
 from ..notes import Kind, Note
 from ..progress import tell
+from .folds import deal
 from .judge import Judge
 from .judged import JudgedMember
 from .member import Again, Begun, Candidate, Known, Member
@@ -34,6 +35,7 @@ FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 WORK = 200.0  # operations for each judged row, class and column, roughly: few are not worth a thread
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
+MOST_IN_FOLDS = 4000  # rows × classes that are judged in folds: of more, what choosing costs is below .002 nats
 
 
 def choose(
@@ -61,9 +63,9 @@ def choose(
 
 def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
     weight = known.weight
-    judge = Judge(
-        sample.codes, without_each(weight, sample.codes, sample.removed, PSEUDO), sample.weight, sample.single
-    )
+    offset = without_each(weight, sample.codes, sample.removed, PSEUDO)
+    place = deal(sample.rows, sample.codes) if offset.size <= MOST_IN_FOLDS else None
+    judge = Judge(sample.codes, offset, sample.weight, sample.single, place=place)
     members = better_rivals(_judged(kinds, known, sample, judge))
     labelled = _pooled(members, known, sample, judge, kinds)
     if known.unlabelled is None:
@@ -134,8 +136,9 @@ def _pooled(
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
     power = power_of_rows(sample, judge)
     pool = partial(pool_members, power=power)
-    if power == LEAST_POWER:
-        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
+    few = [(penalty,) for penalty in penalties[1:]] if power == LEAST_POWER else [penalties]
+    if len(few) > 1 or judge.place is not None:
+        penalties, left_out = judge_in_folds(additive, members, sample, judge, few, pool)
     stack = pool(members, scores, judge, penalties)
     used = stack.weight[len(members) :] != 0.0
     columns = [own for own, there in zip(columns, used, strict=True) if there]
@@ -171,11 +174,13 @@ def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMe
     """Yield the best of each name. Candidates of the same first member's name are tried together, then let go."""
     for _, group in groupby(candidates, key=lambda own: own.members[0].name):
         best: dict[str, tuple[float, float, Member, Candidate]] = {}
+        apart = ByOthers(judge)
         for candidate in group:
             if not best:
                 tell(f"judging {candidate.members[0].name}")
             few, some = candidate.judge.thinned()
             loss, temperature = few.temperature(candidate.scores[some])
+            apart.add(candidate, temperature)
             for member in candidate.members:
                 if member.name not in best or loss < best[member.name][0] - BETTER:
                     best[member.name] = loss, temperature, member, candidate
@@ -186,7 +191,45 @@ def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMe
                 if candidate.final is not None or len(candidate.judge.thinned()[0].codes) < len(scores):
                     loss, temperature = judge.temperature(scores)
                 scored[id(candidate)] = loss, temperature, scores, candidate.again
-            yield JudgedMember(member, *scored[id(candidate)])
+            yield JudgedMember(member, *scored[id(candidate)], by_others=apart.scores(member.name))
+
+
+class ByOthers:
+    """The settings that the rows outside each fold choose, of candidates that are tried one after another.
+
+    A candidate is compared at the temperature that is best for all rows.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.tried = dict[str, list[tuple[Candidate, Array]]]()  # by name, with what each row loses by it (n,)
+        self._made = dict[int, Array]()
+
+    def add(self, candidate: Candidate, temperature: float) -> None:
+        """Keep a candidate, where all rows judge it and these are dealt into folds."""
+        if self.judge.place is None or len(candidate.scores) != len(self.judge.place):
+            return
+        losses = self.judge.losses(temperature * candidate.scores)
+        for member in candidate.members:
+            self.tried.setdefault(member.name, []).append((candidate, losses))
+
+    def scores(self, name: str) -> tuple[Array, ...]:
+        """Return for each fold the scores (n, k) at the setting that the other rows choose; none where none were kept.
+
+        """
+        place, tried = self.judge.place, self.tried.get(name, [])
+        if place is None or len(tried) < 2:
+            return ()
+        losses = np.stack([own for _, own in tried])
+        found = list[Array]()
+        for fold in range(int(place.max(initial=0)) + 1):
+            weight = np.where(place == fold, 0.0, self.judge.weight)
+            total = losses @ (weight / max(float(weight.sum()), 1e-300))
+            candidate = tried[int(np.argmax(total <= total.min() + BETTER))][0]
+            if id(candidate) not in self._made:
+                self._made[id(candidate)] = candidate.scores if candidate.final is None else candidate.final()
+            found.append(self._made[id(candidate)])
+        return tuple(found)
 
 
 def better_rivals(members: Iterable[JudgedMember]) -> list[JudgedMember]:

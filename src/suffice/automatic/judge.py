@@ -17,7 +17,9 @@ class Judge:
     """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
 
     `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
-    `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any.
+    `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any. `place`
+    (n,) is the fold of each row, for which the others choose once more; None where rows are so many that it would not
+    matter.
     """
 
     codes: Codes
@@ -25,6 +27,7 @@ class Judge:
     weight: Array
     single: Array
     best: Array | None = None
+    place: Codes | None = None
 
     def __getitem__(self, rows: Index) -> Judge:
         return Judge(
@@ -33,6 +36,7 @@ class Judge:
             self.weight[rows],
             self.single[rows],
             None if self.best is None else self.best[rows],
+            None if self.place is None else self.place[rows],
         )
 
     def thinned(self) -> tuple[Judge, slice]:
