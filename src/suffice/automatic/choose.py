@@ -157,6 +157,7 @@ def _pooled(
         left_out_posterior=posterior,
         offset=judge.offset,
         loss=float(judge.weight @ lost) / float(judge.weight.sum()),
+        loss_error=judge.error_of_choice(lost),
         sample=sample[:],  # without what members have read of it
         notes=(
             *_uncertain(judge.loss(naive - judge.offset), lost, judge, floor),
@@ -214,9 +215,7 @@ class ByOthers:
             self.tried.setdefault(member.name, []).append((candidate, losses))
 
     def scores(self, name: str) -> tuple[Array, ...]:
-        """Return for each fold the scores (n, k) at the setting that the other rows choose; none where none were kept.
-
-        """
+        """Return for each fold the scores (n, k) at the setting that the other rows choose; none where none were kept."""
         place, tried = self.judge.place, self.tried.get(name, [])
         if place is None or len(tried) < 2:
             return ()

@@ -32,7 +32,7 @@ class Automatic:
 
     `columns` are those with a weight of their own: what their member calls its columns, and which it is.
     `left_out_posterior` (n, k) are the log posteriors of the sample, each row left out, of the stack's weights too, and
-    `loss` their mean log-loss; `offset` (n, k) the log class priors that they were made with.
+    `loss` their mean log-loss and `loss_error` its standard error, None where a file does not say it; `offset` (n, k) the log class priors that they were made with.
     """
 
     frozen: FrozenColumns
@@ -45,6 +45,7 @@ class Automatic:
     offset: Array = field(repr=False)
     loss: float
     sample: Sample | None = field(repr=False)
+    loss_error: float | None = None
     notes: tuple[Note, ...] = ()
     few_chosen: FewKnown | None = None  # where `few_known` was found before
 
