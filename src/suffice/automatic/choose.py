@@ -215,7 +215,7 @@ class ByOthers:
             self.tried.setdefault(member.name, []).append((candidate, losses))
 
     def scores(self, name: str) -> tuple[Array, ...]:
-        """Return for each fold the scores (n, k) at the setting that the other rows choose; none where none were kept."""
+        """Return for each fold the scores (n, k) at the setting that the other rows choose; none for many rows."""
         place, tried = self.judge.place, self.tried.get(name, [])
         if place is None or len(tried) < 2:
             return ()

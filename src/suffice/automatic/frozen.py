@@ -78,8 +78,9 @@ class Choice:
     """What was chosen: `members`, single `columns`, and the stack.
 
     `weight` (members + columns,) are the stack's, `bias` by class label; `joint` (strength, sphere) those of the joint
-    model of the numbers, None without one. `loss` and `loss_error` are the mean leave-one-out log-loss where it was chosen and its standard error, `unit`
-    how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less is known than usual.
+    model of the numbers, None without one. `loss` and `loss_error` are the mean leave-one-out log-loss where it was chosen and its
+    standard error, `unit` how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less is
+    known than usual.
     """
 
     members: tuple[ChosenMember, ...]
@@ -104,10 +105,8 @@ class Choice:
         bias = {label: float(b) for label, b in zip(classes, automatic.stack.bias, strict=True)}
         amounts = None if joint is None else (float(joint.strength), float(joint.sphere))
         weight = tuple(float(w) for w in automatic.stack.weight)
-        few = automatic.few_known
-        return cls(
-            members, automatic.columns, weight, bias, amounts, float(automatic.loss), unit, few, automatic.loss_error
-        )
+        few, loss, error = automatic.few_known, float(automatic.loss), automatic.loss_error
+        return cls(members, automatic.columns, weight, bias, amounts, loss, unit, few, error)
 
     def automatic(
         self, stats: MemberStats, categories: Sequence[Array], weight: Array, classes: Sequence[Level]

@@ -50,7 +50,7 @@ class GenerativeClassifier(AllColumns):
         Mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats. Of few rows (up to 4,000 rows
         times classes) each is judged by the settings and weights that four fifths of the rows choose without it.
     loss_error_ : float
-        Its standard error, of which twice is on either side of the loss on new rows in 19 cases of 20. It knows that the
+        Its standard error, two of which on either side hold the loss on new rows in 19 cases of 20. It knows that the
         rows have chosen the model.
     joint_ : JointModel
         The joint model whose p(x) goes with the pool, and by which `impute` and `sample` complete rows of a class:
