@@ -79,14 +79,14 @@ class PoolByColumns:
             scores = self._scores(own, hidden)
             loss, temperature = judge.temperature(scores)
             self._took[own.name] = perf_counter() - begun
-            return replace(own, left_out=scores, loss=loss, temperature=temperature)
+            return replace(own, left_out=scores, loss=loss, temperature=temperature, by_others=())
 
         longest_first = sorted(members, key=lambda own: -self._took.get(own.name, 0.0))
         together = parallel_map(judged, longest_first, cost=np.inf if len(offset) >= MANY else 0.0)
         by_name = {own.name: own for own in together}
         ordered, pool = [by_name[own.name] for own in members], partial(pool_members, power=self.power)
         if self.rows.sample.folds is not None:
-            return judge_in_folds([], ordered, self.rows.sample, judge, COLUMN_PENALTIES[:1], pool)[1]
+            return judge_in_folds([], ordered, self.rows.sample, judge, [COLUMN_PENALTIES[:1]], pool)[1]
         return pool(ordered, [], judge, COLUMN_PENALTIES).left_out
 
     def _scores(self, own: JudgedMember, hidden: Codes) -> Array:

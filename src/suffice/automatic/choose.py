@@ -17,6 +17,7 @@ from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
 from ..errors import DataError, SufficeError, quoted
 from ..notes import Kind, Note
 from ..progress import tell
+from .folds import dealt
 from .judge import Judge
 from .judged import JudgedMember
 from .member import Again, Begun, Candidate, Known, Member
@@ -35,11 +36,8 @@ FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 WORK = 200.0  # operations for each judged row, class and column, roughly: few are not worth a thread
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
-FAULTS = (
-    SufficeError,
-    np.linalg.LinAlgError,
-    FloatingPointError,
-)  # of a member that these rows do not let be estimated
+FAULTS = SufficeError, np.linalg.LinAlgError, FloatingPointError  # of a member that cannot be estimated
+MOST_IN_FOLDS = 4000  # rows × classes that are judged in folds: of more, what choosing costs is below .002 nats
 
 
 def choose(
@@ -67,7 +65,9 @@ def choose(
 
 def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
     weight = known.weight
-    judge = Judge(sample.codes, priors_without(weight, sample, PSEUDO), sample.weight, sample.single)
+    offset = priors_without(weight, sample, PSEUDO)
+    place = dealt(sample) if offset.size <= MOST_IN_FOLDS or sample.folds is not None else None
+    judge = Judge(sample.codes, offset, sample.weight, sample.single, place=place)
     found, notes = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
     if not members and notes:
@@ -182,8 +182,9 @@ def _pooled(
     scores, penalties, left_out = [part for *_, part in columns], COLUMN_PENALTIES, None
     power = power_of_rows(sample, judge)
     pool = partial(pool_members, power=power)
-    if power == LEAST_POWER or sample.folds is not None:
-        penalties, left_out = judge_in_folds(additive, members, sample, judge, COLUMN_PENALTIES[1:], pool)
+    few = [(penalty,) for penalty in penalties[1:]] if power == LEAST_POWER else [penalties]
+    if len(few) > 1 or judge.place is not None:
+        penalties, left_out = judge_in_folds(additive, members, sample, judge, few, pool)
     stack = pool(members, scores, judge, penalties)
     used = stack.weight[len(members) :] != 0.0
     columns = [own for own, there in zip(columns, used, strict=True) if there]
@@ -202,6 +203,7 @@ def _pooled(
         left_out_posterior=posterior,
         offset=judge.offset,
         loss=float(judge.weight @ lost) / float(judge.weight.sum()),
+        loss_error=judge.error_of_choice(lost),
         sample=sample[:],  # without what members have read of it
         notes=(
             *_uncertain(judge.loss(naive - judge.offset), lost, judge, floor),
@@ -233,6 +235,7 @@ def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMe
     unusable = []
     for name, group in groupby(candidates, key=lambda own: own.members[0].name):
         best: dict[str, tuple[float, float, Member, Candidate]] = {}
+        apart = ByOthers(judge)
         for candidate in group:
             if not best:
                 tell(f"judging {candidate.members[0].name}")
@@ -240,6 +243,7 @@ def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMe
             loss, temperature = few.temperature(candidate.scores[some])
             if np.isnan(loss):
                 continue
+            apart.add(candidate, temperature)
             for member in candidate.members:
                 if member.name not in best or loss < best[member.name][0] - BETTER:
                     best[member.name] = loss, temperature, member, candidate
@@ -253,10 +257,46 @@ def _best_of(candidates: Iterable[Candidate], judge: Judge) -> Iterator[JudgedMe
             if np.isnan(scored[id(candidate)][0]):
                 unusable.append(member.name)
                 continue
-            yield JudgedMember(member, *scored[id(candidate)])
+            yield JudgedMember(member, *scored[id(candidate)], by_others=apart.scores(member.name))
         unusable += [] if best else [name]
     if unusable:
         raise FloatingPointError(f"densities of {quoted(unusable)} are no numbers")
+
+
+class ByOthers:
+    """The settings that the rows outside each fold choose, of candidates that are tried one after another.
+
+    A candidate is compared at the temperature that is best for all rows.
+    """
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.tried = dict[str, list[tuple[Candidate, Array]]]()  # by name, with what each row loses by it (n,)
+        self._made = dict[int, Array]()
+
+    def add(self, candidate: Candidate, temperature: float) -> None:
+        """Keep a candidate, where all rows judge it and these are dealt into folds."""
+        if self.judge.place is None or len(candidate.scores) != len(self.judge.place):
+            return
+        losses = self.judge.losses(temperature * candidate.scores)
+        for member in candidate.members:
+            self.tried.setdefault(member.name, []).append((candidate, losses))
+
+    def scores(self, name: str) -> tuple[Array, ...]:
+        """Return for each fold the scores (n, k) at the setting that the other rows choose; none for many rows."""
+        place, tried = self.judge.place, self.tried.get(name, [])
+        if place is None or len(tried) < 2:
+            return ()
+        losses = np.stack([own for _, own in tried])
+        found = list[Array]()
+        for fold in range(int(place.max(initial=0)) + 1):
+            weight = np.where(place == fold, 0.0, self.judge.weight)
+            total = losses @ (weight / max(float(weight.sum()), 1e-300))
+            candidate = tried[int(np.argmax(total <= total.min() + BETTER))][0]
+            if id(candidate) not in self._made:
+                self._made[id(candidate)] = candidate.scores if candidate.final is None else candidate.final()
+            found.append(self._made[id(candidate)])
+        return tuple(found)
 
 
 def better_rivals(members: Iterable[JudgedMember]) -> list[JudgedMember]:

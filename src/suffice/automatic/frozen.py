@@ -78,8 +78,9 @@ class Choice:
     """What was chosen: `members`, single `columns`, and the stack.
 
     `weight` (members + columns,) are the stack's, `bias` by class label; `joint` (strength, sphere) those of the joint
-    model of the numbers, None without one. `loss` is the mean leave-one-out log-loss where it was chosen, `unit`
-    how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less is known than usual.
+    model of the numbers, None without one. `loss` and `loss_error` are the mean leave-one-out log-loss where it was chosen and its
+    standard error, `unit` how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less is
+    known than usual.
     """
 
     members: tuple[ChosenMember, ...]
@@ -90,6 +91,7 @@ class Choice:
     loss: float
     unit: float = 1.0
     few_known: FewKnown | None = None
+    loss_error: float | None = None  # of files written before it was known
 
     @classmethod
     def of(
@@ -103,8 +105,8 @@ class Choice:
         bias = {label: float(b) for label, b in zip(classes, automatic.stack.bias, strict=True)}
         amounts = None if joint is None else (float(joint.strength), float(joint.sphere))
         weight = tuple(float(w) for w in automatic.stack.weight)
-        few = automatic.few_known
-        return cls(members, automatic.columns, weight, bias, amounts, float(automatic.loss), unit, few)
+        few, loss, error = automatic.few_known, float(automatic.loss), automatic.loss_error
+        return cls(members, automatic.columns, weight, bias, amounts, loss, unit, few, error)
 
     def automatic(
         self, stats: MemberStats, categories: Sequence[Array], weight: Array, classes: Sequence[Level]
@@ -139,6 +141,7 @@ class Choice:
             left_out_posterior=left_out,
             offset=offset,
             loss=self.loss,
+            loss_error=self.loss_error,
             sample=sample,
             few_chosen=self.few_known,
         )
@@ -162,7 +165,9 @@ class Choice:
     def plain(self) -> Plain:
         """Return it as plain values."""
         few = self.few_known
-        later = {} if few is None else {"few_known": {"usual": few.usual, "weight": few.weight.tolist()}}
+        later: Plain = {} if few is None else {"few_known": {"usual": few.usual, "weight": few.weight.tolist()}}
+        if self.loss_error is not None and np.isfinite(self.loss_error):
+            later = {**later, "loss_error": self.loss_error}
         return {
             "members": tuple(own._asdict() for own in self.members),
             "columns": self.columns,
@@ -192,7 +197,10 @@ class Choice:
         if not 0.0 < unit < np.inf:
             raise ValueError("the unit of weights")
         few = _few_known(plain["few_known"], len(members)) if "few_known" in plain else None
-        return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit, few)
+        error = float(plain["loss_error"]) if "loss_error" in plain else None
+        if error is not None and not 0.0 <= error < MOST:
+            raise ValueError("the standard error of the loss")
+        return cls(members, columns, weight, bias, joint, float(plain["loss"]), unit, few, error)
 
 
 def _few_known(plain: Plain, members: int) -> FewKnown:

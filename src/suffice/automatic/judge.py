@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
+from ..tasks.importance import Judged
+from ..tasks.quality import CHANCE, error_of_choice
 from .budget import ENOUGH_ROWS
 from .mixed_rows import Index
 
 TEMPERATURE_STEPS = 12
-CHANCE = 4.0  # twice the log-likelihood that the best of a member's settings wins by chance: the largest of some χ²₁
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,9 @@ class Judge:
     """Rows of known class: `codes` (n,), `offset` (n, k) log priors without the row, `weight` (n,) row weights.
 
     `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
-    `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any.
+    `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any. `place`
+    (n,) is the fold of each row, for which the others choose once more; None where rows are so many that it would not
+    matter.
     """
 
     codes: Codes
@@ -25,6 +28,7 @@ class Judge:
     weight: Array
     single: Array
     best: Array | None = None
+    place: Codes | None = None
 
     def __getitem__(self, rows: Index) -> Judge:
         return Judge(
@@ -33,6 +37,7 @@ class Judge:
             self.weight[rows],
             self.single[rows],
             None if self.best is None else self.best[rows],
+            None if self.place is None else self.place[rows],
         )
 
     def thinned(self) -> tuple[Judge, slice]:
@@ -46,6 +51,14 @@ class Judge:
         mean = float(share @ values)
         spread = (share**2 * self.single / np.maximum(self.weight, 1e-300)) @ (values - mean) ** 2
         return mean, float(np.sqrt(spread))
+
+    def error_of_choice(self, lost: Array) -> float:
+        """Return the standard error of the mean of losses (n,) by a pool that these rows chose."""
+        judged = Judged(self.codes, self.weight, self.weight / np.maximum(self.single, 1e-300), self.offset.shape[1])
+        share = np.bincount(self.codes, self.weight, judged.k) / self.weight.sum()
+        gain = float(judged.mean(-np.log(share[self.codes]) - lost))
+        rows = float(judged.copies.sum())
+        return error_of_choice(float(judged.error(lost)) if rows > 1.0 else np.inf, gain, rows)
 
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""

@@ -31,8 +31,9 @@ class Automatic:
     """The pooled posterior: members and column scores, weighted; `floor` is the share of the class prior mixed in.
 
     `columns` are those with a weight of their own: what their member calls its columns, and which it is.
-    `left_out_posterior` (n, k) are the log posteriors of the sample, each row left out, of the stack's weights too, and
-    `loss` their mean log-loss; `offset` (n, k) the log class priors that they were made with.
+    `left_out_posterior` (n, k) are the log posteriors of the sample, each row left out: out of the stack's weights too,
+    and of few rows out of the choice of settings. `loss` is their mean log-loss, `loss_error` its standard error (None
+    where a file does not say it), and `offset` (n, k) the log class priors that they were made with.
     """
 
     frozen: FrozenColumns
@@ -45,6 +46,7 @@ class Automatic:
     offset: Array = field(repr=False)
     loss: float
     sample: Sample | None = field(repr=False)
+    loss_error: float | None = None
     notes: tuple[Note, ...] = ()
     few_chosen: FewKnown | None = None  # where `few_known` was found before
 

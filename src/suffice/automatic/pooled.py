@@ -37,6 +37,7 @@ from .frozen import Choice
 from .held import HeldFitted, held_by
 from .joint import ShrunkGaussianFamily, joint_note
 from .joint_choice import chosen_note, forest_beside, gain_of_forest, may_be_forest
+from .judge import Judge
 from .kept import KeptChoice
 from .member_family import MemberFamily
 from .pool import Automatic, contributions, exchange_priors
@@ -59,6 +60,7 @@ class PooledFitted(HeldFitted):
     # --- statistics --------------------------------------------------------------------------------------------------
 
     keeps_unlabelled = True
+    chosen_by_sample = True
 
     def unlabelled_of(self, batch: Batch, keep_rows: int = MOST_UNLABELLED) -> Reservoir | None:
         """Return the rows of a batch without a label that are kept: 2,000 of them, if nothing else is said."""
@@ -316,6 +318,17 @@ class PooledFitted(HeldFitted):
         lost = -self.left_out_rows[np.arange(len(sample.codes)), sample.codes]
         weight = sample.represented(self.statistics.weight)
         return float(weight @ lost) / float(weight.sum())
+
+    @property
+    def loss_error(self) -> float:
+        """Its standard error in nats; not a number where a file written before it was known holds no rows to say it."""
+        check_judges(self.statistics)
+        sample = self.statistics.sample
+        if self.priors is None or sample is None:
+            return np.nan if self.pool.loss_error is None else self.pool.loss_error
+        weight, left_out = sample.represented(self.statistics.weight), self.left_out_rows
+        judge = Judge(sample.codes, left_out, weight, weight / sample.copies)
+        return judge.error_of_choice(-left_out[np.arange(len(sample.codes)), sample.codes])
 
     def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
         """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""

@@ -3,7 +3,8 @@
 The columns that say most of some rows say more of these than of new ones (Hastie, Tibshirani & Friedman, The Elements
 of Statistical Learning, section 7.10.2). So the rows are dealt into five folds; for each, counts lose its rows, columns
 are chosen and weighted on the others, and the fold is scored by what comes of that. The penalty on column weights that
-loses least then holds for all rows together.
+loses least then holds for all rows together. Few rows are judged so whatever the columns: there settings are chosen by
+the others, too.
 """
 
 from __future__ import annotations
@@ -47,13 +48,14 @@ def judge_in_folds(
     members: Sequence[JudgedMember],
     sample: Sample,
     judge: Judge,
-    penalties: Sequence[float],
+    penalties: Sequence[tuple[float, ...]],
     pool: Pool,
 ) -> tuple[tuple[float, ...], Array]:
-    """Return the penalty that loses least, and scores (n, k) of each row by a stack of others, offsets included.
+    """Return the penalties that lose least, and scores (n, k) of each row by a stack of others, offsets included.
 
     `additive` are the members of single columns, if there are any; `pool` fits a stack to members, columns, a judge and
-    penalties to choose from.
+    penalties of which the most evident is taken. Members have the settings that the other rows choose: what the best of
+    many settings loses on the rows that chose it is too little (Tibshirani & Tibshirani 2009, doi:10.1214/08-AOAS224).
     """
     place = dealt(sample)
     scores = np.empty((len(penalties), *judge.offset.shape))
@@ -64,20 +66,20 @@ def judge_in_folds(
             continue
         inner = judge[rest]
         old, new = _columns_without(additive, sample[own], sample[rest], inner)
-        theirs = [_judged_by(inner, member, rest) for member in members]
-        mine = [member.left_out_scores[own] for member in members] + new
-        for i, penalty in enumerate(penalties):
-            scores[i, own] = pool(theirs, old, inner, (penalty,)).scores(mine, judge.offset[own])
+        theirs = [_judged_by(inner, member, v, rest) for member in members]
+        mine = [member.for_fold(v)[own] for member in members] + new
+        for i, each in enumerate(penalties):
+            scores[i, own] = pool(theirs, old, inner, each).scores(mine, judge.offset[own])
     losses = [judge.loss(part - judge.offset) for part in scores]
     best = int(np.argmin(losses))
-    return (penalties[best],), scores[best]
+    return penalties[best], scores[best]
 
 
-def _judged_by(judge: Judge, member: JudgedMember, rows: Codes) -> JudgedMember:
-    """Return a member with its loss and temperature on some of the rows."""
-    scores = member.left_out_scores[rows]
+def _judged_by(judge: Judge, member: JudgedMember, fold: int, rows: Codes) -> JudgedMember:
+    """Return a member with its loss and temperature on the rows outside a fold."""
+    scores = member.for_fold(fold)[rows]
     loss, temperature = judge.temperature(scores)
-    return replace(member, left_out=scores, loss=loss, temperature=temperature)
+    return replace(member, left_out=scores, loss=loss, temperature=temperature, by_others=())
 
 
 def _columns_without(

@@ -47,7 +47,11 @@ class GenerativeClassifier(AllColumns):
     members_ : list of dict
         One per member: name, setting, loss and temperature (of its leave-one-out posteriors), and weight in the stack.
     loss_ : float
-        Mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats.
+        Mean leave-one-out log-loss of the pooled posteriors on the rows kept, in nats. Of few rows (up to 4,000 rows
+        times classes) each is judged by the settings and weights that four fifths of the rows choose without it.
+    loss_error_ : float
+        Its standard error, two of which on either side hold the loss on new rows in 19 cases of 20. It knows that the
+        rows have chosen the model.
     joint_ : JointModel
         The joint model whose p(x) goes with the pool, and by which `impute` and `sample` complete rows of a class:
         a Gaussian block for the numbers, shrunk as much as the leave-one-out log density asks for, times smoothed
@@ -193,3 +197,12 @@ class GenerativeClassifier(AllColumns):
         DataError where fewer than 50 of them are left, and the others were forgotten.
         """
         return self._pooled.loss
+
+    @property
+    def loss_error_(self) -> float:
+        """The standard error of `loss_` in nats, not a number where a file of an earlier version does not hold it.
+
+        It is √(e² (1 + c) + (2 / n)²), with e that of n independent rows: these have chosen the model, and c is the
+        share of what they say that may be chance; see `quality`.
+        """
+        return self._pooled.loss_error

@@ -15,6 +15,7 @@ from .learning_curve import LEAST_PROBABILITY
 BINS = 15  # of the calibration error, equally wide
 SURE = 2.0  # standard errors beyond which a difference is called one
 MOSTLY = 0.75  # of the rows, of one class
+CHANCE = 4.0  # twice the log-likelihood that the best of many settings wins by chance: the largest of some χ²₁
 BRIEF = 40  # characters of a class name in a sentence
 
 
@@ -33,7 +34,8 @@ class Quality:
         The share of rows given their true class, and its standard error, in which one more row is right or wrong, so
         that it is not 0 where all are right: the root of the sum of squares of the error above and 1 / (n + 1).
     log_loss, log_loss_error : float
-        The mean of −log p(true class) in nats, p at least 1e-15, and its standard error.
+        The mean of −log p(true class) in nats, p at least 1e-15, and its standard error; of a model that these rows
+        chose, that of `error_of_choice`.
     commonest, commonest_accuracy : label, float
         The class that most rows are of, and the accuracy of always naming it.
     baseline : float
@@ -176,11 +178,13 @@ def judge_answers(
     *,
     judged_by: str = GIVEN,
     of_rows: int | None = None,
+    chosen: bool = False,
 ) -> Quality:
     """Return how good log posteriors (n, k) of rows of known class are; see `Quality`.
 
     `codes` (n,) are the numbers of their classes, `weight` (n,) what each counts, and `copies` (n,) how many equal rows
-    each is, 1 and 1 where they are not given. At least one row has to be there.
+    each is, 1 and 1 where they are not given. At least one row has to be there. `chosen` says whether settings and
+    weights of the model were chosen by these rows.
     """
     n, k = log_posterior.shape
     copies = np.ones(n) if copies is None else np.asarray(copies, dtype=np.float64)
@@ -193,20 +197,24 @@ def judge_answers(
     commonest = int(share.argmax())
     shares_lost = -np.log(share[codes])
     lead, rows = right - (codes == commonest), float(copies.sum())
+    loss, gain = float(judged.mean(lost)), float(judged.mean(shares_lost - lost))
+    errors = _error(judged, lost), _error(judged, shares_lost - lost)
+    if chosen:
+        errors = error_of_choice(errors[0], gain, rows), error_of_choice(errors[1], gain, rows)
     confusion = np.zeros((k, k))
     np.add.at(confusion, (codes, answer), copies)
-    means = {name: float(judged.mean(own)) for name, own in (("accuracy", right), ("log_loss", lost), ("lead", lead))}
+    means = {"accuracy": float(judged.mean(right)), "log_loss": loss, "lead": float(judged.mean(lead))}
     return Quality(
         classes=tuple(classes),
         **means,
         accuracy_error=_with_one_more(judged, right, rows),
-        log_loss_error=_error(judged, lost),
+        log_loss_error=errors[0],
         commonest=classes[commonest],
         commonest_accuracy=float(share[commonest]),
         baseline=float(judged.mean(shares_lost)),
         lead_error=_with_one_more(judged, lead, rows),
-        gain=float(judged.mean(shares_lost - lost)),
-        gain_error=_error(judged, shares_lost - lost),
+        gain=gain,
+        gain_error=errors[1],
         recall=judged.by_class(right),
         calibration_error=calibration_error(np.exp(log_posterior.max(axis=1)), right, weight),
         confusion=np.rint(confusion).astype(np.int64),
@@ -216,6 +224,18 @@ def judge_answers(
         counted=bool(np.allclose(weight, copies, rtol=1e-9, atol=0.0)),
         judged_by=judged_by,
     )
+
+
+def error_of_choice(error: float, gain: float, rows: float) -> float:
+    """Return the standard error of a mean loss by rows that chose the model, from the `error` of independent rows.
+
+    √(error² (1 + c) + (2 / rows)²). Rows left out are judged by each other's labels: what two of them say is counted
+    twice as far as it is chance, which is the share c = min(1, 4 / χ²) of the `gain` over the shares of the classes,
+    χ² = 2 · rows · gain. And the best of many settings wins two nats in all rows together by chance.
+    """
+    won = 2.0 * rows * gain
+    chance = min(1.0, CHANCE / won) if won > 0.0 else 1.0
+    return float(np.hypot(error * np.sqrt(1.0 + chance), 0.5 * CHANCE / rows))
 
 
 def _error(judged: Judged, values: Array) -> float:
