@@ -14,7 +14,6 @@ from functools import partial
 
 from .._arrays import Array, Codes, np
 from ..densities import MultivariateT
-from ..leave_one_out.pencil import LeftOut
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
@@ -77,24 +76,23 @@ class FoldedGaussians:
             turns.append(turn)
         return cls(place, tuple(members), tuple(parts), tuple(turns))
 
-    def path(self) -> Iterator[tuple[float, float, Array]]:
-        """Yield (γ, a, F): F (n, k) log densities, with missing cells at what all classes together expect of them."""
-        k = len(self.members[0].stats.weight)
-        pairs = zip(self.members, self.cells, strict=True)
+    def path(self, index: Codes) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, F): F (m, k) log densities of some rows, missing cells as all classes together expect them."""
+        k, place = len(self.members[0].stats.weight), self.place[index]
+        some = [own[np.isin(np.flatnonzero(self.place == v), index)] for v, own in enumerate(self.cells)]
+        pairs = zip(self.members, some, strict=True)
         paths = [m.new_rows_path(fill_blindly(own, m.stats), STRENGTHS, SPHERES) for m, own in pairs]
         for each in zip(*paths, strict=True):
-            scores = np.empty((len(self.place), k))
+            scores = np.empty((len(index), k))
             for v, (_, _, found) in enumerate(each):
-                scores[self.place == v] = found
+                scores[place == v] = found
             yield each[0][0], each[0][1], scores
 
     def scores(self, strength: float, sphere: float) -> Array:
         """Return log densities (n, k) at one setting, missing cells integrated out."""
         scores = np.empty((len(self.place), len(self.members[0].stats.weight)))
         for v, (member, own) in enumerate(zip(self.members, self.cells, strict=True)):
-            codes = np.zeros(len(own), dtype=np.int64)  # nothing is removed, so whose rows they are does not matter
-            new = LeftOut(own, codes, np.zeros(len(own)), np.ones(len(own)))
-            scores[self.place == v] = member.marginals(new, strength, sphere)
+            scores[self.place == v] = member.density(strength, sphere).log_density(own)
         return scores
 
 

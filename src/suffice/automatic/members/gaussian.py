@@ -19,7 +19,7 @@ from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
-from ..folds import FoldedAgain, FoldedGaussians
+from ..folds import FoldedAgain
 from ..inputs import Inputs
 from ..judge import Judge
 from ..member import Candidate, Chosen, Known, Member, Setting, gathered
@@ -181,16 +181,16 @@ class GaussianMember(BlockMember):
         """
         stats = known.part(GaussianPart)
         for version in known.columns.kinds:
-            cells = sample.rows.gaussian(version)
             prior = stats.classes(version)
-            folds, inner = None, judge
-            again: FoldedAgain | None = None
+            folds, again = None, None
             if cls._is_folded(version, known):
-                folds = FoldedGaussians.of(stats.versions[version], cells, sample)
-                path, again = folds.path(), stats.again(version)
+                again = stats.again(version)
+                folds = again.folds(sample)
+                inner, some = judge.thinned()
+                path = folds.path(np.arange(len(sample))[some])
             else:
-                left, some = _comparable(cells, prior, sample)
-                path, inner = prior.path(left, rough=True), judge[some]
+                left, index = _comparable(sample.rows.gaussian(version), prior, sample)
+                path, inner = prior.path(left, rough=True), judge[index]
             for sphere, strength, scores in path:
                 kinds = (OWN, SHARED) if np.isinf(strength) else (OWN,)
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
