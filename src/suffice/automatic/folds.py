@@ -106,7 +106,7 @@ class FoldedAgain:
 
     def folds(self, sample: Sample) -> FoldedGaussians:
         """Return the Gaussians of the folds of a sample; made once."""
-        if self._made is None or self._made[0] is not sample:
+        if self._made is None or not _are_alike(self._made[0], sample):
             self._made = sample, FoldedGaussians.of(self.stats, sample.rows.gaussian(self.version), sample)
         return self._made[1]
 
@@ -131,6 +131,15 @@ class FoldedAgain:
                 mine = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
                 out[own] = density.log_density(mine)
         return out
+
+
+def _are_alike(one: Sample, other: Sample) -> bool:
+    """Return whether two samples hold the same rows, though each has what was read of them by itself."""
+    if one is other:
+        return True
+    pairs = ((one.codes, other.codes), (one.held, other.held), *zip(one.rows.levels, other.rows.levels, strict=True))
+    same = all(np.array_equal(*pair) for pair in pairs)
+    return same and np.array_equal(one.rows.numbers, other.rows.numbers, equal_nan=True)
 
 
 def _without(stats: PatternStats, out: PatternStats) -> PatternStats:
