@@ -9,19 +9,21 @@ its cells and on its class, not on its place or on the columns' units and order.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import partial, reduce
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
+from .columns import Reading
 from .completion import complete_each, fill_blindly
 from .mixed_rows import Hidden, MixedRows
 from .sample import Sample, SomeRows
 
 FOLDS = 5
+CHUNK_ROWS = 1 << 16
 SAME = 1e-9  # relative difference of weights that rounding makes
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
 
@@ -57,14 +59,22 @@ class FoldedGaussians:
     turns: tuple[Array | None, ...]  # directions in which rows differ, where these are not all columns
 
     @classmethod
-    def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
-        """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
+    def of(cls, stats: PatternStats, version: str, sample: Sample) -> FoldedGaussians:
+        """Return those of a sample in a `version` of the Gaussian block, which the `stats` of all rows hold.
+
+        Where cells are filled without labels, what other rows give is summed of these: there is nothing to be completed
+        again, and what filled cells leave open is no sum of rows, which could be subtracted to the last digit.
+        """
+        cells = sample.rows.gaussian(version)
         place, k = deal(sample.rows, sample.codes), stats.k
         members, parts, others, turns = [], [], [], []
-        for v in range(int(place.max(initial=0)) + 1):
-            own = place == v
-            out = PatternStats.summarize(cells[own], sample.codes[own], k, sample.held[own], FullScatter)
-            others.append(_without(stats, out))
+        every = [np.flatnonzero(place == v) for v in range(int(place.max(initial=0)) + 1)]
+        outs = [summarize_block(version, sample.rows[own], sample.codes[own], k, sample.held[own]) for own in every]
+        for v, out in enumerate(outs):
+            if version in sample.rows.columns.guess:
+                others.append(reduce(PatternStats.merge, outs[:v] + outs[v + 1 :], PatternStats.zero(k, stats.d)))
+            else:
+                others.append(_without(stats, out))
         for v, rest in enumerate(complete_each(others)):
             own = place == v
             turn = _directions(cells[~own]) if np.isfinite(cells).all() else None
@@ -107,7 +117,7 @@ class FoldedAgain:
     def folds(self, sample: Sample) -> FoldedGaussians:
         """Return the Gaussians of the folds of a sample; made once."""
         if self._made is None or not _are_alike(self._made[0], sample):
-            self._made = sample, FoldedGaussians.of(self.stats, sample.rows.gaussian(self.version), sample)
+            self._made = sample, FoldedGaussians.of(self.stats, self.version, sample)
         return self._made[1]
 
     def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Hidden], Array]:
@@ -131,6 +141,23 @@ class FoldedAgain:
                 mine = cells[own] if turn is None else np.nan_to_num(cells[own]) @ turn
                 out[own] = density.log_density(mine)
         return out
+
+
+def summarize_block(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
+    """Return the statistics of a version of the Gaussian block, cells of very many patterns filled without labels."""
+    columns = reading.columns
+    if version not in columns.guess:
+        cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
+        return PatternStats.summarize(cells, codes, k, weight, FullScatter)
+    total = PatternStats.zero(k, columns.width(version))
+    heavy = np.ones(len(codes)) if weight is None else weight
+    for part in row_chunks(len(codes), CHUNK_ROWS):
+        own = codes[part]
+        cells, rest = columns.guess[version].fill(columns.gaussian(version, reading[part]), own, k, heavy[part])
+        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
+        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
+        total = total.merge(PatternStats(open_too, {}))
+    return total
 
 
 def _are_alike(one: Sample, other: Sample) -> bool:

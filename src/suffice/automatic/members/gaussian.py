@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, np, pattern_groups, row_chunks
+from ..._arrays import Array, Codes, np, pattern_groups
 from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.pencil import LeftOut
@@ -19,7 +19,7 @@ from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
-from ..folds import FoldedAgain
+from ..folds import FoldedAgain, summarize_block
 from ..inputs import Inputs
 from ..judge import Judge
 from ..member import Candidate, Chosen, Known, Member, Setting, gathered
@@ -27,9 +27,9 @@ from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
 
-CHUNK_ROWS = 1 << 16
 ENOUGH = 100  # complete rows to choose settings on
 GRID = 72  # settings (a, γ)
+MOST_FACTORED = 1e10  # rows × classes × columns³: beyond, no row with missing cells takes factors of its own to leave
 OWN, SHARED = "gaussian", "tied gaussian"
 
 
@@ -72,7 +72,7 @@ class GaussianPart(Part):
 
     @classmethod
     def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
-        return cls({version: _summarize(version, reading, codes, k, weight) for version in reading.columns.kinds})
+        return cls({version: summarize_block(version, reading, codes, k, weight) for version in reading.columns.kinds})
 
     @classmethod
     def none(cls) -> GaussianPart:
@@ -111,22 +111,6 @@ class GaussianPart(Part):
         if not right or any(own.d != columns.width(version) for version, own in versions.items()):
             raise ValueError("statistics of the members")
         return cls(versions)
-
-
-def _summarize(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
-    columns = reading.columns
-    if version not in columns.guess:
-        cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
-        return PatternStats.summarize(cells, codes, k, weight, FullScatter)
-    total = PatternStats.zero(k, columns.width(version))
-    heavy = np.ones(len(codes)) if weight is None else weight
-    for part in row_chunks(len(codes), CHUNK_ROWS):
-        own = codes[part]
-        cells, rest = columns.guess[version].fill(columns.gaussian(version, reading[part]), own, k, heavy[part])
-        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
-        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
-        total = total.merge(PatternStats(open_too, {}))
-    return total
 
 
 class BlockMember(Member):
@@ -186,6 +170,7 @@ class GaussianMember(BlockMember):
             if cls._is_folded(version, known):
                 again = stats.again(version)
                 folds = again.folds(sample)
+            if folds is not None and version not in known.columns.guess:
                 inner, some = judge.thinned()
                 path = folds.path(np.arange(len(sample))[some])
             else:
@@ -206,8 +191,11 @@ class GaussianMember(BlockMember):
 
     @classmethod
     def _is_folded(cls, version: str, known: Known) -> bool:
-        """Whether rows are judged by folds."""
-        return bool(known.part(GaussianPart).versions[version].incomplete) or version in known.columns.basis
+        """Whether rows are judged by folds: where labels helped to complete them, or leaving each takes too long."""
+        columns, factored = known.columns, float(known.weight.sum()) * known.k * known.columns.width(version) ** 3
+        if bool(known.part(GaussianPart).versions[version].incomplete) or version in columns.basis:
+            return True
+        return version in columns.guess and factored > MOST_FACTORED
 
     @classmethod
     def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
