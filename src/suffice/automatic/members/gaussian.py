@@ -29,6 +29,7 @@ from ..sample import Sample
 
 ENOUGH = 100  # complete rows to choose settings on
 GRID = 72  # settings (a, γ)
+MOST_COMPARED, FEWEST_COMPARED = 1e9, 1000  # rows × classes × columns² to choose settings on, and rows in any case
 MOST_FACTORED = 1e10  # rows × classes × columns³: beyond, no row with missing cells takes factors of its own to leave
 OWN, SHARED = "gaussian", "tied gaussian"
 
@@ -171,8 +172,9 @@ class GaussianMember(BlockMember):
                 again = stats.again(version)
                 folds = again.folds(sample)
             if folds is not None and version not in known.columns.guess:
-                inner, some = judge.thinned()
-                path = folds.path(np.arange(len(sample))[some])
+                index = np.arange(len(sample))[judge.thinned()[1]]
+                index = index[:: _step(len(index), known.k, known.columns.width(version))]
+                path, inner = folds.path(index), judge[index]
             else:
                 left, index = _comparable(sample.rows.gaussian(version), prior, sample)
                 path, inner = prior.path(left, rough=True), judge[index]
@@ -248,9 +250,16 @@ def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[Le
     """Return rows to compare settings on, complete or made so, and their numbers in the sample."""
     whole = np.flatnonzero(~np.isnan(cells).any(axis=1))
     some = whole if len(whole) >= max(ENOUGH, len(cells) // 2) else np.arange(len(cells))
-    some = some[:: step_of_rows(len(some), len(prior.stats.weight), 1)]
+    k, p = prior.stats.mean.shape
+    some = some[:: step_of_rows(len(some), k, 1)]
+    some = some[:: _step(len(some), k, p)]
     filled = fill_blindly(cells, prior.stats)[some]
     return LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some]), some
+
+
+def _step(n: int, k: int, p: int) -> int:
+    """Return s so that settings of p columns are compared on every s-th of n rows, where all take too long."""
+    return max(1, min(int(n * k * p**2 / MOST_COMPARED), n // FEWEST_COMPARED))
 
 
 def through(basis: Array, cells: Array, found: Explanation) -> Explanation:
