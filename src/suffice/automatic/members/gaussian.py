@@ -30,6 +30,7 @@ from ..sample import Sample
 ENOUGH = 100  # complete rows to choose settings on
 GRID = 72  # settings (a, γ)
 MOST_COMPARED, FEWEST_COMPARED = 1e9, 1000  # rows × classes × columns² to choose settings on, and rows in any case
+LOOKED, LOOKED_SPHERES = 500, (1e-3, 0.1)  # rows and γ, at every a, which say whether it is hopeless
 MOST_FACTORED = 1e10  # rows × classes × columns³: beyond, no row with missing cells takes factors of its own to leave
 OWN, SHARED = "gaussian", "tied gaussian"
 
@@ -167,6 +168,8 @@ class GaussianMember(BlockMember):
         stats = known.part(GaussianPart)
         for version in known.columns.kinds:
             prior = stats.classes(version)
+            if cls.takes_long(known, len(sample)) and cls._is_hopeless(version, known, sample, judge):
+                continue
             folds, again = None, None
             if cls._is_folded(version, known):
                 again = stats.again(version)
@@ -183,6 +186,24 @@ class GaussianMember(BlockMember):
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
                 final = partial(own[0].left_out, sample) if folds is None else partial(folds.scores, strength, sphere)
                 yield Candidate(tuple(own), scores, inner, final, None if again is None else again.at(strength, sphere))
+
+    @classmethod
+    def takes_long(cls, known: Known, rows: int) -> bool:
+        width = max((known.columns.width(version) for version in known.columns.kinds), default=0)
+        return float(rows) * known.k * width**2 > MOST_COMPARED
+
+    @classmethod
+    def _is_hopeless(cls, version: str, known: Known, sample: Sample, judge: Judge) -> bool:
+        """Whether no setting of a few, looked at on some rows, comes anywhere near the best of the other members.
+
+        Where labels helped to complete cells they may look better than they are, which hides no good member.
+        """
+        if judge.best is None:
+            return False
+        left, index = _comparable(sample.rows.gaussian(version), known.part(GaussianPart).classes(version), sample)
+        few = np.arange(len(index))[:: max(1, len(index) // LOOKED)]
+        path = known.part(GaussianPart).classes(version).path(left.take(few), spheres=LOOKED_SPHERES, rough=True)
+        return all(judge[index[few]].is_hopeless(scores) for _, _, scores in path)
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
