@@ -99,8 +99,9 @@ def _judged(
 ) -> tuple[list[JudgedMember], list[Note]]:
     """Return the members of all kinds in their order, and notes on those that cannot be estimated from these rows.
 
-    Kinds are judged side by side, on as many threads as there are. Those that ask for the best of the members before them are begun beside the others, and judged when these are. Those
-    that ask trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
+    Those that ask for the best of the members before them are begun beside the others, and judged when these are; those
+    that take long here before them, as what the others lose may tell at a look that they are hopeless. Those that ask
+    trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
     """
     context, faults = copy_context(), dict[type[Member], Note]()
 
@@ -111,22 +112,31 @@ def _judged(
     others = sorted([kind for kind in kinds if not kind.asks_trees], key=lambda kind: not kind.needs_rows)
     cost = WORK * judge.offset.size * known.columns.d
     done = dict(chain.from_iterable(parallel_map(judged, [trees, *([kind] for kind in others)], cost=cost)))
+    for kind in kinds:
+        part = done[kind]
+        if not isinstance(part, list) and not kind.asks_best:
+            others_judged = chain.from_iterable(own for own in done.values() if isinstance(own, list))
+            done[kind] = list(_best_of(part(_with_best(judge, others_judged)), judge))
     found = list[JudgedMember]()
     for kind in kinds:
         part = done[kind]
         if not isinstance(part, list):
-            best = min(found, key=lambda own: own.loss, default=None)
-            before = None if best is None else best.temperature * best.left_out_scores
-            begun = partial(_best_of_begun, kind, part, sample, replace(judge, best=before), judge)
+            begun = partial(_best_of_begun, kind, part, sample, _with_best(judge, found), judge)
             part = _estimable(kind, begun, faults)
         found += part
     return found, [faults[kind] for kind in kinds if kind in faults]
 
 
+def _with_best(judge: Judge, members: Iterable[JudgedMember]) -> Judge:
+    """Return the judge with the scores of the best of these members, after its temperature, if there is any."""
+    best = min(members, key=lambda own: own.loss, default=None)
+    return replace(judge, best=None if best is None else best.temperature * best.left_out_scores)
+
+
 def _judged_or_begun(
     kind: type[Member], known: Known, sample: Sample, judge: Judge, faults: dict[type[Member], Note]
 ) -> list[JudgedMember] | Begun:
-    if not kind.asks_best:
+    if not (kind.asks_best or kind.takes_long(known, len(sample))):
         return _estimable(kind, partial(best_of, kind, known, sample, judge), faults)
     try:
         return kind.begin(known, sample)

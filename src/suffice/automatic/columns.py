@@ -26,6 +26,7 @@ from .mixed_rows import MISSING, Hidden, Index, MixedRows
 
 MOST_COLUMNS = 400  # of a Gaussian block that is modelled column by column
 MOST_PATTERNS = 300  # of missing numbers, for EM with the classes to be made of
+MOST_COMPLETED = 3e7  # rows × columns² of such EM, which is done once for each fold as well
 INTERVALS = (4, 8, 16)
 BINS = (3, 5, 8)
 LEAST_ROWS = 3.0  # of a level with an indicator of its own
@@ -159,9 +160,10 @@ class FrozenColumns:
             mean, variance = _moments(block, weight)
             frozen.used[kind] = np.flatnonzero((variance > (FLAT * mean) ** 2) & (variance > 1e-300))
             frozen.center[kind], frozen.scale[kind] = mean, np.sqrt(np.maximum(variance, 1e-300))
-            if len(frozen.used[kind]) > MOST_COLUMNS:
+            width = len(frozen.used[kind])
+            if width > MOST_COLUMNS:
                 frozen.basis[kind] = leading(frozen.cells(kind, rows))
-            elif patterns >= MOST_PATTERNS:
+            elif patterns >= MOST_PATTERNS or (patterns and len(numbers) * width**2 > MOST_COMPLETED):
                 frozen.guess[kind] = Guess.of(frozen.cells(kind, rows), weight)
         return frozen
 

@@ -10,21 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from itertools import accumulate
 
-from .._arrays import Array, Codes, np
+from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
-from ..leave_one_out.pencil import LeftOut
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.patterns import Pattern, with_rows
 from ..stats.rows import Keys, mixed
+from .columns import Reading
 from .completion import complete_each, fill_blindly
 from .mixed_rows import Hidden, MixedRows
 from .sample import Sample, SomeRows
 
 FOLDS = 5
+CHUNK_ROWS = 1 << 16
 SAME = 1e-9  # relative difference of weights that rounding makes
 MINOR = 0.5  # share of a weight or a sum of squares: where more of it would go, the rest is summed and not subtracted
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
@@ -66,13 +67,20 @@ class FoldedGaussians:
     turns: tuple[Array | None, ...]  # directions in which rows differ, where these are not all columns
 
     @classmethod
-    def of(cls, stats: PatternStats, cells: Array, sample: Sample) -> FoldedGaussians:
-        """Return those of a sample with `cells` (n, p), which the `stats` of all rows hold."""
+    def of(cls, stats: PatternStats, version: str, sample: Sample) -> FoldedGaussians:
+        """Return those of a sample in a `version` of the Gaussian block, which the `stats` of all rows hold.
+
+        Where cells are filled without labels, what other rows give is summed of these: there is nothing to be completed
+        again, and what filled cells leave open is no sum of rows, which could be subtracted to the last digit.
+        """
+        cells = sample.rows.gaussian(version)
         place, k = dealt(sample), stats.k
-        folds = [place == v for v in range(int(place.max(initial=0)) + 1)]
-        held = [PatternStats.summarize(cells[v], sample.codes[v], k, sample.held[v], FullScatter) for v in folds]
+        folds = [np.flatnonzero(place == v) for v in range(int(place.max(initial=0)) + 1)]
+        held = [summarize_block(version, sample.rows[own], sample.codes[own], k, sample.held[own]) for own in folds]
+        filled, none = version in sample.rows.columns.guess, PatternStats.zero(k, stats.d)
         members, parts, turns = [], [], []
-        for v, rest in enumerate(complete_each(without_each(stats, held))):
+        others = without_each(reduce(PatternStats.merge, held, none) if filled else stats, held)
+        for v, rest in enumerate(complete_each(others)):
             own = place == v
             turn = _directions(cells[~own]) if np.isfinite(cells).all() else None
             if turn is not None:
@@ -83,24 +91,23 @@ class FoldedGaussians:
             turns.append(turn)
         return cls(place, tuple(members), tuple(parts), tuple(turns))
 
-    def path(self) -> Iterator[tuple[float, float, Array]]:
-        """Yield (γ, a, F): F (n, k) log densities, with missing cells at what all classes together expect of them."""
-        k = len(self.members[0].stats.weight)
-        pairs = zip(self.members, self.cells, strict=True)
+    def path(self, index: Codes) -> Iterator[tuple[float, float, Array]]:
+        """Yield (γ, a, F): F (m, k) log densities of some rows, missing cells as all classes together expect them."""
+        k, place = len(self.members[0].stats.weight), self.place[index]
+        some = [own[np.isin(np.flatnonzero(self.place == v), index)] for v, own in enumerate(self.cells)]
+        pairs = zip(self.members, some, strict=True)
         paths = [m.new_rows_path(fill_blindly(own, m.stats), STRENGTHS, SPHERES) for m, own in pairs]
         for each in zip(*paths, strict=True):
-            scores = np.empty((len(self.place), k))
+            scores = np.empty((len(index), k))
             for v, (_, _, found) in enumerate(each):
-                scores[self.place == v] = found
+                scores[place == v] = found
             yield each[0][0], each[0][1], scores
 
     def scores(self, strength: float, sphere: float) -> Array:
         """Return log densities (n, k) at one setting, missing cells integrated out."""
         scores = np.empty((len(self.place), len(self.members[0].stats.weight)))
         for v, (member, own) in enumerate(zip(self.members, self.cells, strict=True)):
-            codes = np.zeros(len(own), dtype=np.int64)  # nothing is removed, so whose rows they are does not matter
-            new = LeftOut(own, codes, np.zeros(len(own)), np.ones(len(own)))
-            scores[self.place == v] = member.marginals(new, strength, sphere)
+            scores[self.place == v] = member.density(strength, sphere).log_density(own)
         return scores
 
 
@@ -114,8 +121,8 @@ class FoldedAgain:
 
     def folds(self, sample: Sample) -> FoldedGaussians:
         """Return the Gaussians of the folds of a sample; made once."""
-        if self._made is None or self._made[0] is not sample:
-            self._made = sample, FoldedGaussians.of(self.stats, sample.rows.gaussian(self.version), sample)
+        if self._made is None or not _are_alike(self._made[0], sample):
+            self._made = sample, FoldedGaussians.of(self.stats, self.version, sample)
         return self._made[1]
 
     def at(self, strength: float, sphere: float) -> Callable[[SomeRows, Hidden], Array]:
@@ -186,6 +193,32 @@ def _left(whole: GaussianStats, part: GaussianStats, rest: GaussianStats) -> Gau
     scatter = np.where(own[:, None, None], less.scatter.values, rest.scatter.values)
     mean = np.where(own[:, None], less.mean, rest.mean)
     return GaussianStats(np.where(own, less.weight, rest.weight), mean, FullScatter(scatter))
+
+
+def summarize_block(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
+    """Return the statistics of a version of the Gaussian block, cells of very many patterns filled without labels."""
+    columns = reading.columns
+    if version not in columns.guess:
+        cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
+        return PatternStats.summarize(cells, codes, k, weight, FullScatter)
+    total = PatternStats.zero(k, columns.width(version))
+    heavy = np.ones(len(codes)) if weight is None else weight
+    for part in row_chunks(len(codes), CHUNK_ROWS):
+        own = codes[part]
+        cells, rest = columns.guess[version].fill(columns.gaussian(version, reading[part]), own, k, heavy[part])
+        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
+        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
+        total = total.merge(PatternStats(open_too, {}))
+    return total
+
+
+def _are_alike(one: Sample, other: Sample) -> bool:
+    """Return whether two samples hold the same rows, though each has what was read of them by itself."""
+    if one is other:
+        return True
+    pairs = ((one.codes, other.codes), (one.held, other.held), *zip(one.rows.levels, other.rows.levels, strict=True))
+    same = all(np.array_equal(*pair) for pair in pairs)
+    return same and np.array_equal(one.rows.numbers, other.rows.numbers, equal_nan=True)
 
 
 def _directions(rows: Array) -> Array | None:

@@ -11,6 +11,7 @@ from .budget import ENOUGH_ROWS
 from .mixed_rows import Index
 
 TEMPERATURE_STEPS = 12
+HOPELESS = 10.0  # standard errors
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,17 @@ class Judge:
     def losses(self, scores: Array) -> Array:
         """Return the log-loss (n,) of each row under softmax(offset + scores)."""
         return -log_softmax(self.offset + scores)[np.arange(len(self.codes)), self.codes]
+
+    def is_hopeless(self, scores: Array) -> bool:
+        """Whether scores (n, k) at their temperature lose more than the best before by many standard errors.
+
+        A member that far behind would begin with a weight of exp(−25) in the stack, see `stack.prior_shares`.
+        """
+        if self.best is None:
+            return False
+        _, temperature = self.temperature(scores)
+        mean, error = self.mean(self.losses(temperature * scores) - self.losses(self.best))
+        return mean > HOPELESS * error
 
     def temperature(self, scores: Array) -> tuple[float, float]:
         """Return the least mean log-loss of softmax(offset + t · scores) over t ≥ 0, and t, by Newton's method."""

@@ -119,6 +119,11 @@ class Member(ABC):
         return partial(cls.candidates, known, sample)
 
     @classmethod
+    def takes_long(cls, known: Known, rows: int) -> bool:
+        """Whether it is judged after the others, by a judge who knows the best of these, so that a look may do."""
+        return False
+
+    @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> Self:
         """Return the member of other statistics, by its kind, what follows that in its name, and its setting."""
         raise ValueError(f"{kind}: a member that needs rows")

@@ -13,6 +13,7 @@ from .density import Density
 from .leading import LEAST_CLASSES, Directions, is_worth_it, leading_distances
 from .outcomes import NEAR, Outcomes, gaussian_kernel, number_outcomes
 
+WIDE = 30  # columns, from which on inverses of the missing cells of a row take clearly less than those of the others
 MANY = 16  # rows per pattern of missing cells below which patterns are computed together
 LEADING = "leading"
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -255,12 +256,21 @@ def scores_by_size(covariance: Full, rows: Array, means: Array) -> Array:
 
 
 def distances_by_size(covariance: Full, rows: Array, means: Array) -> tuple[Array, Array]:
-    """Return squared distances and log determinants (n, k) over the cells that rows have, equally many at once."""
+    """Return squared distances and log determinants (n, k) over the cells that rows have, equally many at once.
+
+    Where few cells are missing it is these that take inverses of their own: see `_FewMissing`.
+    """
     present = ~np.isnan(rows)
-    counts = present.sum(axis=1)
+    counts, d = present.sum(axis=1), rows.shape[1]
     distances, log_det = np.zeros((2, len(rows), len(means)))
+    few = _FewMissing.of(covariance) if d >= WIDE and (2 * counts > d).any() else None
     for o in np.unique(counts[counts > 0]).tolist():
         own = np.flatnonzero(counts == o)
+        if few is not None and 2 * o > d:
+            for chunk in row_chunks(len(own), rows_within(16 * (d + (d - o) ** 2), IN_MEMORY)):
+                index = own[chunk]
+                distances[index], log_det[index] = few.distances(rows[index], means)
+            continue
         for chunk in row_chunks(len(own), rows_within(16 * o**2, IN_MEMORY)):
             index = own[chunk]
             packed = np.packbits(present[index], axis=1)
@@ -278,3 +288,45 @@ def distances_by_size(covariance: Full, rows: Array, means: Array) -> tuple[Arra
                     distances[index, k] = np.einsum("no,no->n", (precision @ z[:, :, None])[:, :, 0], z)
                     log_det[index, k] = constant[pattern.reshape(-1)]
     return distances, log_det
+
+
+@dataclass(frozen=True, slots=True)
+class _FewMissing:
+    """Full covariances as rows with few missing cells ask them, in units of the standard deviations `sd` (g, d).
+
+    With W Σ Wᵀ = I and P = WᵀW, the distance over the cells that a row has is the least |W z|² over its missing cells,
+    which is where these are −P_mm⁻¹ P_mo z_o; and |Σ_oo| = |Σ| |P_mm|. So a row takes the inverse of a matrix of its
+    missing cells, and a product with W; what rounding does to the former moves |W z|² by its square alone.
+    """
+
+    whitener: Array  # (g, d, d)
+    precision: Array  # (g, d, d)
+    sd: Array
+    log_det: Array
+
+    @classmethod
+    def of(cls, covariance: Full) -> _FewMissing:
+        """Return those of the covariances, factored already."""
+        sd = np.sqrt(covariance.variance)
+        whitener = covariance.whitener.transpose(1, 0, 2) * sd[:, None]
+        return cls(whitener, whitener.transpose(0, 2, 1) @ whitener, sd, covariance.log_det)
+
+    def distances(self, rows: Array, means: Array) -> tuple[Array, Array]:
+        """Return squared distances and log determinants (n, k) of rows (n, d) that miss equally many cells."""
+        present = ~np.isnan(rows)
+        _, first, pattern = np.unique(np.packbits(present, axis=1), axis=0, return_index=True, return_inverse=True)
+        gone, pattern = np.nonzero(~present[first])[1].reshape(len(first), -1), pattern.reshape(-1)
+        missing, place = gone[pattern], np.arange(len(rows))[:, None]
+        distances, log_det = np.empty((2, len(rows), len(means)))
+        for g, (whitener, precision, sd) in enumerate(zip(self.whitener, self.precision, self.sd, strict=True)):
+            within = precision[gone[:, :, None], gone[:, None, :]]
+            inverse = np.linalg.inv(within)[pattern]
+            constant = self.log_det[g] + np.linalg.slogdet(within)[1] - 2.0 * np.log(sd)[gone].sum(axis=1)
+            for k in [g] if len(self.sd) > 1 else range(len(means)):
+                z = np.where(present, (rows - means[k]) / sd, 0.0)
+                pulled = np.take_along_axis(z @ precision, missing, axis=1)
+                z[place, missing] = -(inverse @ pulled[:, :, None])[:, :, 0]
+                white = z @ whitener.T
+                distances[:, k] = np.einsum("nd,nd->n", white, white)
+                log_det[:, k] = constant[pattern]
+        return distances, log_det

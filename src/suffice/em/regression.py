@@ -31,29 +31,38 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Regressions:
-    """What the regressions under some covariances (g, d, d) are made of: these, their inverses and log determinants."""
+    """What the regressions under some covariances (c, d, d) are made of: these, their inverses and log determinants.
+
+    `of` (g,) is which of them each unit has: several classes may share one.
+    """
 
     covariance: Array
     precision: Array
     log_det: Array
+    of: Codes
 
     @classmethod
-    def under(cls, covariance: Array) -> Self:
-        """Return the regressions under covariances (g, d, d), none of them near singular; see `mend`."""
+    def under(cls, covariance: Array, of: Codes | None = None) -> Self:
+        """Return the regressions under covariances (c, d, d), none of them near singular; see `mend`.
+
+        Without `of` each unit has its own.
+        """
         sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
         scale = sd[:, :, None] * sd[:, None, :]
         precision = np.linalg.inv(covariance / scale) / scale
         precision = 0.5 * (precision + precision.transpose(0, 2, 1))
-        return cls(covariance, precision, np.linalg.slogdet(covariance)[1])
+        of = np.arange(len(covariance)) if of is None else of
+        return cls(covariance, precision, np.linalg.slogdet(covariance)[1], of)
 
     def given(self, unit: Codes, observed: Codes, missing: Codes) -> Given:
-        """Return the regressions of `missing` (s, m) on `observed` cells (s, o), each under covariance `unit` (s,)."""
-        at, seen, gone = unit[:, None, None], observed, missing
+        """Return the regressions of `missing` (s, m) on `observed` cells (s, o), each in its `unit` (s,)."""
+        own, seen, gone = self.of[unit], observed, missing
+        at = own[:, None, None]
         if missing.shape[1] <= observed.shape[1]:
             within = self.precision[at, gone[:, :, None], gone[:, None, :]]
             noise: Array = np.asarray(np.linalg.inv(within), dtype=np.float64)
             slopes = -noise @ self.precision[at, gone[:, :, None], seen[:, None, :]]
-            return Given(slopes, noise, np.asarray(self.log_det[unit] + _log_det(within), dtype=np.float64))
+            return Given(slopes, noise, np.asarray(self.log_det[own] + _log_det(within), dtype=np.float64))
         within = self.covariance[at, seen[:, :, None], seen[:, None, :]]
         across = self.covariance[at, gone[:, :, None], seen[:, None, :]]
         slopes = across @ np.linalg.inv(within)

@@ -139,13 +139,13 @@ def add_up(
 ) -> Moments:
     """Return the expected sums of the rows about class means (k, d), as `expect` does."""
     k, d = mean.shape
-    g = len(regressions.covariance)
+    g = len(regressions.of)
     left, halves = np.zeros((g, d, d)), np.zeros(g)
     first, squares = np.zeros((k, d)), np.zeros((g, d, d)) if whole is None else whole.copy()
     for part in parts:
         delta = _fill(part, mean, regressions, left, halves)
         _add_rows(part, delta, first, squares)
-    likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, regressions.precision)
+    likelihood = -halves - 0.5 * np.einsum("gij,gij->g", squares, regressions.precision[regressions.of])
     return Moments(weight, first, squares + left, likelihood)
 
 
@@ -177,7 +177,7 @@ def _fill(part: Parts, mean: Array, regressions: Regressions, left: Array, halve
     delta = np.empty((len(shift), mean.shape[1]))
     delta[rows, observed] = shift
     if m == 0:
-        np.add.at(halves, part.unit, 0.5 * part.mass * regressions.log_det[part.unit])
+        np.add.at(halves, part.unit, 0.5 * part.mass * regressions.log_det[regressions.of[part.unit]])
         return delta
     given = regressions.given(part.unit, part.observed, part.missing)
     np.add.at(halves, part.unit, 0.5 * part.mass * given.log_det)

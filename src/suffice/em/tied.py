@@ -13,7 +13,8 @@ from dataclasses import replace
 from .._arrays import np, single_blas_thread
 from ..stats import FullScatter, GaussianStats, PatternStats
 from .cells import PatternProblem, groups_of, problem_of, standard_units
-from .step import Parts, Point, expect
+from .regression import Regressions, mend
+from .step import Parts, add_up
 
 
 def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[GaussianStats]:
@@ -32,10 +33,10 @@ def complete_shared(tables: Sequence[PatternStats], steps: int) -> list[Gaussian
     safe = np.where(weight > 0, weight, 1.0)[:, None]
     mean = np.concatenate([own.mean for own in units])
     shared = np.stack([np.diag(own.within) for own in units])
-    scatter = whole
+    scatter, table = whole, np.repeat(np.arange(len(sizes)), sizes)
     with single_blas_thread():
         for _ in range(steps):
-            moments, _ = expect(parts, weight, Point(mean, np.repeat(shared, sizes, axis=0)), whole)
+            moments = add_up(parts, weight, mean, Regressions.under(mend(shared)[0], table), whole)
             step = moments.first / safe
             mean = mean + step
             scatter = moments.second - moments.first[:, :, None] * step[:, None, :]

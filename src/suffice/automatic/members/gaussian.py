@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
-from ..._arrays import Array, Codes, np, pattern_groups, row_chunks
+from ..._arrays import Array, Codes, np, pattern_groups
 from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.pencil import LeftOut
 from ...leave_one_out.wishart import WishartClasses
-from ...stats import FullScatter, GaussianStats, PatternStats
+from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
 from ..columns import FrozenColumns, Reading
 from ..completion import complete_tied, fill_blindly
-from ..folds import FoldedAgain, FoldedGaussians
+from ..folds import FoldedAgain, summarize_block
 from ..inputs import Inputs
 from ..judge import Judge
 from ..member import Candidate, Chosen, Known, Member, Setting, gathered
@@ -27,9 +27,11 @@ from ..mixed_rows import Hidden
 from ..part import Part
 from ..sample import Sample
 
-CHUNK_ROWS = 1 << 16
 ENOUGH = 100  # complete rows to choose settings on
 GRID = 72  # settings (a, γ)
+MOST_COMPARED, FEWEST_COMPARED = 1e9, 1000  # rows × classes × columns² to choose settings on, and rows in any case
+LOOKED, LOOKED_SPHERES = 500, (1e-3, 0.1)  # rows and γ, at every a, which say whether it is hopeless
+MOST_FACTORED = 1e10  # rows × classes × columns³: beyond, no row with missing cells takes factors of its own to leave
 OWN, SHARED = "gaussian", "tied gaussian"
 
 
@@ -72,7 +74,7 @@ class GaussianPart(Part):
 
     @classmethod
     def summarize(cls, reading: Reading, codes: Codes, k: int, weight: Array | None) -> GaussianPart:
-        return cls({version: _summarize(version, reading, codes, k, weight) for version in reading.columns.kinds})
+        return cls({version: summarize_block(version, reading, codes, k, weight) for version in reading.columns.kinds})
 
     @classmethod
     def none(cls) -> GaussianPart:
@@ -111,22 +113,6 @@ class GaussianPart(Part):
         if not right or any(own.d != columns.width(version) for version, own in versions.items()):
             raise ValueError("statistics of the members")
         return cls(versions)
-
-
-def _summarize(version: str, reading: Reading, codes: Codes, k: int, weight: Array | None) -> PatternStats:
-    columns = reading.columns
-    if version not in columns.guess:
-        cells = columns.gaussian(version, reading)  # not kept: no other statistic reads them
-        return PatternStats.summarize(cells, codes, k, weight, FullScatter)
-    total = PatternStats.zero(k, columns.width(version))
-    heavy = np.ones(len(codes)) if weight is None else weight
-    for part in row_chunks(len(codes), CHUNK_ROWS):
-        own = codes[part]
-        cells, rest = columns.guess[version].fill(columns.gaussian(version, reading[part]), own, k, heavy[part])
-        stats = GaussianStats.summarize(cells, own, k, heavy[part], FullScatter).dense()
-        open_too = replace(stats, scatter=FullScatter(stats.scatter.values + rest))
-        total = total.merge(PatternStats(open_too, {}))
-    return total
 
 
 class BlockMember(Member):
@@ -181,21 +167,44 @@ class GaussianMember(BlockMember):
         """
         stats = known.part(GaussianPart)
         for version in known.columns.kinds:
-            cells = sample.rows.gaussian(version)
             prior = stats.classes(version)
-            folds, inner = None, judge
-            again: FoldedAgain | None = None
+            if cls.takes_long(known, len(sample)) and cls._is_hopeless(version, known, sample, judge):
+                continue
+            folds, again = None, None
+            index: Codes
             if cls._is_folded(version, known):
-                folds = FoldedGaussians.of(stats.versions[version], cells, sample)
-                path, again = folds.path(), stats.again(version)
+                again = stats.again(version)
+                folds = again.folds(sample)
+            if folds is not None and version not in known.columns.guess:
+                index = np.arange(len(sample))[judge.thinned()[1]]
+                index = index[:: _step(len(index), known.k, known.columns.width(version))]
+                path, inner = folds.path(index), judge[index]
             else:
-                left, some = _comparable(cells, prior, sample)
-                path, inner = prior.path(left, rough=True), judge[some]
+                left, index = _comparable(sample.rows.gaussian(version), prior, sample)
+                path, inner = prior.path(left, rough=True), judge[index]
             for sphere, strength, scores in path:
                 kinds = (OWN, SHARED) if np.isinf(strength) else (OWN,)
                 own = [cls(f"{kind}, {version}", version, known.columns, prior, strength, sphere) for kind in kinds]
                 final = partial(own[0].left_out, sample) if folds is None else partial(folds.scores, strength, sphere)
                 yield Candidate(tuple(own), scores, inner, final, None if again is None else again.at(strength, sphere))
+
+    @classmethod
+    def takes_long(cls, known: Known, rows: int) -> bool:
+        width = max((known.columns.width(version) for version in known.columns.kinds), default=0)
+        return float(rows) * known.k * width**2 > MOST_COMPARED
+
+    @classmethod
+    def _is_hopeless(cls, version: str, known: Known, sample: Sample, judge: Judge) -> bool:
+        """Whether no setting of a few, looked at on some rows, comes anywhere near the best of the other members.
+
+        Where labels helped to complete cells they may look better than they are, which hides no good member.
+        """
+        if judge.best is None:
+            return False
+        left, index = _comparable(sample.rows.gaussian(version), known.part(GaussianPart).classes(version), sample)
+        few = np.arange(len(index))[:: max(1, len(index) // LOOKED)]
+        path = known.part(GaussianPart).classes(version).path(left.take(few), spheres=LOOKED_SPHERES, rough=True)
+        return all(judge[index[few]].is_hopeless(scores) for _, _, scores in path)
 
     @classmethod
     def bind(cls, kind: str, detail: str, setting: Setting, known: Known) -> GaussianMember:
@@ -206,8 +215,11 @@ class GaussianMember(BlockMember):
 
     @classmethod
     def _is_folded(cls, version: str, known: Known) -> bool:
-        """Whether rows are judged by folds."""
-        return bool(known.part(GaussianPart).versions[version].incomplete) or version in known.columns.basis
+        """Whether rows are judged by folds: where labels helped to complete them, or leaving each takes too long."""
+        columns, factored = known.columns, float(known.weight.sum()) * known.k * known.columns.width(version) ** 3
+        if bool(known.part(GaussianPart).versions[version].incomplete) or version in columns.basis:
+            return True
+        return version in columns.guess and factored > MOST_FACTORED
 
     @classmethod
     def chosen(cls, kind: str, detail: str, setting: Setting, known: Known, sample: Sample, kept: Fields) -> Chosen:
@@ -260,9 +272,16 @@ def _comparable(cells: Array, prior: WishartClasses, sample: Sample) -> tuple[Le
     """Return rows to compare settings on, complete or made so, and their numbers in the sample."""
     whole = np.flatnonzero(~np.isnan(cells).any(axis=1))
     some = whole if len(whole) >= max(ENOUGH, len(cells) // 2) else np.arange(len(cells))
-    some = some[:: step_of_rows(len(some), len(prior.stats.weight), 1)]
+    k, p = prior.stats.mean.shape
+    some = some[:: step_of_rows(len(some), k, 1)]
+    some = some[:: _step(len(some), k, p)]
     filled = fill_blindly(cells, prior.stats)[some]
     return LeftOut(filled, sample.codes[some], sample.removed[some], sample.weight[some]), some
+
+
+def _step(n: int, k: int, p: int) -> int:
+    """Return s so that settings of p columns are compared on every s-th of n rows, where all take too long."""
+    return max(1, min(int(n * k * p**2 / MOST_COMPARED), n // FEWEST_COMPARED))
 
 
 def through(basis: Array, cells: Array, found: Explanation) -> Explanation:
