@@ -21,7 +21,7 @@ CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test oldest engines browser export arrays fuzz check types format bench accuracy generation honest examples docs dist wheels each lock clean
+.PHONY: help demo test oldest engines browser export arrays fuzz tables check types format bench accuracy generation honest examples docs dist wheels each lock clean
 
 help: ## List what can be done here
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,6 +71,11 @@ fuzz: export OPENBLAS_NUM_THREADS := 1
 fuzz: export OMP_NUM_THREADS := 1
 fuzz: $(VENV)/.test ## Try changed model files and tables for MINUTES, 2 if not given; SEED repeats a run
 	$(PY) tests/fuzz/fuzz.py --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+tables: export OPENBLAS_NUM_THREADS := 1
+tables: export OMP_NUM_THREADS := 1
+tables: $(VENV)/.test ## Fit legal tables drawn at random with every estimator and ask everything (hours; COUNT tables, 3000 if not given; SEED repeats a run)
+	$(PY) tests/fuzz/fuzz.py tables --count $(or $(COUNT),3000) $(if $(SEED),--seed $(SEED))
 
 check: $(VENV)/.test ## Lint, check the format and the types
 	$(PY) -m ruff check .

@@ -23,6 +23,7 @@ CHEAP = ("help", "clean", "demo", "check", "docs", "dist")
 # What a target is given, so that it is tried and does not take hours.
 SHORT = {
     "fuzz": ("MINUTES=1",),
+    "tables": ("COUNT=5",),
     "honest": ("SHORT=1",),
     "accuracy": ("PART=small", "TABLES=iris", "MODELS=suffice"),
     "generation": ("TABLES=penguins",),

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-SIZES = (9, 9, 15, 25, 40, 60, 100, 150, 300, 600, 1_500)  # rows
+SMALL = (9, 9, 15, 25, 40, 60)  # rows
+SIZES = (*SMALL, 100, 150, 300, 600, 1_500)
 LARGE = (3_000, 6_000, 12_000, 20_000)
 LEVELS = (2, 3, 5, 12, 40, 200, 3_000, 60_000)
-TINY, FEW, SOME = 3, 10, 40  # rows of classes that have few
+TINY = 3  # rows at most of classes that have few
 OF_OTHERS = ("equal", "sum", "near copy", "ratio")  # columns that are made of others
 NUMBERS = (
     "normal", "normal", "normal", "offset 1e6", "offset 1e12", "whole", "whole", "lognormal", "cauchy", "spike",
@@ -45,12 +46,11 @@ class Table:
         return [name for name in self.X if self.X[name].dtype.kind in "bif"]
 
 
-def draw(seed: int, large: float = 0.02) -> Table:
-    """Return the table of a seed; the share `large` of seeds have thousands of rows, most others tens or hundreds."""
+def draw(seed: int, sizes: tuple[int, ...] = SIZES, widest: int = 30, large: float = 0.0) -> Table:
+    """Return the table of a seed, of about so many rows, or for the share `large` of seeds thousands."""
     rng = np.random.default_rng(seed)
-    many = rng.random() < large
-    n = int(rng.choice(LARGE if many else SIZES))
-    width = int(rng.integers(1, 31 if rng.random() < 0.3 else 9))
+    n = int(rng.choice(LARGE if rng.random() < large else sizes))
+    width = int(rng.integers(1, 1 + (widest if rng.random() < 0.3 else min(widest, 8))))
     codes = classes(rng, n)
     columns, about = {}, []
     for j in range(width):

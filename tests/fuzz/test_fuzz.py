@@ -5,12 +5,15 @@ import random
 import tracemalloc
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
-from fuzz import run
+from fuzz import BRIEF, run
 from fuzz_models import MODELS, VALUES, VERBS, ModelFiles, change_document
+from legal_tables import draw
 
 from suffice import load
-from suffice.errors import ModelFileError, SufficeError
+from suffice.errors import ModelFileError, SettingError, SufficeError
 
 CORPUS = sorted(Path(__file__).with_name("corpus").iterdir())
 ROOM = 64 << 20  # bytes: reading a file of at most 100 kB should never take as much
@@ -22,6 +25,36 @@ def test_a_brief_run_finds_nothing(target, count, tmp_path):
     assert findings == []
     assert sum(outcomes.values()) == count
     assert len(outcomes) > 1, "all cases end alike, so that the target tries nothing"
+
+
+def test_legal_tables_fit_and_answer(tmp_path):
+    """`make tables` tries larger ones, all estimators and more questions."""
+    outcomes, findings = run(BRIEF, seed=7, count=150, keep=tmp_path / "found")
+    assert findings == []
+    assert outcomes["all answered"] > 100, "what is refused everywhere is not tried"
+
+
+def test_a_verb_or_a_fit_that_fails_is_a_finding(tmp_path, monkeypatch):
+    """The judge of tables is not blind either: not to warnings, nor to errors of ours in a fit."""
+    for fault in (lambda *a: np.log(np.zeros(1)), lambda *a: 1 / 0):
+        monkeypatch.setattr("fuzz_tables.VERBS", {"predict": fault})
+        assert run(BRIEF, count=1, keep=tmp_path / "found")[1]
+    monkeypatch.setattr("fuzz_tables.VERBS", {"predict": Refusing().fit})
+    assert run(BRIEF, count=1, keep=tmp_path / "found")[0]["some questions refused"] == 1
+    monkeypatch.setattr("fuzz_tables.MODELS", {"automatic": Refusing, "forest": Refusing})
+    assert "SettingError" in run(BRIEF, count=1, keep=tmp_path / "found")[1][0]
+
+
+class Refusing:
+    def fit(self, *table):
+        raise SettingError("no")
+
+
+def test_a_seed_draws_the_same_table_again():
+    one, two = (draw(5) for _ in range(2))
+    pd.testing.assert_frame_equal(one.X, two.X)
+    assert one.about == two.about
+    assert one.about != draw(6).about
 
 
 def test_a_finding_is_reported_and_kept(tmp_path, monkeypatch):

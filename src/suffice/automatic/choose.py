@@ -71,10 +71,10 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     found, notes = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
     if not members and notes:
-        why = "; ".join(note.why for note in notes)
+        why = "; ".join(dict.fromkeys(note.why for note in notes))
         raise DataError(
-            f"No member of the automatic classifier can be estimated from these rows: {why}. Next: leave out columns "
-            "that these reasons name, or whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
+            f"A GenerativeClassifier has no member left for these rows: {why}. Next: leave out the columns that this "
+            "names, or those whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
         )
     labelled = _pooled(members, known, sample, judge, kinds)
     labelled = replace(labelled, notes=(*labelled.notes, *notes))
@@ -160,7 +160,7 @@ def _estimable(
 
 def _left_out(kind: type[Member], error: Exception, some: bool = False) -> Note:
     names = quoted(kind.kinds)
-    why = f"they cannot be estimated from these rows ({str(error).partition(' Next:')[0].rstrip('.')})"
+    why = f"estimates from these rows fail: {str(error).partition(' Next:')[0].rstrip('.')}"
     return Note(f"left {'some of ' if some else ''}{names} out of the members", why, kind=Kind.LEFT_OUT)
 
 

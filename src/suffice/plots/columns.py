@@ -112,7 +112,7 @@ class ClassDensitiesDisplay:
             edges = np.linspace(axis.low, axis.high, 25)
             for c in range(len(self.classes)):
                 own = cells[(self.codes == c) & np.isfinite(cells)]
-                if len(own) > 1 and not axis.whole and edges[1] - edges[0] > NARROW:
+                if len(own) > 1 and not axis.whole and np.diff(edges).min() > NARROW:
                     heights, *_ = panel.hist(own, edges, density=True, color=style.color(c), alpha=0.22)
                     tallest = max(tallest, float(heights.max()))
         lines = []
