@@ -86,3 +86,19 @@ def test_the_default_that_an_error_names_is_the_default():
     default = NormalInverseWishart(strength=10.0).pooled
     with pytest.raises(SettingError, match=rf"\b{default:g}\b"):
         NormalInverseWishart(strength=10.0, pooled=2.0)
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeClassifier])
+@pytest.mark.parametrize("dtype", [object, "category"])
+def test_levels_of_rows_of_weight_0_are_not_learned(make, dtype, rng):
+    """A level that such rows alone have stayed known, so that smoothing counted one more once rows were forgotten."""
+    y = np.arange(60) % 3
+    X = pd.DataFrame({"c": rng.choice(list("pqr"), 60), "x": rng.normal(size=60) + y})
+    X.loc[:2, "c"] = "none"
+    X = X.astype({"c": dtype})
+    weight = (np.arange(60) > 2).astype(float)
+    model = make().fit(X, y, sample_weight=weight).forget(X[3:8], y[3:8])
+    again = make().fit(X, y, sample_weight=weight).forget(X[:8], y[:8], sample_weight=weight[:8])
+    wanted = make().fit(X[8:], y[8:]).predict_proba(X)
+    assert_allclose(model.predict_proba(X), wanted, rtol=0, atol=1e-12)
+    assert_allclose(again.predict_proba(X), wanted, rtol=0, atol=1e-12)

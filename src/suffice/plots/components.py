@@ -153,6 +153,12 @@ class MixtureComponentsDisplay:
             if self.cells:
                 own = self.cells[0][(self.codes == c) & np.isfinite(self.cells[0])]
                 if len(own) > 1 and len(self.classes) <= 4:
-                    self.ax_.hist(own, np.linspace(self.axes[0].low, self.axes[0].high, 31), density=True, color=style.color(c), alpha=0.18)
+                    self.ax_.hist(
+                        own,
+                        np.linspace(self.axes[0].low, self.axes[0].high, 31),
+                        density=True,
+                        color=style.color(c),
+                        alpha=0.18,
+                    )
         self.ax_.set_ylim(bottom=0.0)
         self.ax_.set_ylabel("density")
