@@ -21,7 +21,7 @@ from .leave_one_out import Learned, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
 from .released import Past
-from .schema import Kind, Schema
+from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
 from .stats.statistic import Beside
@@ -256,17 +256,10 @@ class Fitted(Vocabulary):
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
         batch = Batch(classes, codes, rows, weight)
         if weight is not None and not weight.all():
-            batch = batch.without_empty_rows(self._declared(table, order))
+            batch = batch.without_empty_rows(self.declared([table.schema.columns[p].kind for p in order]))
         if not batch.classes and missing != "any":
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch
-
-    def _declared(self, table: Table, order: Sequence[int]) -> list[list[bool]]:
-        """Return by block which columns of a table state their levels beside the rows, as categories do."""
-        stated = [table.schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]
-        return [
-            [stated[p] or getattr(block.family, "counted", False) for p in block.positions] for block in self.blocks
-        ]
 
     def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
         """Return the statistics of labelled rows; `keep_rows`, if given, takes the place of the setting."""
