@@ -254,9 +254,7 @@ class Fitted(Vocabulary):
         rows = self.encode(table, order)
         if len(codes) and codes.min() < 0:  # EM for labels runs on the CPU
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
-        batch = Batch(classes, codes, rows, weight)
-        if weight is not None and not weight.all():
-            batch = batch.without_empty_rows(self.declared([table.schema.columns[p].kind for p in order]))
+        batch = Batch(classes, codes, rows, weight).without_empty_rows(lambda: self.declared(table.schema, order))
         if not batch.classes and missing != "any":
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch

@@ -75,9 +75,9 @@ class Vocabulary:
                 found.append(Note(what, why + "write them alike in the table", None, columns, kind=NoteKind.ALIKE))
         return tuple(found)
 
-    def declared(self, kinds: Sequence[Kind]) -> list[list[bool]]:
-        """Return by block which columns, of these kinds in a table, have levels whether rows have them or not."""
-        stated = [kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for kind in kinds]
+    def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
+        """Return by block which columns, at these places of a table, have levels whether rows have them or not."""
+        stated = [schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]
         return [[stated[p] or getattr(own.family, "counted", False) for p in own.positions] for own in self.blocks]
 
     def unseen(self, rows: Rows) -> list[UnseenLevel]:
