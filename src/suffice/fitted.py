@@ -21,9 +21,9 @@ from .leave_one_out import Learned, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
 from .leave_one_out.groups import leave_groups_out
-from .notes import Kind as NoteKind
+from .notes import Kind
 from .released import Past
-from .schema import Kind, Schema
+from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
 from .stats.copies import as_judged
@@ -178,7 +178,7 @@ class Fitted(Vocabulary):
         kept, distinct = round(float(sample.copies.sum())), len(sample.codes)
         what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
         why = "they are equal in every cell and in class, far more often than columns of few values explain"
-        return (Note(what, why, kind=NoteKind.COPIED),)
+        return (Note(what, why, kind=Kind.COPIED),)
 
     @derived
     def labels(self) -> NDArray[np.generic]:
@@ -276,18 +276,10 @@ class Fitted(Vocabulary):
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
         group = group_keys(read_groups(groups, table.rows), self.schema.names)
         batch = Batch(classes, codes, rows, weight, group)
-        if weight is not None and not weight.all():
-            batch = batch.without_empty_rows(self._declared(table, order))
+        batch = batch.without_empty_rows(lambda: self.declared(table.schema, order))
         if not batch.classes and missing != "any":
             raise DataError("Every row with a label has weight 0. Next: give some of them a positive weight.")
         return batch
-
-    def _declared(self, table: Table, order: Sequence[int]) -> list[list[bool]]:
-        """Return by block which columns of a table state their levels beside the rows, as categories do."""
-        stated = [table.schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]
-        return [
-            [stated[p] or getattr(block.family, "counted", False) for p in block.positions] for block in self.blocks
-        ]
 
     def summarize(self, batch: Batch, keep_rows: int | None = None) -> ByClass:
         """Return the statistics of labelled rows; `keep_rows`, if given, takes the place of the setting."""

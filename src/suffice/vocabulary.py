@@ -17,9 +17,9 @@ from ._spaces import skeleton, trimmed
 from .densities import Rows
 from .errors import UnseenLevelWarning, quoted
 from .estimate import Block
-from .notes import Kind, Note
+from .notes import Kind as NoteKind, Note
 from .released import Past
-from .schema import Level, Name, Schema
+from .schema import Kind, Level, Name, Schema
 from .stats import ByClass
 from .stats.counts import CodedColumns
 
@@ -67,13 +67,18 @@ class Vocabulary:
         told = _groups(classes, counted)
         if told:
             what = f"took as different classes {told}"
-            found.append(Note(what, why + "rename-class (rename_classes) makes them one", kind=Kind.ALIKE))
+            found.append(Note(what, why + "rename-class (rename_classes) makes them one", kind=NoteKind.ALIKE))
         for position, levels in sorted(self.known_levels.items()):
             told = _groups(levels, counted)
             if told:
                 what, columns = f"took as different levels {told}", (self.schema.names[position],)
-                found.append(Note(what, why + "write them alike in the table", None, columns, kind=Kind.ALIKE))
+                found.append(Note(what, why + "write them alike in the table", None, columns, kind=NoteKind.ALIKE))
         return tuple(found)
+
+    def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
+        """Return by block which columns, at these places of a table, have levels whether rows have them or not."""
+        stated = [schema.columns[p].kind in (Kind.CATEGORICAL, Kind.BOOLEAN) for p in order]
+        return [[stated[p] or getattr(own.family, "counted", False) for p in own.positions] for own in self.blocks]
 
     def unseen(self, rows: Rows) -> list[UnseenLevel]:
         """Return the levels of encoded rows that were never seen, by column, the commonest of each column first."""

@@ -329,3 +329,20 @@ def test_a_choice_that_cannot_be_used_is_refused_when_it_is_loaded(tmp_path, for
     path.write_bytes(file.packed())
     with pytest.raises(ModelFileError, match="do not fit together"):
         load(path)
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeClassifier])
+def test_a_column_of_names_is_of_no_level_any_more(make, tmp_path) -> None:
+    """Every level is rare, so none is passed on: the column is missing in new rows, and every answer is without it."""
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    X = pd.DataFrame({"id": [f"name {i}" for i in range(90)], "x": rng.normal(size=90) + y})
+    make().fit(X, y).release().save(tmp_path / "m.suffice")
+    model = load(tmp_path / "m.suffice")
+    rows, _ = model.sample(20, random_state=0)
+    assert rows["id"].isna().all()
+    assert rows["x"].notna().all()
+    assert model.to_sql()
+    model.to_onnx(tmp_path / "m.onnx")
+    model.to_html(tmp_path / "m.html")
+    np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(X.assign(id=None)), rtol=0, atol=1e-12)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
 
-from suffice import GaussianDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
 from suffice.errors import DataError, SingularCovarianceError
 
 SETTINGS = [(covariance, shared) for covariance in ("full", "diagonal", "spherical") for shared in (False, True)]
@@ -325,3 +325,45 @@ def test_squares_that_vanish_are_refused(shrinkage):
     tiny = np.array([[0.0, 0.0, 0.0, -1.25e-161, 0.0, 1.25e-161]]).T  # class means of exactly 0
     with pytest.raises(DataError, match="are below 1e-150, so that their squares vanish"):
         GaussianDiscriminant(shrinkage=shrinkage).fit(tiny, list("ababab"))
+
+
+TINY = {
+    "subnormal": lambda rng, n: rng.random(n) * 1e-310,
+    "missing": lambda rng, n: np.where(rng.random(n) < 0.2, np.nan, rng.random(n) * 1e-310),
+    "p-values": lambda rng, n: 10.0 ** -rng.integers(0, 324, n),
+    "squares vanish": lambda rng, n: rng.random(n) * 1e-160,
+}
+
+
+@pytest.mark.parametrize(
+    ("make", "tiny"),
+    [
+        *((GenerativeClassifier, tiny) for tiny in TINY),
+        (GenerativeForest, "subnormal"),
+        (lambda: NaiveBayes("laplace"), "subnormal"),
+    ],
+)
+def test_numbers_at_the_lower_end_of_floats(make, tiny, tmp_path):
+    """What can be learned can be kept, released, drawn and exported, without a warning of NumPy."""
+    rng, n = np.random.default_rng(0), 60
+    X, y = np.c_[TINY[tiny](rng, n), rng.normal(size=n) + np.arange(n) % 2], np.arange(n) % 2
+    model = make().fit(X, y)
+    model.save(tmp_path / "m.suffice")
+    assert_allclose(load(tmp_path / "m.suffice").predict_proba(X), model.predict_proba(X), rtol=0, atol=1e-12)
+    assert np.isfinite(model.predict_proba(X)).all()
+    model.to_html(tmp_path / "m.html")
+    if not isinstance(model, GenerativeForest):
+        model.to_sql()
+        model.to_onnx(tmp_path / "m.onnx")
+    if isinstance(model, GenerativeClassifier):
+        assert np.isfinite(model.release().predict_proba(X)).all()
+
+
+def test_a_density_leaves_out_what_posteriors_can_read():
+    """Of numbers below 1e-150 the automatic classifier has posteriors by their ranks, and says that p(x) lacks them."""
+    rng, y = np.random.default_rng(1), np.arange(80) % 2
+    X = (rng.normal(size=(80, 1)) + 6.0 * y[:, None]) * 1e-160
+    tiny = GenerativeClassifier().fit(X, y)
+    assert_array_equal(tiny.predict(X), y)
+    assert (tiny.score_samples(X) == 0.0).all()
+    assert any("below 1e-150" in str(note) for note in tiny.notes_)

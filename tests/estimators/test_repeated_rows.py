@@ -219,3 +219,19 @@ def test_a_level_of_two_rows_is_new_to_trees_without_either(rng):
     assert grouped.showing(levels, 4).tolist() == [2, 1, 1, 1]
     assert grouped.unseen([levels], [4]).ravel().tolist() == [True] * 6 + [False, True]
     assert Units(np.array([1, 1, 1, 3, 1, 1, 1, 1.0])).showing(levels, 4).tolist() == [3, 4, 1, 1]
+
+
+@pytest.mark.parametrize("make", [NaiveBayes, GenerativeClassifier])
+@pytest.mark.parametrize("dtype", [object, "category"])
+def test_levels_of_rows_of_weight_0_are_not_learned(make, dtype, rng):
+    """A level that such rows alone have stayed known, so that smoothing counted one more once rows were forgotten."""
+    y = np.arange(60) % 3
+    X = pd.DataFrame({"c": rng.choice(list("pqr"), 60), "x": rng.normal(size=60) + y})
+    X.loc[:2, "c"] = "none"
+    X = X.astype({"c": dtype})
+    weight = (np.arange(60) > 2).astype(float)
+    model = make().fit(X, y, sample_weight=weight).forget(X[3:8], y[3:8])
+    again = make().fit(X, y, sample_weight=weight).forget(X[:8], y[:8], sample_weight=weight[:8])
+    wanted = make().fit(X[8:], y[8:]).predict_proba(X)
+    assert_allclose(model.predict_proba(X), wanted, rtol=0, atol=1e-12)
+    assert_allclose(again.predict_proba(X), wanted, rtol=0, atol=1e-12)

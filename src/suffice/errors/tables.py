@@ -143,6 +143,13 @@ class DataError(SufficeError):
         )
 
     @classmethod
+    def vanishing(cls, columns: Sequence[object]) -> DataError:
+        return cls(
+            f"The numbers in {quoted(columns)} are below 1e-150, so that their squares vanish. "
+            "Next: express them in smaller units."
+        )
+
+    @classmethod
     def vanishing_fourth(cls, columns: Sequence[object]) -> DataError:
         return cls(
             f"The numbers in {quoted(columns)} vary by less than 1e-72, so that their fourth powers, which Ledoit-Wolf "

@@ -41,6 +41,7 @@ class GaussianEstimate:
     classes: Sequence[Level]
     columns: Sequence[Name]
     notes: list[Note] = field(default_factory=list)
+    leaves_tiny: bool = False
     _row_weight: Array = field(default_factory=lambda: np.zeros(0))
     _divisor: Array | None = None  # of the sums that the covariances are made of
     _repaired: bool = False  # whether they are anything else than such sums divided
@@ -151,6 +152,8 @@ class GaussianEstimate:
         largest = np.abs(stats.mean).max(axis=0, initial=0.0)
         seen = (largest > 0) | (total > 0)
         vanishing = seen & (total < SMALLEST) & (largest < 1e-140)
+        if vanishing.any() and not self.leaves_tiny:
+            raise DataError.vanishing(_pick(self.columns, vanishing))
         used &= ~vanishing
         if self.shrinkage.rule == "ledoit-wolf" and (used & (total < SMALLEST**0.5)).any():
             raise DataError.vanishing_fourth(_pick(self.columns, used & (total < SMALLEST**0.5)))

@@ -37,9 +37,10 @@ class AllColumns(GenerativeEstimator):
     def _settings(self, schema: Schema | None = None) -> Settings:
         """Return what estimates are told: how many rows are kept, where users do not say as many as fit."""
         if self.keep_rows is not None:
-            return Settings(keep_rows=int(self.keep_rows))
+            return Settings(keep_rows=int(self.keep_rows), leaves_tiny=True)
         columns = 1 if schema is None else len(schema)
-        return Settings(keep_rows=max(FEWEST_KEPT, min(MOST_KEPT, KEPT_BYTES // (8 * max(columns, 1)))))
+        kept = max(FEWEST_KEPT, min(MOST_KEPT, KEPT_BYTES // (8 * max(columns, 1))))
+        return Settings(keep_rows=kept, leaves_tiny=True)
 
     def _plan(self, schema: Schema) -> tuple[Block, ...]:
         """Return the blocks of the numbers and of the categories, and one of all columns."""

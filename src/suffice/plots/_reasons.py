@@ -79,8 +79,8 @@ def class_number(view: View, label: Level, setting: str) -> int:
 def centred(log_p: Array) -> Array:
     """Return logarithms (…, k) less their mean over the classes that are possible at all."""
     possible = np.isfinite(log_p)
-    mean = np.where(possible, log_p, 0.0).sum(axis=-1, keepdims=True) / np.maximum(possible.sum(-1, keepdims=True), 1)
-    return np.asarray(log_p - mean)
+    count = np.maximum(possible.sum(-1, keepdims=True), 1)
+    return np.asarray(log_p - (np.where(possible, log_p, 0.0) / count).sum(axis=-1, keepdims=True))
 
 
 # --- values ---------------------------------------------------------------------------------------------------------

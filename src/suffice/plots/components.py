@@ -140,7 +140,7 @@ class MixtureComponentsDisplay:
         style.say(self.ax_, f"68 % of each component{shares}")
 
     def _plot_line(self) -> None:
-        x = self.axes[0].at
+        x, edges = self.axes[0].at, np.linspace(self.axes[0].low, self.axes[0].high, 31)
         sd = np.sqrt(self.covariances[:, 0, 0])
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (x[:, None] - self.centers[:, 0]) / sd
@@ -153,12 +153,6 @@ class MixtureComponentsDisplay:
             if self.cells:
                 own = self.cells[0][(self.codes == c) & np.isfinite(self.cells[0])]
                 if len(own) > 1 and len(self.classes) <= 4:
-                    self.ax_.hist(
-                        own,
-                        np.linspace(self.axes[0].low, self.axes[0].high, 31),
-                        density=True,
-                        color=style.color(c),
-                        alpha=0.18,
-                    )
+                    self.ax_.hist(own, edges, density=True, color=style.color(c), alpha=0.18)
         self.ax_.set_ylim(bottom=0.0)
         self.ax_.set_ylabel("density")

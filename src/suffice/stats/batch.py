@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from .._arrays import Array, Codes, np
@@ -49,14 +49,15 @@ class Batch(NamedTuple):
         """Return the rows with a label and those without."""
         return self.take(np.flatnonzero(self.codes >= 0)), self.take(np.flatnonzero(self.codes < 0))
 
-    def without_empty_rows(self, declared: Sequence[Sequence[bool]]) -> Batch:
+    def without_empty_rows(self, declared: Callable[[], Sequence[Sequence[bool]]]) -> Batch:
         """Return the rows of positive weight, their classes, and their levels.
 
         `declared` says of each category of a block of categories whether its levels were stated beside the rows.
         """
-        assert self.weight is not None
+        if self.weight is None or self.weight.all():
+            return self
         kept = self.take(np.flatnonzero(self.weight)).of_present_classes()
-        trios = zip(self.rows, kept.rows, declared, strict=True)
+        trios = zip(self.rows, kept.rows, declared(), strict=True)
         rows = [without_lost(a, b, own) if isinstance(b, CodedColumns) else b for a, b, own in trios]
         return kept._replace(rows=rows)
 

@@ -33,6 +33,7 @@ class Settings:
     by_loo: bool = False  # whether leave-one-out over the rows kept chooses the amounts of shrinkage
     missing: str = "em"  # or "error": cells may not be missing
     keep_rows: int = 2000  # how many rows the statistics hold as they came
+    leaves_tiny: bool = False  # whether columns of numbers whose squares vanish are left out, not refused
     members: str = "all"  # or "generative": of an automatic classifier, those alone that are densities
 
     def told(self) -> tuple[object, ...]:

@@ -98,6 +98,7 @@ class GaussianFamily(Family):
         job = GaussianEstimate(
             stats, self.structure, self.shared, settings.divisor, settings.shrinkage, settings.classes, settings.columns
         )
+        job.leaves_tiny = settings.leaves_tiny
         return job.run(), job.notes
 
     def misses(self, rows: Array) -> bool:
