@@ -78,9 +78,9 @@ class Choice:
     """What was chosen: `members`, single `columns`, and the stack.
 
     `weight` (members + columns,) are the stack's, `bias` by class label; `joint` (strength, sphere) those of the joint
-    model of the numbers, None without one. `loss` and `loss_error` are the mean leave-one-out log-loss where it was chosen and its
-    standard error, `unit` how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less is
-    known than usual.
+    model of the numbers, None without one. `loss` is the mean leave-one-out log-loss where it was chosen, `loss_error`
+    its standard error, `unit` how many rows a weight of 1 counts as, and `few_known` the weights of rows of which less
+    is known than usual.
     """
 
     members: tuple[ChosenMember, ...]

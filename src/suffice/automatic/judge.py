@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
-from ..tasks.importance import Judged
-from ..tasks.quality import CHANCE, error_of_choice
+from ..tasks.importance import CHANCE, Judged, error_of_choice
 from .budget import ENOUGH_ROWS
 from .mixed_rows import Index
 
@@ -59,7 +58,7 @@ class Judge:
         share = np.bincount(self.codes, self.weight, judged.k) / self.weight.sum()
         gain = float(judged.mean(-np.log(share[self.codes]) - lost))
         rows = float(judged.copies.sum())
-        return error_of_choice(float(judged.error(lost)) if rows > 1.0 else np.inf, gain, rows)
+        return float(error_of_choice(judged.error(lost) if rows > 1.0 else np.inf, gain, rows))
 
     def loss(self, scores: Array) -> float:
         """Return the mean log-loss, in nats, of softmax(offset + scores)."""

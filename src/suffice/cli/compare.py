@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number as Between
 
 from ..errors import SufficeError, one_line, visible
-from .comparison import Result, cross, describe, render
+from .comparison import Result, behind_the_best, cross, describe, losses, render
 from .curves import curve_of, render_curves, table_of
 from .files import check_output, write_table
 from .models import make_estimator, usable_columns
@@ -131,7 +131,7 @@ def compare(
     parts = split(training, target, folds, seed)
     with progress(common, "Comparing", len(order) * folds) as advance:
         results = [judge(name, training, parts, by, advance) for name in order]
-    setup = describe(training, target, by, folds, seed)
+    setup = {**describe(training, target, by, folds, seed), **behind_the_best(results, [rest for _, rest in parts])}
     if common.json:
         print_json({**setup, "models": [result.document() for result in results]})
     else:
@@ -215,6 +215,8 @@ def _judge_itself(result: Result, training: Training) -> bool:
         return False
     if found.judged_by == LEFT_OUT:
         result.own = found
+        if result.name != AUTOMATIC and found.rows == len(training.labels):
+            result.lost = losses(estimator.leave_one_out(columns, training.labels), training)
     else:
         result.note("judged by folds of the rows it keeps: leaving out each row would estimate again for each")
         result.own, result.crossed = found, found
@@ -236,7 +238,7 @@ def _run_folds(
         posterior[np.ix_(rest, np.array([classes[label] for label in labels.tolist()]))] = answer(rest)
         advance(1)
     result.fit_seconds = median(seconds)  # the first fit may load libraries
-    result.crossed = cross(posterior, training)
+    result.crossed, result.lost = cross(posterior, training), losses(np.log(np.maximum(posterior, 1e-300)), training)
 
 
 def _fit_ours(name: str, training: Training, result: Result) -> Fit:

@@ -16,10 +16,11 @@ from .spelling import spoken
 from .training import Training
 
 if TYPE_CHECKING:
-    from .._arrays import Array
+    from .._arrays import Array, Codes
     from ..tasks.quality import Quality
 
 LEAST_PROBABILITY, BINS = 1e-15, 15  # as `tasks.quality` has them, which is not loaded for a help text
+ABOVE = ("above_best", "above_best_low", "above_best_high")
 MOST_NOTES = 2  # shown per model
 
 
@@ -28,7 +29,9 @@ class Result:
     """How one model did on rows it had not seen: its columns, those it could not use, and how good it is, if known.
 
     `own` is what the model fitted to all rows says of itself, as `suffice fit` and `suffice show` do; `crossed` judges
-    models of the same kind by cross-validation on the same parts as all others. `notes` are all there are, `to_know`
+    models of the same kind by cross-validation on the same parts as all others. `lost` (n,) is what each row loses by
+    `crossed`, else by `own`, and `above` by how much that is more on average than by the best, with its interval; None
+    where it is not known by row. `notes` are all there are, `to_know`
     those that tell something to know or to do.
     """
 
@@ -38,6 +41,8 @@ class Result:
     fit_seconds: float | None = None
     columns: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    lost: Array | None = None
+    above: tuple[float, float, float] | None = None
     notes: list[str] = field(default_factory=list)
     to_know: list[str] = field(default_factory=list)
 
@@ -68,6 +73,7 @@ class Result:
             "accuracy_error": None if found is None else found.accuracy_error,
             "log_loss": None if found is None else found.log_loss,
             "log_loss_error": None if found is None else found.log_loss_error,
+            **dict(zip(ABOVE, self.above or (None, None, None), strict=True)),
             "loo_accuracy": None if left_out is None else left_out.accuracy,
             "loo_log_loss": None if left_out is None else left_out.log_loss,
             "calibration_error": None if found is None else found.calibration_error,
@@ -89,6 +95,35 @@ def cross(posterior: Array, training: Training) -> Quality:
     truth = np.array([classes[label] for label in training.labels.to_pylist()])
     with np.errstate(divide="ignore"):
         return judge_answers(training.classes, np.log(posterior), truth, judged_by=FOLDS)
+
+
+def losses(log_posterior: Array, training: Training) -> Array:
+    """Return what each row loses (n,) in nats by log posteriors (n, k)."""
+    from .._arrays import np
+
+    classes = {label: i for i, label in enumerate(training.classes)}
+    truth = np.array([classes[label] for label in training.labels.to_pylist()])
+    return np.asarray(-np.clip(log_posterior[np.arange(len(truth)), truth], np.log(LEAST_PROBABILITY), 0.0))
+
+
+def behind_the_best(results: Sequence[Result], parts: Sequence[Codes]) -> Facts:
+    """Fill in by how much more each model loses than the best; return which that is, and what choosing it costs.
+
+    `parts` are the rows of each fold.
+    """
+    from .._arrays import np
+    from ..tasks.best_of import best_of
+
+    known = [(own, own.lost) for own in results if own.lost is not None]
+    if len(known) < 2:
+        return {"best": None, "choice_cost": None}
+    place = np.empty(len(known[0][1]), dtype=np.int64)
+    for number, rows in enumerate(parts):
+        place[rows] = number
+    found = best_of(np.stack([lost for _, lost in known]), place)
+    for (own, _), above, low, high in zip(known, found.above, found.low, found.high, strict=True):
+        own.above = float(above), float(low), float(high)
+    return {"best": known[found.best][0].name, "choice_cost": found.cost}
 
 
 def describe(training: Training, target: str, by: str, folds: int, seed: int) -> Facts:
@@ -131,6 +166,7 @@ def render(setup: Facts, results: Sequence[Result], width: int = WIDTH) -> list[
         *(part for line in legend for part in textwrap.wrap(line, width, subsequent_indent=" " * 10)),
         "",
         *textwrap.wrap(_measure(setup, results), width),
+        *_behind(setup, results, width),
     ]
     notes = _notes(setup, results)
     wrapped = [part for note in notes for part in broken(spoken(note), width)]
@@ -178,6 +214,31 @@ def _measure(setup: Facts, results: Sequence[Result]) -> str:
         f"{in_percent(best.accuracy_error)} and {in_nats(best.log_loss_error)} nats (the model of least loss): smaller "
         "differences may be chance."
     )
+
+
+def _behind(setup: Facts, results: Sequence[Result], width: int) -> list[str]:
+    """Return by how much each model loses more than the best, and what it costs to have chosen that."""
+    from ..tasks.quality import in_nats
+
+    if setup.get("best") is None:
+        return []
+    rows = [["model", "loses more", "between"]]
+    for own in results:
+        if own.above is not None and own.name != setup["best"]:
+            above, low, high = own.above
+            rows.append([own.name, in_nats(above), f"{in_nats(low)} and {in_nats(high)}"])
+    crossed = any(own.crossed is not None for own in results)
+    what = "cv loss, or log-loss where there is none" if crossed else "log-loss"
+    cost = setup["choice_cost"]
+    least = (
+        f"is too small: choosing costs about {in_nats(cost)} nats" if cost else "is not seen to be too small for that"
+    )
+    text = (
+        f"Beside {setup['best']}, which loses least ({what}), in nats, with intervals that hold all together in 95 of "
+        "100 tables; where one holds 0, either model may be the better. The least "
+        f"of {len(rows)} losses {least}."
+    )
+    return ["", *align(rows, width=width), "", *textwrap.wrap(text, width)]
 
 
 FIT_TIMES = {"folds": "median of the folds", "loo": "one fit to all rows; with folds, their median"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,7 +27,8 @@ class Importance:
     mean : array (d,)
         The mean cost over the rows; below 0 where the model does better without the column.
     standard_error : array (d,)
-        That of the mean, from the differences of the same rows.
+        That of the mean, from the differences of the same rows. They have made the model that they judge, so that it
+        is √(e² (1 + c) + (1 / n)²): e that of n independent rows, c = min(1, 2 / (n |mean|)) how much may be chance.
     by_class : array (k, d)
         The mean cost over the rows of each class, in the order of `classes`; not a number where no row is judged.
     classes : tuple
@@ -105,7 +107,10 @@ def _importance(fitted: Fitted) -> Importance:
 
 
 def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
-    """Return the names of few columns whose leave-one-out loss is within so many nats of that of all."""
+    """Return the names of few columns whose leave-one-out loss is within so many nats of that of all.
+
+    None, where these are not better than the shares of the classes by a standard error.
+    """
     if not is_number(within) or not 0.0 <= float(within) < np.inf:
         raise SettingError(
             f"within={within!r} must be a number of nats from 0 on, by how much more the columns may lose than all do. "
@@ -113,8 +118,11 @@ def smallest_columns(fitted: Fitted, within: object) -> list[Name]:
         )
     judge = ColumnJudge.of(fitted)
 
-    def loss(columns: tuple[int, ...]) -> float:
-        return float(judge.judged.mean(judge.judged.losses(judge.by.log_posterior(columns))))
+    def lost(columns: Sequence[int]) -> Array:
+        return judge.judged.losses(judge.by.log_posterior(sorted(columns)))
 
     names = fitted.schema.names
-    return [names[j] for j in tasks.fewest(names, loss, float(within))]
+    few = tasks.fewest(names, lambda columns: float(judge.judged.mean(lost(columns))), float(within))
+    if few and not tasks.is_better(judge.judged, lost(few), lost(())):
+        return []
+    return [names[j] for j in few]

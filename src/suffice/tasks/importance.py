@@ -10,6 +10,8 @@ from ..schema import Name
 
 LARGEST = 1e6  # nats that a row may lose: as much as none in which its class has probability zero
 SAME = 1e-9  # nats between losses that rounding explains
+CHANCE = 4.0  # twice the log-likelihood that the best of many settings wins by chance: the largest of some χ²₁
+BY_COLUMN = 1.0  # nats that a worthless column wins or loses in all rows together: √2 times the spread of ½ χ²₁
 TRIED = 24  # columns looked at in a step where there are more, those that gained most when last looked at
 
 
@@ -49,6 +51,17 @@ class Judged:
         return found
 
 
+def error_of_choice(error: Array | float, gain: Array | float, rows: float, nats: float = 0.5 * CHANCE) -> Array:
+    """Return standard errors of mean losses by rows left out of a model that they made, from the `error` of others.
+
+    √(error² (1 + c) + (nats / rows)²). Rows are judged by each other's labels: what two of them say is counted twice
+    as far as it is chance, which is the share c = min(1, 4 / χ²) of the `gain`, χ² = 2 · rows · gain. And by chance
+    the best of many settings wins some `nats` in all rows together.
+    """
+    won = 2.0 * rows * np.maximum(gain, 0.0)
+    return np.hypot(error * np.sqrt(1.0 + CHANCE / np.maximum(won, CHANCE)), nats / rows)
+
+
 def costs(
     judged: Judged,
     whole: Array,
@@ -65,7 +78,15 @@ def costs(
     for j, empty in enumerate(missing.T):
         if not empty.all():
             cost[j] = np.where(empty, 0.0, judged.losses(without(j)) - base)
-    return judged.mean(cost), judged.error(cost), judged.by_class(cost)
+    mean, error, rows = judged.mean(cost), judged.error(cost), float(judged.copies.sum())
+    costless = (cost == 0.0).all(axis=1)  # as of a column without a cell
+    return mean, np.where(costless, error, error_of_choice(error, np.abs(mean), rows, BY_COLUMN)), judged.by_class(cost)
+
+
+def is_better(judged: Judged, less: Array, more: Array) -> bool:
+    """Return whether losses (n,) are less than others of the same rows, by more than a standard error of a choice."""
+    gain = judged.mean(more - less)
+    return bool(gain > error_of_choice(judged.error(more - less), gain, float(judged.copies.sum())))
 
 
 def fewest(names: Sequence[Name], loss: Callable[[tuple[int, ...]], float], within: float) -> list[int]:

@@ -9,13 +9,12 @@ from typing import Any
 from .._arrays import Array, Codes, NDArray, np
 from ..errors import quoted
 from ..schema import Level
-from .importance import Judged
+from .importance import Judged, error_of_choice
 from .learning_curve import LEAST_PROBABILITY
 
 BINS = 15  # of the calibration error, equally wide
 SURE = 2.0  # standard errors beyond which a difference is called one
 MOSTLY = 0.75  # of the rows, of one class
-CHANCE = 4.0  # twice the log-likelihood that the best of many settings wins by chance: the largest of some χ²₁
 BRIEF = 40  # characters of a class name in a sentence
 
 
@@ -200,7 +199,7 @@ def judge_answers(
     loss, gain = float(judged.mean(lost)), float(judged.mean(shares_lost - lost))
     errors = _error(judged, lost), _error(judged, shares_lost - lost)
     if chosen:
-        errors = error_of_choice(errors[0], gain, rows), error_of_choice(errors[1], gain, rows)
+        errors = float(error_of_choice(errors[0], gain, rows)), float(error_of_choice(errors[1], gain, rows))
     confusion = np.zeros((k, k))
     np.add.at(confusion, (codes, answer), copies)
     means = {"accuracy": float(judged.mean(right)), "log_loss": loss, "lead": float(judged.mean(lead))}
@@ -224,18 +223,6 @@ def judge_answers(
         counted=bool(np.allclose(weight, copies, rtol=1e-9, atol=0.0)),
         judged_by=judged_by,
     )
-
-
-def error_of_choice(error: float, gain: float, rows: float) -> float:
-    """Return the standard error of a mean loss by rows that chose the model, from the `error` of independent rows.
-
-    √(error² (1 + c) + (2 / rows)²). Rows left out are judged by each other's labels: what two of them say is counted
-    twice as far as it is chance, which is the share c = min(1, 4 / χ²) of the `gain` over the shares of the classes,
-    χ² = 2 · rows · gain. And the best of many settings wins two nats in all rows together by chance.
-    """
-    won = 2.0 * rows * gain
-    chance = min(1.0, CHANCE / won) if won > 0.0 else 1.0
-    return float(np.hypot(error * np.sqrt(1.0 + chance), 0.5 * CHANCE / rows))
 
 
 def _error(judged: Judged, values: Array) -> float:
