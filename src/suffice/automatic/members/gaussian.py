@@ -13,7 +13,7 @@ from ...densities import MultivariateT
 from ...export.program import Term
 from ...leave_one_out.pencil import LeftOut
 from ...leave_one_out.wishart import WishartClasses
-from ...stats import FullScatter, GaussianStats, PatternStats
+from ...stats import GaussianStats, PatternStats
 from ...stats.statistic import Fields, Plain
 from ...tasks.explain import Explanation, explain_block
 from ..budget import Cost, Sizes, step_of_rows
@@ -170,13 +170,14 @@ class GaussianMember(BlockMember):
             prior = stats.classes(version)
             if cls.takes_long(known, len(sample)) and cls._is_hopeless(version, known, sample, judge):
                 continue
+            index: Codes
             folds, again = None, None
             if cls._is_folded(version, known):
                 again = stats.again(version)
                 folds = again.folds(sample)
             if folds is not None and version not in known.columns.guess:
-                index = np.arange(len(sample))[judge.thinned()[1]]
-                index = index[:: _step(len(index), known.k, known.columns.width(version))]
+                every = np.arange(len(sample))[judge.thinned()[1]]
+                index = every[:: _step(len(every), known.k, known.columns.width(version))]
                 path, inner = folds.path(index), judge[index]
             else:
                 left, index = _comparable(sample.rows.gaussian(version), prior, sample)
