@@ -170,14 +170,15 @@ class GaussianMember(BlockMember):
             prior = stats.classes(version)
             if cls.takes_long(known, len(sample)) and cls._is_hopeless(version, known, sample, judge):
                 continue
+            index: Codes
             folds, again = None, None
             index: Codes
             if cls._is_folded(version, known):
                 again = stats.again(version)
                 folds = again.folds(sample)
             if folds is not None and version not in known.columns.guess:
-                index = np.arange(len(sample))[judge.thinned()[1]]
-                index = index[:: _step(len(index), known.k, known.columns.width(version))]
+                every = np.arange(len(sample))[judge.thinned()[1]]
+                index = every[:: _step(len(every), known.k, known.columns.width(version))]
                 path, inner = folds.path(index), judge[index]
             else:
                 left, index = _comparable(sample.rows.gaussian(version), prior, sample)
