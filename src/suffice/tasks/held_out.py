@@ -70,7 +70,7 @@ class HeldOut:
     def thinned(self, most: int) -> HeldOut:
         """Return about so many of the rows, some of each fold and class; all classes count as they did.
 
-        Any of the rows that the models have not seen will do, if what is in them has no part in which these are: p-values
+        Any of the rows that the models have not seen will do, if their cells have no part in which are taken: p-values
         stay uniform, and are as fine as rows are many.
         """
         step = len(self.codes) // most
@@ -89,10 +89,12 @@ class HeldOut:
         for fold in self.folds:
             own = np.flatnonzero(kept[fold.index])
             folds.append(replace(fold, index=place[fold.index[own]], rows=tuple(take(fold.rows, own))))
-        k = len(self.sizes)
+        k = len(self.class_sizes)
         part = np.bincount(self.codes[kept], minlength=k) / np.maximum(np.bincount(self.codes, minlength=k), 1)
-        rows = self.codes[kept], weight[kept], self.size * float(kept.mean()), self.sizes * part
-        return HeldOut(*rows, self.log_density[kept], tuple(folds))
+        size = self.size * float(kept.mean())
+        return HeldOut(
+            self.codes[kept], weight[kept], size, self.class_sizes * part, self.log_density[kept], tuple(folds)
+        )
 
 
 class _Scale:

@@ -172,7 +172,6 @@ class GaussianMember(BlockMember):
                 continue
             index: Codes
             folds, again = None, None
-            index: Codes
             if cls._is_folded(version, known):
                 again = stats.again(version)
                 folds = again.folds(sample)
