@@ -17,16 +17,15 @@ from .estimate import Block, Note, Settings, class_log_prior
 from .estimate.families import GaussianFamily
 from .estimate.shares import frozen_priors, ordered_priors
 from .joint import JointModel
+from .kept_rows import KeptRows
 from .leave_one_out import Learned, leave_one_out, refits_needed
 from .leave_one_out.by_columns import MOST_REFITS, ByColumns, by_columns
 from .leave_one_out.choices import Choices, choose
 from .leave_one_out.groups import leave_groups_out
-from .notes import Kind
 from .released import Past
 from .schema import Schema
 from .stats import ByClass, Reservoir, Statistic
 from .stats.batch import Batch, Joined
-from .stats.copies import as_judged
 from .stats.statistic import Beside
 from .stats.units import group_keys
 from .table import Table, read_table
@@ -34,14 +33,14 @@ from .table.labels import check_filled, check_total, label_array, read_groups, r
 from .table.residence import take_in
 from .tasks import classify
 from .tasks.explain import contributions
-from .vocabulary import UnseenLevel, Vocabulary, warn_of_likes
+from .vocabulary import UnseenLevel, warn_of_likes
 
 T = TypeVar("T")
 NOTHING = ByClass((), np.zeros(0), ())
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Vocabulary):
+class Fitted(KeptRows):
     """A schema, its blocks of columns, the statistics of the rows learned, and the settings they are read with.
 
     `who` is the estimator's name, for messages; `priors` are as users state them; `chosen` what leave-one-out chose,
@@ -168,17 +167,7 @@ class Fitted(Vocabulary):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        return (*released, *self.past.notes, *self.alike_notes, *self._copy_notes, *self.estimated[1])
-
-    @property
-    def _copy_notes(self) -> tuple[Note, ...]:
-        sample = self.statistics.sample
-        if sample is None or not self.copies_leave_together:
-            return ()
-        kept, distinct = round(float(sample.copies.sum())), len(sample.codes)
-        what = f"held out copies of a row together: {kept - distinct:,} of {kept:,} rows repeat another one"
-        why = "they are equal in every cell and in class, far more often than columns of few values explain"
-        return (Note(what, why, kind=Kind.COPIED),)
+        return (*released, *self.past.notes, *self.alike_notes, *self.copy_notes, *self.estimated[1])
 
     @derived
     def labels(self) -> NDArray[np.generic]:
@@ -289,18 +278,6 @@ class Fitted(Vocabulary):
         return ByClass(batch.classes, batch.class_weight, found, len(batch.codes), sample, batch.heaviest)
 
     @derived
-    def reservoir(self) -> Reservoir:
-        """The rows kept, copies of a row as one row of their weight; DataError where there are none."""
-        if self.statistics.sample is None:
-            raise DataError.without_rows("This model keeps no rows to judge itself by", self.past.released is not None)
-        return as_judged(self.statistics.sample)
-
-    @property
-    def copies_leave_together(self) -> bool:
-        """Whether equal rows are copies of one row, which leave together."""
-        return self.statistics.sample is not None and self.reservoir is not self.statistics.sample
-
-    @derived
     def learned(self) -> Learned:
         """What leaving a row out begins with; DataError where rows cannot leave."""
         if self.past.released is not None:
@@ -368,19 +345,6 @@ class Fitted(Vocabulary):
         """Return the same, each row under the model without its `group` (n,)."""
         return leave_groups_out(self.learned, rows, codes, weight, group)
 
-    def _left_out_by_folds(self, place: Codes) -> Array:
-        """Return the same of the rows kept, each by a model of the rows kept of other folds `place` (m,)."""
-        sample, rows = self.reservoir, self.sampled_rows()
-        every = Batch(self.statistics.classes, sample.codes, rows, sample.represented(self.statistics.weight))
-        out = np.full((len(place), len(self.statistics.classes)), -np.inf)
-        for fold in range(int(place.max(initial=0)) + 1):
-            others, own = every.take(np.flatnonzero(place != fold)).of_present_classes(), np.flatnonzero(place == fold)
-            begun = self.for_fold()
-            model = replace(begun, statistics=begun.summarize(others, 0))
-            number = np.array([self.statistics.classes.index(label) for label in others.classes])
-            out[np.ix_(own, number)] = model.log_posterior(model.recoded(every.take(own).rows))
-        return out
-
     def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
         """Return the same by what has not seen a row in any part, its structure included, where there is one."""
         return self.left_out(rows, codes, weight)
@@ -399,10 +363,6 @@ class Fitted(Vocabulary):
         """Whether `left_out_rows` has a closed form, or takes a few seconds of refits; else models of folds serve."""
         refits = refits_needed(self.statistics.blocks, bool(self.estimated[1])) / max(self.statistics.total, 1.0)
         return not self.by_folds and refits * len(self.reservoir.codes) <= MOST_REFITS
-
-    def sampled_rows(self) -> Rows:
-        """Return the rows kept, one part for each block."""
-        return self.reservoir.rows
 
     @property
     def tells_columns(self) -> bool:
@@ -435,13 +395,6 @@ class Fitted(Vocabulary):
     def summarize_block(self, block: Block, rows: Any, batch: Batch) -> Statistic:
         """Return the statistics of a block of columns by class."""
         return block.family.summarize(rows, batch.codes, len(batch.classes), batch.weight)
-
-    chosen_by_sample = False  # whether the rows kept chose settings, which they judge too mildly then
-    keeps_unlabelled = False  # whether rows without a label are kept as rows, where in other models they join by EM
-
-    def unlabelled_of(self, batch: Batch) -> Reservoir | None:
-        """Return the rows of a batch, none of which has a label, that are kept as rows; None for none."""
-        return None
 
     def sample_of(self, batch: Batch, keep_rows: int | None = None) -> Reservoir | None:
         """Return the rows of a batch that are kept as they are."""

@@ -12,6 +12,7 @@ from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
 from itertools import chain, groupby
+from typing import NamedTuple
 
 from .._arrays import Array, log_softmax, np, parallel_map, single_blas_thread
 from ..errors import DataError, SufficeError, quoted
@@ -68,42 +69,42 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     offset = priors_without(weight, sample, PSEUDO)
     place = dealt(sample) if offset.size <= MOST_IN_FOLDS or sample.folds is not None else None
     judge = Judge(sample.codes, offset, sample.weight, sample.single, place=place)
-    found, notes = _judged(kinds, known, sample, judge)
+    found, faults = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
-    if not members and notes:
-        why = "; ".join(dict.fromkeys(note.why for note in notes))
+    if not members and faults:
+        why = "; ".join(dict.fromkeys(fault.reason for fault in faults))
         raise DataError(
             f"A GenerativeClassifier has no member left for these rows: {why}. Next: leave out the columns that this "
             "names, or those whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
         )
     labelled = _pooled(members, known, sample, judge, kinds)
-    labelled = replace(labelled, notes=(*labelled.notes, *notes))
+    labelled = replace(labelled, notes=(*labelled.notes, *(fault.note for fault in faults)))
     if known.unlabelled is None:
         return labelled
     if sample.folds is not None:
         what = f"left {known.unlabelled.rows_read:,.0f} rows without a label out of the members"
         note = Note(what, "the others are judged by folds of whole groups", kind=Kind.LEFT_OUT)
         return replace(labelled, notes=(*labelled.notes, note))
-    joined, faults = list[JudgedMember](), dict[type[Member], Note]()
+    joined, more = list[JudgedMember](), dict[type[Member], Fault]()
     for kind in UNLABELLED_MEMBERS:
-        joined += _estimable(kind, partial(best_of, kind, known, sample, judge), faults)
+        joined += _estimable(kind, partial(best_of, kind, known, sample, judge), more)
     if not joined:
         spared = chain.from_iterable(kind.spared(known) for kind in UNLABELLED_MEMBERS)
-        return replace(labelled, notes=(*labelled.notes, *faults.values(), *spared))
+        return replace(labelled, notes=(*labelled.notes, *(fault.note for fault in more.values()), *spared))
     every = _pooled([*members, *joined], known, sample, judge, kinds)
     return with_or_without(labelled, every, judge, known.unlabelled.rows_read)
 
 
 def _judged(
     kinds: Sequence[type[Member]], known: Known, sample: Sample, judge: Judge
-) -> tuple[list[JudgedMember], list[Note]]:
-    """Return the members of all kinds in their order, and notes on those that cannot be estimated from these rows.
+) -> tuple[list[JudgedMember], list[Fault]]:
+    """Return the members of all kinds in their order, and which of them these rows do not let be estimated.
 
     Those that ask for the best of the members before them are begun beside the others, and judged when these are; those
     that take long here before them, as what the others lose may tell at a look that they are hopeless. Those that ask
     trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
     """
-    context, faults = copy_context(), dict[type[Member], Note]()
+    context, faults = copy_context(), dict[type[Member], Fault]()
 
     def judged(kinds: Sequence[type[Member]]) -> list[tuple[type[Member], list[JudgedMember] | Begun]]:
         return [(kind, context.copy().run(_judged_or_begun, kind, known, sample, judge, faults)) for kind in kinds]
@@ -115,8 +116,9 @@ def _judged(
     for kind in kinds:
         part = done[kind]
         if not isinstance(part, list) and not kind.asks_best:
-            others_judged = chain.from_iterable(own for own in done.values() if isinstance(own, list))
-            done[kind] = list(_best_of(part(_with_best(judge, others_judged)), judge))
+            beside = chain.from_iterable(own for own in done.values() if isinstance(own, list))
+            begun = partial(_best_of_begun, kind, part, sample, _with_best(judge, beside), judge)
+            done[kind] = _estimable(kind, begun, faults)
     found = list[JudgedMember]()
     for kind in kinds:
         part = done[kind]
@@ -134,19 +136,19 @@ def _with_best(judge: Judge, members: Iterable[JudgedMember]) -> Judge:
 
 
 def _judged_or_begun(
-    kind: type[Member], known: Known, sample: Sample, judge: Judge, faults: dict[type[Member], Note]
+    kind: type[Member], known: Known, sample: Sample, judge: Judge, faults: dict[type[Member], Fault]
 ) -> list[JudgedMember] | Begun:
     if not (kind.asks_best or kind.takes_long(known, len(sample))):
         return _estimable(kind, partial(best_of, kind, known, sample, judge), faults)
     try:
         return kind.begin(known, sample)
     except FAULTS as error:
-        faults[kind] = _left_out(kind, error)
+        faults[kind] = Fault.of(kind, error)
         return []
 
 
 def _estimable(
-    kind: type[Member], judged: Callable[[], Iterator[JudgedMember]], faults: dict[type[Member], Note]
+    kind: type[Member], judged: Callable[[], Iterator[JudgedMember]], faults: dict[type[Member], Fault]
 ) -> list[JudgedMember]:
     """Return the members of a kind that can be estimated; where some cannot, `faults` gets a note."""
     found = list[JudgedMember]()
@@ -154,14 +156,28 @@ def _estimable(
         for own in judged():
             found.append(own)
     except FAULTS as error:
-        faults[kind] = _left_out(kind, error, some=bool(found))
+        faults[kind] = Fault.of(kind, error, some=bool(found))
     return found
 
 
-def _left_out(kind: type[Member], error: Exception, some: bool = False) -> Note:
-    names = quoted(kind.kinds)
-    why = f"estimates from these rows fail: {str(error).partition(' Next:')[0].rstrip('.')}"
-    return Note(f"left {'some of ' if some else ''}{names} out of the members", why, kind=Kind.LEFT_OUT)
+class Fault(NamedTuple):
+    """Members that these rows do not let be estimated, all or `some` of a kind, and why."""
+
+    kind: type[Member]
+    reason: str
+    some: bool = False
+
+    @classmethod
+    def of(cls, kind: type[Member], error: Exception, some: bool = False) -> Fault:
+        """Return what an error says."""
+        said = str(error).partition(" Next:")[0].rstrip(".")
+        return cls(kind, f"they cannot be estimated from these rows ({said})", some)
+
+    @property
+    def note(self) -> Note:
+        """What is to be said of it."""
+        what = f"left {'some of ' if self.some else ''}{quoted(self.kind.kinds)} out of the members"
+        return Note(what, self.reason, kind=Kind.LEFT_OUT)
 
 
 def with_or_without(labelled: Automatic, every: Automatic, judge: Judge, rows: float) -> Automatic:

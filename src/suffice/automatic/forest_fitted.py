@@ -251,6 +251,19 @@ class ForestFitted(HeldFitted):
         zero = np.zeros_like(score)
         return classify.normalize(score + prior, prior, lambda some: (zero[some], score[some] + prior[some]))
 
+    def _left_out_by_folds(self, place: Codes) -> Array:
+        """Return the same of the rows kept, each by a model of the rows kept of other folds `place` (m,)."""
+        sample, rows = self.reservoir, self.sampled_rows()
+        every = Batch(self.statistics.classes, sample.codes, rows, sample.represented(self.statistics.weight))
+        out = np.full((len(place), len(self.statistics.classes)), -np.inf)
+        for fold in range(int(place.max(initial=0)) + 1):
+            others, own = every.take(np.flatnonzero(place != fold)).of_present_classes(), np.flatnonzero(place == fold)
+            begun = self.for_fold()
+            model = replace(begun, statistics=begun.summarize(others, 0))
+            number = np.array([self.statistics.classes.index(label) for label in others.classes])
+            out[np.ix_(own, number)] = model.log_posterior(model.recoded(every.take(own).rows))
+        return out
+
     def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
         """Return the same of rows that are kept, by models of folds of whole groups; others leave one by one."""
         place = self.reservoir.locate(rows[: len(self.reservoir.rows)], codes, self.statistics.classes)
