@@ -35,11 +35,7 @@ FLOOR = 0.1  # rows' worth of class prior mixed into posteriors
 DOUBTFUL = 0.1
 WORK = 200.0  # operations for each judged row, class and column, roughly: few are not worth a thread
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
-FAULTS = (
-    SufficeError,
-    np.linalg.LinAlgError,
-    FloatingPointError,
-)  # of a member that these rows do not let be estimated
+FAULTS = (SufficeError, np.linalg.LinAlgError, FloatingPointError)  # of estimates from these rows
 
 
 def choose(
@@ -97,8 +93,9 @@ def _judged(
 ) -> tuple[list[JudgedMember], list[Note]]:
     """Return the members of all kinds in their order, and notes on those that cannot be estimated from these rows.
 
-    Kinds are judged side by side, on as many threads as there are. Those that ask for the best of the members before them are begun beside the others, and judged when these are. Those
-    that ask trees are a thread's work: long calls of compiled loops, beside which the short ones of others go on.
+    Kinds are judged side by side, on as many threads as there are. Those that ask for the best of the members before
+    them are begun beside the others, and judged when these are. Those that ask trees are a thread's work: long calls of
+    compiled loops, beside which the short ones of others go on.
     """
     context, faults = copy_context(), dict[type[Member], Note]()
 
