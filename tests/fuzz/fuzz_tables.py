@@ -1,7 +1,6 @@
 """Legal tables through every estimator: each fits, its posteriors are probabilities, and every verb answers.
 
-A verb may refuse by an error of `suffice.errors`, a fit may not; a warning is an error. Verbs take turns over the cases,
-as pages and learning curves take long.
+A verb may refuse by an error of `suffice.errors`, a fit may not; a warning is an error. Each case asks a few verbs.
 """
 
 from __future__ import annotations
@@ -218,7 +217,7 @@ VERBS = {
 
 
 class LegalTables:
-    """Tries one table at a time: in `brief` a small one, by two models and a verb each, else by all, with a few verbs."""
+    """Tries one table at a time: in `brief` a small one by two models, a verb each, else by all, with a few verbs."""
 
     ending = ".parquet"
 
