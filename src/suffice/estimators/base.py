@@ -157,7 +157,8 @@ class GenerativeEstimator(Tables):
         posterior of each class in the order of `classes_`, and `log_density` in nats, NULL where the density is zero.
         A name that the table has already becomes `predicted_…`. Missing cells are NULL, NaN and numbers beyond 1e150
         (which Python refuses), and are integrated out exactly as in Python; a category never seen is scored as in
-        Python too. `priors` are those that the model was fitted with. An automatic classifier whose joint density is a
+        Python too. Where a database reads text as another type than was learned, the query takes the one level that can
+        be meant, or fails and names the column. `priors` are those that the model was fitted with. An automatic classifier whose joint density is a
         forest's has no `log_density`, as that has no short form; a `GenerativeForest` is refused.
 
         Parameters
