@@ -24,7 +24,7 @@ from .pool import PSEUDO, Automatic
 from .stack import without_each
 from .statistics import MemberStats
 
-RULES = 2  # of choosing; other rules, or the same with other outcomes, have another number
+RULES = 3  # of choosing; other rules, or the same with other outcomes, have another number
 TRIED = 8  # rows whose answers are compared
 SAME = 1e-6  # of a probability
 MEMBER, LEFT_OUT, TRIAL = "member", "left_out", "trial"
