@@ -80,6 +80,33 @@ def numbers(rows: int, columns: int, classes: int) -> tuple[Any, Any]:
     return clumped_table(rows, columns, classes)
 
 
+def named(rows: int, numbers: int, names: int, classes: int) -> tuple[Any, Any]:
+    """Return a table of numbers, two of them with gaps that come together, and of names; labels go by all of these."""
+    import numpy as np
+    import pandas as pd
+
+    rng = np.random.default_rng(1)
+    who, load = rng.integers(0, names, rows), rng.normal(size=(4, numbers))
+    cells = rng.normal(size=(rows, 4)) @ load + rng.normal(size=(rows, numbers)) + rng.normal(size=names)[who, None]
+    y = np.argsort(np.argsort(cells[:, 0] + np.abs(cells[:, 1]) + rng.normal(size=rows))) * classes // rows
+    cells[np.ix_(rng.random(rows) < 0.5, [numbers - 2, numbers - 1])] = np.nan
+    cells[rng.random(rows) < 0.3, numbers - 3] = np.nan
+    table = pd.DataFrame(cells, columns=[f"x{j}" for j in range(numbers)])
+    return table.assign(name=np.array([f"name {i}" for i in range(names)])[who]), np.array([f"c{c}" for c in y])
+
+
+def with_holes(rows: int, columns: int, classes: int, share: float, holed: int) -> tuple[Any, Any]:
+    """Return a table of numbers that depend on each other, the first of which miss a share of their cells."""
+    import numpy as np
+
+    rng = np.random.default_rng(2)
+    y = rng.integers(0, classes, rows)
+    X = rng.normal(size=(rows, 5)) @ rng.normal(size=(5, columns)) + rng.normal(size=(rows, columns))
+    X += 4.0 / np.sqrt(columns) * rng.normal(size=(classes, columns))[y]
+    X[:, :holed][rng.random((rows, holed)) < share] = np.nan
+    return X, y
+
+
 def penguins() -> tuple[Any, Any]:
     """Return the penguins table."""
     import pandas as pd
@@ -90,13 +117,13 @@ def penguins() -> tuple[Any, Any]:
     return table, table.pop("species")
 
 
-def fits(rows: int, columns: int, classes: int) -> Callable[[Path], Callable[[], Any]]:
-    """Return what prepares a fit."""
+def fits(table: Callable[[], tuple[Any, Any]]) -> Callable[[Path], Callable[[], Any]]:
+    """Return what prepares a fit to a table."""
 
     def prepare(folder: Path) -> Callable[[], Any]:
         from suffice import GenerativeClassifier
 
-        X, y = numbers(rows, columns, classes)
+        X, y = table()
         return lambda: GenerativeClassifier().fit(X, y)
 
     return prepare
@@ -116,6 +143,16 @@ def one_row(verb: str, warm: bool) -> Callable[[Path], Callable[[], Any]]:
         return lambda: getattr(model, verb)(X[1:2])
 
     return prepare
+
+
+def pvalues_of_holes(folder: Path) -> Callable[[], Any]:
+    """Return outlier p-values of rows each of which misses other cells."""
+    from suffice import GenerativeClassifier
+
+    X, y = with_holes(1_100, 100, 3, 0.3, 100)
+    model = GenerativeClassifier().fit(X[:1_000], y[:1_000])
+    model.outlier_pvalues(X[:1])
+    return lambda: model.outlier_pvalues(X[1_000:])
 
 
 def query(folder: Path) -> Callable[[], Any]:
@@ -147,8 +184,14 @@ CORNERS = (
     Corner("next outlier p-value", one_row("outlier_pvalues", warm=True), 0.2, 1000.0),
     Corner("naive Bayes of 500 categories as SQL", query, 30.0, 2000.0),
     Corner("compare, two columns of 1,500 levels", comparison, 60.0, 1600.0),
-    Corner("fit, 10,000 rows of 200 classes", fits(10_000, 20, 200), 60.0, 2000.0),
-    Corner("fit, 1,000 rows of 2,000 columns", fits(1_000, 2_000, 2), 30.0, 2000.0),
+    Corner("fit, 10,000 rows of 200 classes", fits(lambda: numbers(10_000, 20, 200)), 60.0, 2000.0),
+    Corner("fit, 1,000 rows of 2,000 columns", fits(lambda: numbers(1_000, 2_000, 2)), 30.0, 2000.0),
+    Corner("fit, 12,876 rows with 260 names and gaps, 9 classes", fits(lambda: named(12_876, 11, 260, 9)), 15.0, 1500.0),
+    Corner("fit, 696 rows with 250 names and gaps, 22 classes", fits(lambda: named(696, 16, 250, 22)), 15.0, 1000.0),
+    Corner("fit, 537 rows of 167 numbers with gaps", fits(lambda: with_holes(537, 167, 3, 0.02, 40)), 15.0, 1000.0),
+    Corner("fit, 45 rows of 6,830 numbers", fits(lambda: numbers(45, 6_830, 10)), 15.0, 1000.0),
+    Corner("fit, 6,000 rows, gaps in many patterns", fits(lambda: with_holes(6_000, 14, 6, 0.2, 14)), 10.0, 1000.0),
+    Corner("100 outlier p-values, 30 % of 100 columns missing", pvalues_of_holes, 40.0, 2000.0),
 )
 
 

@@ -177,3 +177,28 @@ def test_rows_with_holes_take_few_passes(rng, monkeypatch):
     GaussianDiscriminant().fit(X, y).outlier_pvalues(X)
     patterns = len(np.unique(np.isnan(X), axis=0))
     assert len(calls) <= 10 * patterns
+
+
+def test_fewer_held_out_rows_say_as_much(rng):
+    """Ranks among a sample of the held-out rows: within the bound of Dvoretzky, Kiefer and Wolfowitz of those among all.
+
+    Classes keep their shares, and each has rows, however few there are.
+    """
+    y = np.repeat(["a", "b", "c"], [700, 290, 10])
+    X = rng.normal(size=(1000, 3)) + (y == "b")[:, None]
+    model = GaussianDiscriminant(shrinkage=0.1).fit(X, y)
+    held = hold_out(model._fitted)
+    few = held.thinned(100)
+    assert 100 <= len(few.codes) <= 130
+    assert sorted(np.concatenate([fold.index for fold in few.folds])) == list(range(len(few.codes)))
+    assert few.thinned(1000) is few and held.thinned(len(held.codes)) is held
+    shares = [np.bincount(own.codes, own.weight, minlength=3) for own in (held, few)]
+    np.testing.assert_allclose(shares[1], shares[0], rtol=1e-12)
+    assert np.bincount(few.codes).min() >= 5
+    for fold, whole in zip(few.folds, held.folds, strict=True):
+        kept = {row.tobytes() for row in np.asarray(whole.rows[0])}
+        assert len(fold.index) and all(row.tobytes() in kept for row in np.asarray(fold.rows[0]))
+    new = rng.normal(size=(400, 3)) + (rng.random(400) < 0.3)[:, None]
+    prior, read = model._fitted.joint.log_prior, model._fitted.rows(new)
+    every, some = (held_out.rank_pvalues(own, read, read, prior) for own in (held, few))
+    assert np.abs(every - some).max() <= np.sqrt(np.log(2.0 / LEVEL) / 2.0 / len(few.codes))

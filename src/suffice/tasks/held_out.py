@@ -70,8 +70,8 @@ class HeldOut:
     def thinned(self, most: int) -> HeldOut:
         """Return about so many of the rows, some of each fold and class; all classes count as they did.
 
-        Any of the rows that the models have not seen will do, if their cells have no part in which are taken: p-values
-        stay uniform, and are as fine as rows are many.
+        They are chosen without a look at what is in them, so that p-values stay as uniform; they are as fine as rows
+        are many.
         """
         step = len(self.codes) // most
         if step <= 1:

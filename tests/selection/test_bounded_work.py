@@ -1,0 +1,133 @@
+"""What bounds the work of a choice: members dropped at a look, folds in the place of closed forms, gaps filled once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from suffice import GenerativeClassifier
+from suffice.automatic import columns as frozen_columns
+from suffice.automatic.folds import FoldedGaussians
+from suffice.automatic.judge import Judge
+from suffice.automatic.members import gaussian
+from suffice.em import tied
+from suffice.em.regression import Regressions
+from suffice.leave_one_out.pencil import LeftOut
+
+OFTEN = 1.0  # of work: with this bound every table takes long
+
+
+def rings(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return two classes in alternating squares, of which means and covariances say nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2.0, 2.0, size=(n, 4))
+    return X, (np.floor(X[:, 0]) + np.floor(X[:, 1])) % 2
+
+
+def apart(n: int, holes: float = 0.0, d: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    """Return three Gaussian classes whose columns depend on each other, with some cells missing."""
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 3, n)
+    X = rng.normal(size=(3, d))[y] + rng.normal(size=(n, 3)) @ rng.normal(size=(3, d)) + rng.normal(size=(n, d))
+    X[rng.random(X.shape) < holes] = np.nan
+    return X, y
+
+
+def names(model: GenerativeClassifier) -> list[str]:
+    return [own["name"] for own in model.members_]
+
+
+def loss(model: GenerativeClassifier, X: np.ndarray, y: np.ndarray) -> float:
+    return float(-model.predict_log_proba(X)[np.arange(len(y)), y.astype(int)].mean())
+
+
+def test_a_hopeless_member_is_dropped_at_a_look_and_the_answer_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judged in full, Gaussians of these classes have no weight: what is dropped would have changed nothing."""
+    X, y = rings(1500)
+    full = GenerativeClassifier().fit(X, y)
+    monkeypatch.setattr(gaussian, "MOST_COMPARED", OFTEN)
+    few = GenerativeClassifier().fit(X, y)
+    dropped = [own for own in full.members_ if own["name"] not in names(few)]
+    assert {"gaussian, raw", "gaussian, scores"} <= {own["name"] for own in dropped}
+    assert all(own["weight"] == 0.0 for own in dropped)
+    assert_allclose(few.predict_proba(X), full.predict_proba(X), rtol=0, atol=1e-6)
+
+
+def test_a_member_that_is_not_hopeless_is_judged_in_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of so few rows none is left aside, so that the same choice is made to the bit."""
+    X, y = apart(400)
+    full = GenerativeClassifier().fit(X, y)
+    monkeypatch.setattr(gaussian, "MOST_COMPARED", OFTEN)
+    few = GenerativeClassifier().fit(X, y)
+    assert names(few) == names(full)
+    assert_array_equal(few.predict_proba(X), full.predict_proba(X))
+
+
+def test_hopeless_is_far_behind_the_best_by_standard_errors() -> None:
+    """The mean difference of losses against its standard error, by hand."""
+    rng = np.random.default_rng(2)
+    codes, ones = rng.integers(0, 2, 500), np.ones(500)
+    sign = 2.0 * codes - 1.0
+    good = np.stack([-sign, sign], axis=1) * 2.0
+    judge = Judge(codes, np.zeros((500, 2)), ones, ones, best=good)
+    assert not Judge(codes, np.zeros((500, 2)), ones, ones).is_hopeless(np.zeros((500, 2)))
+    assert not judge.is_hopeless(good)
+    noise = rng.normal(size=(500, 2))
+    assert judge.is_hopeless(noise)
+    few = judge[np.arange(2)]
+    difference = few.losses(few.temperature(noise[:2])[1] * noise[:2]) - few.losses(good[:2])
+    error = difference.std() / np.sqrt(2.0)
+    assert few.is_hopeless(noise[:2]) == (difference.mean() > 10.0 * error)
+
+
+def test_rows_of_folds_are_scored_as_by_factors_of_their_own() -> None:
+    """The densities of new rows against the marginal of each row, of which nothing is removed."""
+    X, y = apart(300, 0.1)
+    model = GenerativeClassifier().fit(X, y)
+    pool = model._fitted.pool
+    own = next(member for member in pool.members if member.name == "gaussian, raw")
+    folds: FoldedGaussians = own.again.func.__self__.folds(pool.sample)
+    for strength, sphere in ((3.0, 0.01), (np.inf, 0.1)):
+        found = folds.scores(strength, sphere)
+        for v, (member, cells) in enumerate(zip(folds.members, folds.cells, strict=True)):
+            rows = len(cells)
+            left = LeftOut(cells, np.zeros(rows, dtype=np.int64), np.zeros(rows), np.ones(rows))
+            expected = member.marginals(left, strength, sphere)
+            assert_allclose(found[folds.place == v], expected, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("where", "bound", "holes"),
+    [(gaussian, "MOST_FACTORED", 0.3), (frozen_columns, "MOST_COMPLETED", 0.03)],
+    ids=["folds for closed forms", "gaps filled without labels"],
+)
+def test_bounded_work_tells_as_much(monkeypatch: pytest.MonkeyPatch, where: object, bound: str, holes: float) -> None:
+    """New rows lose as much under what is chosen by less work, but for a fiftieth: some standard errors of a choice."""
+    X, y = apart(3000, holes, 12)
+    X, y, new, label = X[:800], y[:800], X[800:], y[800:]
+    full = GenerativeClassifier().fit(X, y)
+    monkeypatch.setattr(where, bound, OFTEN)
+    few = GenerativeClassifier().fit(X, y)
+    assert np.abs(few.predict_proba(new) - full.predict_proba(new)).max() > 0.0  # it was another way
+    assert_allclose(loss(few, new, label), loss(full, new, label), rtol=0.02)
+
+
+def test_one_covariance_for_several_classes_is_inverted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same EM to the bit as with the covariance of each class written out, inverted for each."""
+    from suffice.stats import PatternStats
+
+    X, y = apart(200, 0.15)
+    tables = [PatternStats.summarize(X[part], y[part], 3, None) for part in (slice(None), slice(0, 150))]
+    found = tied.complete_shared(tables, 4)
+    under, sizes = Regressions.under, []
+
+    def each(covariance: np.ndarray, of: np.ndarray) -> Regressions:
+        sizes.append((len(covariance), len(of)))
+        return under(covariance[of])
+
+    monkeypatch.setattr(tied.Regressions, "under", each)
+    for own, expected in zip(found, tied.complete_shared(tables, 4), strict=True):
+        assert_array_equal(own.mean, expected.mean)
+        assert_array_equal(own.scatter.values, expected.scatter.values)
+    assert sizes == [(2, 6)] * 4
