@@ -158,8 +158,9 @@ class GenerativeEstimator(Tables):
         A name that the table has already becomes `predicted_…`. Missing cells are NULL, NaN and numbers beyond 1e150
         (which Python refuses), and are integrated out exactly as in Python; a category never seen is scored as in
         Python too. Where a database reads text as another type than was learned, the query takes the one level that can
-        be meant, or fails and names the column. `priors` are those that the model was fitted with. An automatic classifier whose joint density is a
-        forest's has no `log_density`, as that has no short form; a `GenerativeForest` is refused.
+        be meant, or fails and names the column. `priors` are those that the model was fitted with. An automatic
+        classifier whose joint density is a forest's has no `log_density`, as that has no short form; a
+        `GenerativeForest` is refused.
 
         Parameters
         ----------
