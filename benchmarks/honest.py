@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import honest_said
 import numpy as np
 from honest_report import ALPHAS, FAR, FRESH, LEVELS, SHARES, Setting, brief, exceptions, report, write
 
@@ -284,10 +285,19 @@ def main() -> None:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS), help="only these")
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, default=FITS, help="the file of fits")
+    parser.add_argument("--said", action="store_true", help="only what it says of itself on few rows: some minutes")
     parser.add_argument("--only-report", action="store_true", help="measure nothing, write the section again")
     options = parser.parse_args()
     if options.short:
-        sys.exit(not compare(exceptions(run(list(short()), None, options.processes))))
+        fits = honest_said.try_all(honest_said.FEW_DRAWS, options.processes)
+        off = honest_said.broken(fits, honest_said.FEW_ERRORS)
+        print("\n".join(off))
+        sys.exit(not compare(exceptions(run(list(short()), None, options.processes))) or bool(off))
+    if not options.only_report:
+        fits = honest_said.try_all(honest_said.DRAWS, options.processes)
+        write(honest_said.section(fits), honest_said.START, honest_said.END)
+    if options.said:
+        return
     jobs = list(settings(options.every, options.models))
     found = lines(options.out) if options.only_report else run(jobs, options.out, options.processes)
     write(report(found))

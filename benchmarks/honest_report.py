@@ -224,9 +224,9 @@ def summary(results: dict[Setting, tuple[list[Check], list[str]]]) -> Iterator[s
         yield f"| {model} | {departure} | {' | '.join(cells)} |"
 
 
-def write(section: str) -> None:
-    """Replace the section in RESULTS.md, or add it."""
+def write(section: str, start: str = START, end: str = END) -> None:
+    """Replace the section between two marks in RESULTS.md, or add it."""
     text = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else ""
-    before, _, rest = text.partition(START)
-    _, _, after = rest.partition(END)
-    RESULTS.write_text(f"{before.rstrip()}\n\n{START}\n{section}\n{END}\n{after.lstrip()}", encoding="utf-8")
+    before, _, rest = text.partition(start)
+    _, _, after = rest.partition(end)
+    RESULTS.write_text(f"{before.rstrip()}\n\n{start}\n{section}\n{end}\n{after.lstrip()}", encoding="utf-8")
