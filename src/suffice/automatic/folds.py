@@ -14,6 +14,7 @@ from functools import partial, reduce
 
 from .._arrays import Array, Codes, np, row_chunks
 from ..densities import MultivariateT
+from ..errors import NotLearnedError
 from ..leave_one_out.wishart import SPHERES, STRENGTHS, WishartClasses
 from ..stats import FullScatter, GaussianStats, PatternStats
 from ..stats.rows import Keys, mixed
@@ -62,19 +63,20 @@ class FoldedGaussians:
     def of(cls, stats: PatternStats, version: str, sample: Sample) -> FoldedGaussians:
         """Return those of a sample in a `version` of the Gaussian block, which the `stats` of all rows hold.
 
-        Where cells are filled without labels, what other rows give is summed of these: there is nothing to be completed
-        again, and what filled cells leave open is no sum of rows, which could be subtracted to the last digit.
+        They lose each fold. Where cells are filled without labels, or a class would keep less than rounding (a column
+        that varies in one fold alone), the sums of the other folds stand for them.
         """
         cells = sample.rows.gaussian(version)
         place, k = deal(sample.rows, sample.codes), stats.k
         members, parts, others, turns = [], [], [], []
         every = [np.flatnonzero(place == v) for v in range(int(place.max(initial=0)) + 1)]
         outs = [summarize_block(version, sample.rows[own], sample.codes[own], k, sample.held[own]) for own in every]
+        filled = version in sample.rows.columns.guess
         for v, out in enumerate(outs):
-            if version in sample.rows.columns.guess:
-                others.append(reduce(PatternStats.merge, outs[:v] + outs[v + 1 :], PatternStats.zero(k, stats.d)))
-            else:
-                others.append(_without(stats, out))
+            rest = None if filled else _without(stats, out)
+            if rest is None:
+                rest = reduce(PatternStats.merge, outs[:v] + outs[v + 1 :], PatternStats.zero(k, stats.d))
+            others.append(rest)
         for v, rest in enumerate(complete_each(others)):
             own = place == v
             turn = _directions(cells[~own]) if np.isfinite(cells).all() else None
@@ -169,14 +171,20 @@ def _are_alike(one: Sample, other: Sample) -> bool:
     return same and np.array_equal(one.rows.numbers, other.rows.numbers, equal_nan=True)
 
 
-def _without(stats: PatternStats, out: PatternStats) -> PatternStats:
-    """Return the statistics without those of some of the rows; patterns that these alone show need no subtraction."""
+def _without(stats: PatternStats, out: PatternStats) -> PatternStats | None:
+    """Return the statistics without those of some of the rows; patterns that these alone show need no subtraction.
+
+    None where what is left is less than rounding.
+    """
     left, less = dict(stats.incomplete), dict(out.incomplete)
     for pattern, (present, own) in out.incomplete.items():
         known, whole = stats.incomplete[pattern]
         if np.array_equal(known, present) and (whole.weight <= own.weight * (1.0 + SAME)).all():
             del left[pattern], less[pattern]
-    return PatternStats(stats.complete, left).subtract(PatternStats(out.complete, less))
+    try:
+        return PatternStats(stats.complete, left).subtract(PatternStats(out.complete, less))
+    except NotLearnedError:
+        return None
 
 
 def _directions(rows: Array) -> Array | None:
