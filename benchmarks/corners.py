@@ -186,7 +186,9 @@ CORNERS = (
     Corner("compare, two columns of 1,500 levels", comparison, 60.0, 1600.0),
     Corner("fit, 10,000 rows of 200 classes", fits(lambda: numbers(10_000, 20, 200)), 60.0, 2000.0),
     Corner("fit, 1,000 rows of 2,000 columns", fits(lambda: numbers(1_000, 2_000, 2)), 30.0, 2000.0),
-    Corner("fit, 12,876 rows with 260 names and gaps, 9 classes", fits(lambda: named(12_876, 11, 260, 9)), 15.0, 1500.0),
+    Corner(
+        "fit, 12,876 rows with 260 names and gaps, 9 classes", fits(lambda: named(12_876, 11, 260, 9)), 15.0, 1500.0
+    ),
     Corner("fit, 696 rows with 250 names and gaps, 22 classes", fits(lambda: named(696, 16, 250, 22)), 15.0, 1000.0),
     Corner("fit, 537 rows of 167 numbers with gaps", fits(lambda: with_holes(537, 167, 3, 0.02, 40)), 15.0, 1000.0),
     Corner("fit, 45 rows of 6,830 numbers", fits(lambda: numbers(45, 6_830, 10)), 15.0, 1000.0),

@@ -219,7 +219,6 @@ def test_few_missing_cells_of_many_columns(rng, shared, spare):
         o = np.flatnonzero(~np.isnan(row))
         every = np.broadcast_to(sigma, (3, d, d))
         expected = [
-            multivariate_normal(m[o], s[np.ix_(o, o)]).logpdf(row[o])
-            for m, s in zip(means, every, strict=True)
+            multivariate_normal(m[o], s[np.ix_(o, o)]).logpdf(row[o]) for m, s in zip(means, every, strict=True)
         ]
         assert_allclose(own, expected, rtol=1e-10 if spare == 1.0 else 1e-7)

@@ -180,7 +180,7 @@ def test_rows_with_holes_take_few_passes(rng, monkeypatch):
 
 
 def test_fewer_held_out_rows_say_as_much(rng):
-    """Ranks among a sample of the held-out rows: within the bound of Dvoretzky, Kiefer and Wolfowitz of those among all.
+    """Ranks among a sample of the held-out rows: within Dvoretzky, Kiefer and Wolfowitz's bound of those among all.
 
     Classes keep their shares, and each has rows, however few there are.
     """
@@ -191,13 +191,15 @@ def test_fewer_held_out_rows_say_as_much(rng):
     few = held.thinned(100)
     assert 100 <= len(few.codes) <= 130
     assert sorted(np.concatenate([fold.index for fold in few.folds])) == list(range(len(few.codes)))
-    assert few.thinned(1000) is few and held.thinned(len(held.codes)) is held
+    assert few.thinned(1000) is few
+    assert held.thinned(len(held.codes)) is held
     shares = [np.bincount(own.codes, own.weight, minlength=3) for own in (held, few)]
     np.testing.assert_allclose(shares[1], shares[0], rtol=1e-12)
     assert np.bincount(few.codes).min() >= 5
     for fold, whole in zip(few.folds, held.folds, strict=True):
         kept = {row.tobytes() for row in np.asarray(whole.rows[0])}
-        assert len(fold.index) and all(row.tobytes() in kept for row in np.asarray(fold.rows[0]))
+        assert len(fold.index)
+        assert all(row.tobytes() in kept for row in np.asarray(fold.rows[0]))
     new = rng.normal(size=(400, 3)) + (rng.random(400) < 0.3)[:, None]
     prior, read = model._fitted.joint.log_prior, model._fitted.rows(new)
     every, some = (held_out.rank_pvalues(own, read, read, prior) for own in (held, few))
