@@ -38,6 +38,7 @@ DOUBTFUL = 0.1
 WORK = 200.0  # operations for each judged row, class and column, roughly: few are not worth a thread
 BETTER = 1e-9  # nats by which a setting must lose less than one tried before
 FAULTS = SufficeError, np.linalg.LinAlgError, FloatingPointError  # of a member that cannot be estimated
+MOST_EQUAL = 1.1  # times as many rows as distinct ones: a fold would take all that are equal, of which one is left out
 MOST_IN_FOLDS = 4000  # rows × classes that are judged in folds: of more, what choosing costs is below .002 nats
 
 
@@ -67,7 +68,9 @@ def choose(
 def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Automatic:
     weight = known.weight
     offset = priors_without(weight, sample, PSEUDO)
-    place = dealt(sample) if offset.size <= MOST_IN_FOLDS or sample.folds is not None else None
+    apart = float((sample.held / sample.removed).sum()) > MOST_EQUAL * len(sample)
+    in_folds = offset.size <= MOST_IN_FOLDS and not apart
+    place = dealt(sample) if in_folds or sample.folds is not None else None
     judge = Judge(sample.codes, offset, sample.weight, sample.single, place=place)
     found, faults = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
