@@ -43,7 +43,8 @@ def _column(j: int, x: Array, stats: ValueStats, middles: Array, codes: Codes, w
         raise refuse(settings, row, int(codes[row]), j, "its value occurs too seldom in the class")
     first, again = _alike(entry, w, len(stats.weights))
     location, scale, used = _without_each(j, stats, middles, entry[first], code[first], w[first])
-    terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
+    with np.errstate(over="ignore"):  # beyond all floats from a class of next to no spread: of density 0
+        terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
     score[present] = np.where(used[again][:, None], terms, 0.0)
     return score
 
