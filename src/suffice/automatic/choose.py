@@ -69,7 +69,7 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
     found, notes = _judged(kinds, known, sample, judge)
     members = better_rivals(found)
     if not members and notes:
-        why = "; ".join(dict.fromkeys(note.why for note in notes))
+        why = "; ".join(map(str, notes))
         raise DataError(
             f"A GenerativeClassifier has no member left for these rows: {why}. Next: leave out the columns that this "
             "names, or those whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
