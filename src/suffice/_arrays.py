@@ -162,6 +162,9 @@ def joint_code(columns: Iterable[Codes], sizes: Sequence[int]) -> Codes:
 
 def pattern_groups(observed: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Yield (observed columns, row numbers) for each pattern of observed cells in a mask (n, d)."""
+    if not observed.shape[1]:
+        yield np.zeros(0, dtype=np.int64), np.arange(len(observed))
+        return
     packed = np.packbits(observed, axis=1)
     keys = np.ascontiguousarray(packed).view(np.dtype((np.void, packed.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)

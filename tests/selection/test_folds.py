@@ -20,7 +20,7 @@ K = 60  # classes
 
 
 def hard(rng, n=900):
-    """Columns that sum up others, of heavy tails, missing in patterns, and one cell beside which all others are near."""
+    """Columns that sum up others, of heavy tails, missing in patterns, and one cell beside which all are near."""
     x = rng.normal(size=n)
     spiked = np.where(np.arange(n) == 7, 1e10, rng.normal(size=n))
     X = np.column_stack([x, x + spiked, spiked, 1e6 + rng.normal(size=n), rng.standard_cauchy(n)])

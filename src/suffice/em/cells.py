@@ -99,7 +99,7 @@ class Units:
     @classmethod
     def of(cls, weight: Array, mean: Array, squares: Array) -> Units:
         """Return the units for observed cells with this weight and mean (k, d) and sums of squares (1 or k, d)."""
-        spread = np.sqrt(total_variance(mean, weight, squares))
+        spread = np.sqrt(np.maximum(total_variance(mean, weight, squares), 0.0))  # rows taken out leave rounding
         spread[spread <= ROUNDING * np.abs(mean).max(axis=0, initial=0.0)] = 0.0
         total = np.where(weight.sum(axis=0) > 0, weight.sum(axis=0), 1.0)
         center = (weight * mean).sum(axis=0) / total

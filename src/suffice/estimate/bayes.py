@@ -21,7 +21,10 @@ def prior_target(within: Array, total: Array, prior: NormalInverseWishart) -> Ar
     `within` (…, d) is diag W / (N − K) and `total` (…, d) the variances of all rows, up to a factor: T = τ · total with
     τ = mean(within / total), or `within` itself.
     """
-    return within if prior.target == "within" else np.asarray(total * np.mean(within / total, axis=-1, keepdims=True))
+    if prior.target == "within":
+        return within
+    share = np.where(total > 0, within / np.where(total > 0, total, 1.0), 0.0)  # a column may vary by one row alone
+    return np.asarray(total * np.mean(share, axis=-1, keepdims=True))
 
 
 def prior_covariance(within: Array, total: Array, prior: NormalInverseWishart) -> Array:

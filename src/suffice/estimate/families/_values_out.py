@@ -9,6 +9,7 @@ from ._removal import SLACK, refuse, row_weights, without
 from .family import Settings
 
 CANCELLED = 1e-4  # deviations this small beside the way of the median have lost digits in the running sums
+FARTHEST = -1e300  # nats: columns of a row can be added up and taken away again
 
 
 def leave_values_out(rows: Array, stats: ValueStats, codes: Codes, weight: Array | None, settings: Settings) -> Array:
@@ -43,7 +44,9 @@ def _column(j: int, x: Array, stats: ValueStats, middles: Array, codes: Codes, w
         raise refuse(settings, row, int(codes[row]), j, "its value occurs too seldom in the class")
     first, again = _alike(entry, w, len(stats.weights))
     location, scale, used = _without_each(j, stats, middles, entry[first], code[first], w[first])
-    terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
+    with np.errstate(over="ignore"):  # far beyond all floats from a class of next to no spread
+        terms = -np.abs(x[:, None] - location[again]) / scale[again] - np.log(2.0 * scale[again])
+    terms = np.maximum(terms, FARTHEST)
     score[present] = np.where(used[again][:, None], terms, 0.0)
     return score
 
