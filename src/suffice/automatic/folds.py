@@ -73,10 +73,10 @@ class FoldedGaussians:
         outs = [summarize_block(version, sample.rows[own], sample.codes[own], k, sample.held[own]) for own in every]
         filled = version in sample.rows.columns.guess
         for v, out in enumerate(outs):
-            rest = None if filled else _without(stats, out)
-            if rest is None:
-                rest = reduce(PatternStats.merge, outs[:v] + outs[v + 1 :], PatternStats.zero(k, stats.d))
-            others.append(rest)
+            left = None if filled else _without(stats, out)
+            if left is None:
+                left = reduce(PatternStats.merge, outs[:v] + outs[v + 1 :], PatternStats.zero(k, stats.d))
+            others.append(left)
         for v, rest in enumerate(complete_each(others)):
             own = place == v
             turn = _directions(cells[~own]) if np.isfinite(cells).all() else None
