@@ -134,7 +134,7 @@ def test_one_covariance_for_several_classes_is_inverted_once(monkeypatch: pytest
 
 
 def test_folds_that_cannot_lose_their_rows_are_summed_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one fold alone shows may be less than rounding once subtracted: sums of the others are the same statistics."""
+    """What one fold alone shows may be lost in rounding; sums of the others are the same statistics."""
     from suffice.automatic import folds
 
     X, y = apart(300, 0.1)

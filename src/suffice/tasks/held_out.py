@@ -23,7 +23,7 @@ TIE = 1e-9  # relative difference of distances that rounding explains
 TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on
 LEAST_TAIL = 5  # rows
 LOWEST = 1e-300
-MOST_MEASURED = 5_000_000  # cells of held-out rows, of all ways to miss cells together: a forest takes .02 ms for each
+MOST_MEASURED = 1_000_000  # cells of held-out rows, of all ways to miss cells together: a forest takes .02 ms for each
 LEAST_MEASURED = 50  # held-out rows, for each of these ways
 
 
