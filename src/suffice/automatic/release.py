@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from .._arrays import Array, Codes, ndtri, np
-from ..disclosure.blocks import Kept
+from ..disclosure.at_hand import Kept
+from ..disclosure.blocks import release_gaussian
 from ..disclosure.counts import release_categories
-from ..disclosure.gaussian import gaussian_facts, release_joint
 from ..disclosure.least import Given, Least
 from ..errors import DataError
 from ..stats import CategoricalStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats
@@ -206,11 +207,19 @@ def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], 
 
 def _gaussian(cells: Array, rows: MemberRows, weight: Array, least: Least, given: Given) -> GaussianStats:
     """Return means and scatters by class (k, d, d) of numbers or their scores, missing ones filled as members do."""
-    stats = PatternStats.summarize(cells, rows.codes, rows.k, rows.weight, FullScatter)
-    kept = Kept(cells, rows.codes, rows.copies)
-    pairs = kept.few_pairs(rows.k, False, least)
-    done, facts = gaussian_facts(stats, weight, kept.varied(rows.k), least, complete_tied, pairs)
-    return release_joint(done, facts, given)
+    summarize = partial(PatternStats.summarize, form=FullScatter)
+    kept = Kept(cells, rows.codes, rows.copies, rows.weight, True)
+    found = release_gaussian(
+        summarize(cells, rows.codes, rows.k, rows.weight),
+        weight,
+        kept,
+        least,
+        given,
+        lambda own, codes, row_weight: summarize(own, codes, rows.k, row_weight),
+        complete_tied,
+    )
+    assert isinstance(found, PatternStats)
+    return found.complete
 
 
 def _set_units(columns: FrozenColumns, kind: str, stats: GaussianStats) -> None:

@@ -64,8 +64,11 @@ class Mixture(Density):
 
     def sample(self, rows: Array, codes: Codes, rng: np.random.RandomState) -> Array:
         """Return rows (n, d) with missing cells (NaN) drawn from a component of the row's class, itself drawn."""
-        share = np.where(self.owner == codes[:, None], np.exp(self._log_responsibility(rows)), 0.0)
-        return self.components.sample(rows, draw_codes(share, rng), rng)
+        return self.components.sample(rows, draw_codes(self.shares(rows, codes), rng), rng)
+
+    def shares(self, rows: Array, codes: Codes) -> Array:
+        """Return p(component | x_o, class) of rows of these classes (n,), (n, m)."""
+        return np.where(self.owner == codes[:, None], np.exp(self._log_responsibility(rows)), 0.0)
 
     def outcomes(self, rows: Array) -> Iterator[Outcomes]:
         """Yield what each missing cell (NaN) may hold: in every class a mixture of its components' regressions."""

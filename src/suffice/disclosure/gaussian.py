@@ -81,6 +81,11 @@ class Facts:
         return np.clip(ones / np.where(self.seen > 0, self.seen, 1.0), 0.0, 1.0)
 
     @property
+    def scarce(self) -> NDArray[np.bool_]:
+        """The columns (d,) that too few rows of all classes tell of."""
+        return np.asarray(self.least.few(self.support.sum(axis=0)) | self.least.few(self.seen.sum(axis=0)))
+
+    @property
     def support(self) -> Array:
         """The weight of the rows (k, d) that differ from the commonest value, infinite where nobody knows."""
         ones = self.ones
@@ -159,6 +164,28 @@ def _together(stats: PatternStats) -> Array:
     return found
 
 
+def rows_seen(stats: Gaussians) -> Array:
+    """Return the weight (k,) of the rows of which any cell is known; of columns that each have their own, the largest."""
+    if stats.complete.weight.ndim == 2:
+        return np.asarray(stats.complete.weight.max(axis=1))
+    weight = stats.complete.weight.copy()
+    for present, part in stats.incomplete.values():
+        weight[present] += part.weight
+    return weight
+
+
+def observed_alone(stats: PatternStats) -> GaussianStats:
+    """Return means and variances of the observed cells, without products: what is left of them where few rows are."""
+    weight = rows_seen(stats)
+    seen, mean, squares = _observed(stats)
+    if len(squares) < len(mean):
+        total = seen.sum(axis=0)
+        values = np.diag(squares[0] * weight.sum() / np.where(total > 0, total, 1.0))
+    else:
+        values = (squares * weight[:, None] / np.where(seen > 0, seen, 1.0))[:, :, None] * np.eye(mean.shape[1])
+    return GaussianStats(weight, mean, stats.complete.form(values), stats.complete.form)
+
+
 def release_diagonal(stats: GaussianStats, facts: Facts, given: Given) -> GaussianStats:
     """Return weights, means and squares by class and column, each of enough rows."""
     mean, squares = _columns(facts, facts.mean, stats.scatter.values, given)
@@ -182,7 +209,39 @@ def _columns(facts: Facts, mean: Array, squares: Array, given: Given) -> tuple[A
     return np.where(lost, lent, mean), np.where(lost, facts.weight[:, None] * within, squares)
 
 
-def release_joint(stats: GaussianStats, facts: Facts, given: Given) -> GaussianStats:
+@dataclass(frozen=True)
+class Plan:
+    """Which classes (k,) keep a scatter of their own, and whose scatters the others have, if any."""
+
+    own: NDArray[np.bool_]
+    lent: NDArray[np.bool_]
+
+    @classmethod
+    def nobody(cls, k: int) -> Plan:
+        """Return that of classes of which variances alone are left."""
+        return cls(np.zeros(k, dtype=bool), np.zeros(k, dtype=bool))
+
+    @classmethod
+    def by_rows(cls, rows: Array, d: int, least: int, pooled: bool) -> Plan:
+        """Return that of classes with so many rows (k,)."""
+        if pooled:
+            enough = np.full(len(rows), cls.together(rows, d, least))
+            return cls(enough, enough)
+        own = np.asarray(rows >= d + least)
+        return cls(own, ~own if not own.all() and cls.together(rows[~own], d, least) else own)
+
+    @staticmethod
+    def together(rows: Array, d: int, least: int) -> bool:
+        """Return whether classes of so many rows have enough together for one scatter about their own means."""
+        return bool(rows.sum() - len(rows) >= d + least)
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing but variances is left."""
+        return not (self.own.any() or self.lent.any())
+
+
+def release_joint(stats: GaussianStats, facts: Facts, given: Given, plan: Plan) -> GaussianStats:
     """Return means by class and scatters, by class or pooled, none of which is of too few rows."""
     k, d = stats.mean.shape
     pooled = stats.form is PooledScatter
@@ -199,7 +258,7 @@ def release_joint(stats: GaussianStats, facts: Facts, given: Given) -> GaussianS
         steady = np.zeros((k, d))
         mean, _ = _columns(facts, stats.mean, steady, given)
         squares = np.diagonal(values[0])[None].copy()
-        scarce = facts.least.few(facts.support.sum(axis=0)) | facts.least.few(facts.seen.sum(axis=0))
+        scarce = facts.scarce
         squares[0, scarce] = np.where(facts.binary, (weight[:, None] * mean * (1.0 - mean)).sum(axis=0), 0.0)[scarce]
         weak = scarce[None]
     else:
@@ -214,7 +273,7 @@ def release_joint(stats: GaussianStats, facts: Facts, given: Given) -> GaussianS
     gone[:, np.arange(d), np.arange(d)] = False
     given.up(UNCORRELATED, np.asarray(gone.any(axis=1)))
     mended = np.stack([_without(own, gone[g], squares[g]) for g, own in enumerate(values)])
-    found = _of_enough(mended, facts, pooled, given)
+    found = _of_enough(mended, facts, plan, given)
     scatter = PooledScatter(found[0]) if pooled else FullScatter(found)
     return GaussianStats(weight, mean, scatter, stats.form)
 
@@ -239,26 +298,20 @@ def _few_pairs(values: Array, mean: Array, facts: Facts, pooled: bool) -> NDArra
     return gone
 
 
-def _of_enough(values: Array, facts: Facts, pooled: bool, given: Given) -> Array:
+def _of_enough(values: Array, facts: Facts, plan: Plan, given: Given) -> Array:
     """Return scatters of enough rows for their columns: other classes' where there are some, else variances alone."""
-    d, least = values.shape[1], facts.least
-    rows = facts.weight / least.heaviest
-    if d == 1:
+    d = values.shape[1]
+    if d == 1 or plan.own.all():
         return values
-    if pooled:
-        if rows.sum() - len(rows) >= d + least.rows:
-            return values
+    numbers = np.flatnonzero(~plan.own)
+    if len(values) == 1:
         given.up(UNCORRELATED, range(d))
         return np.diag(np.diagonal(values[0]))[None]
-    right = rows >= d + least.rows
-    numbers = np.flatnonzero(~right)
-    if not len(numbers):
-        return values
-    source = ~right if rows[~right].sum() - len(numbers) >= d + least.rows else right
     found = values.copy()
-    if source.any():
+    if plan.lent.any():
         given.up(POOLED, classes=numbers)
-        found[numbers] = facts.weight[numbers, None, None] * (values[source].sum(axis=0) / facts.weight[source].sum())
+        lent = values[plan.lent].sum(axis=0) / facts.weight[plan.lent].sum()
+        found[numbers] = facts.weight[numbers, None, None] * lent
     else:
         given.up(UNCORRELATED, range(d), numbers)
         for c in numbers:

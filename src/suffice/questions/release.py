@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
-from .._arrays import Array, is_whole, np
-from ..densities import Gaussian
+from .._arrays import Array, Codes, is_whole, np
+from ..densities import Gaussian, Mixture
 from ..disclosure import Given, Least, release_block
-from ..disclosure.blocks import Kept
+from ..disclosure.at_hand import Kept
+from ..disclosure.blocks import Asked
 from ..disclosure.gaussian import UNREMEMBERED
 from ..errors import DataError, SettingError, quoted
 from ..estimate import Block, Shrinkage
@@ -21,8 +23,9 @@ from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..released import FEWEST, Cost, Past, Release, RowsHeld
-from ..stats import FourthMomentStats, GaussianStats, Reservoir, Statistic
+from ..stats import ByClass, FourthMomentStats, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
+from ..stats.reservoir import ALL
 from ..stats.scatter import ThinScatter
 from ..tasks.conformal import MeanScores, Scores
 from .leave_one_out import taken
@@ -98,9 +101,9 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     statistics, notes, blocks, found = fitted.statistics, list[Note](), list[Block](), list[Statistic]()
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()
-        kept = None if statistics.sample is None else _kept(statistics.sample, number)
-        shrunk = _shrunk_scatters(fitted, number) if isinstance(stats, FourthMomentStats) else None
-        done = release_block(block, stats, statistics.weight, limit, given, kept, shrunk)
+        kept = None if statistics.sample is None else _kept(statistics, statistics.sample, number)
+        asked = Asked(partial(_shrunk_scatters, fitted, number), partial(_shares, fitted, number))
+        done = release_block(block, stats, statistics.weight, limit, given, kept, asked)
         blocks.append(done.block)
         found.append(done.stats)
         notes += _given_up(fitted, given, block, limit)
@@ -128,8 +131,19 @@ def _passed_on(fitted: F) -> F:
     return replace(fitted, past=told)
 
 
-def _shrunk_scatters(fitted: Fitted, number: int) -> Array:
-    """Return scatters (g, d, d) whose own estimate is the covariance that shrinkage by fourth moments gave."""
+def _shares(fitted: Fitted, number: int, rows: Array, codes: Codes) -> Array:
+    """Return how much rows of these classes are of each component of a mixture (m, parts)."""
+    density = fitted.joint.density.blocks[number]
+    assert isinstance(density, Mixture)
+    return density.shares(rows, codes)
+
+
+def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic) -> Array:
+    """Return scatters (g, d, d) whose own estimate is the covariance that shrinkage by fourth moments gives."""
+    own = fitted.statistics.blocks
+    if stats is not own[number]:
+        blocks = (*own[:number], stats, *own[number + 1 :])
+        fitted = fitted.with_statistics(replace(fitted.statistics, blocks=blocks))
     density, family = fitted.joint.density.blocks[number], fitted.blocks[number].family
     assert isinstance(density, Gaussian)
     assert isinstance(family, GaussianFamily)
@@ -205,8 +219,10 @@ def _loss(log_posterior: Array) -> Array:
     return -np.maximum(log_posterior, np.log(LEAST_LOSS))
 
 
-def _kept(sample: Reservoir, number: int) -> Kept:
-    return Kept(sample.rows[number], sample.codes, sample.copies)
+def _kept(statistics: ByClass, sample: Reservoir, number: int) -> Kept:
+    held = np.bincount(sample.codes, weights=sample.weight, minlength=len(statistics.weight))
+    whole = bool((sample.limit == ALL).all() and np.allclose(held, statistics.weight, rtol=1e-9, atol=0.0))
+    return Kept(sample.rows[number], sample.codes, sample.copies, sample.weight, whole)
 
 
 def _thin_rows(stats: Statistic) -> int:
