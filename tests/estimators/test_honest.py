@@ -108,7 +108,7 @@ def plain_noise(rng, n):
 
 @pytest.mark.parametrize(("make", "n"), [(heavy_tails, 60), (plain_noise, 100)])
 def test_choosing_makes_no_loss_too_small_and_its_error_holds(make, n):
-    """Said less fresh was −.029 ± .010 and −.017 ± .005 (60 tables), where each row was judged by a choice it had made."""
+    """Said less fresh was −.029 ± .010 and −.017 ± .005 of 60 tables, where rows judged their own choice."""
     gap, error = [], []
     for seed in range(40):
         rng = np.random.default_rng([seed, n])
