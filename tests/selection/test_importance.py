@@ -350,11 +350,6 @@ def test_intervals_of_worthless_columns_hold(kind):
         rng = np.random.default_rng(seed)
         X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
         new, truth = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
-            rng.normal(size=(100, 5)),
-            rng.integers(0, 2, 100),
-            rng.normal(size=(2000, 5)),
-            rng.integers(0, 2, 2000),
-        )
         model = make().fit(X, y)
         found = model.importance()
         loss = -model.predict_log_proba(new)[np.arange(2000), truth].mean()
