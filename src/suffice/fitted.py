@@ -391,7 +391,6 @@ class Fitted(Vocabulary):
         """Return the statistics of a block of columns by class."""
         return block.family.summarize(rows, batch.codes, len(batch.classes), batch.weight)
 
-    chosen_by_sample = False  # whether the rows kept chose settings, which they judge too mildly then
     keeps_unlabelled = False  # whether rows without a label are kept as rows, where in other models they join by EM
 
     def unlabelled_of(self, batch: Batch) -> Reservoir | None:
