@@ -73,6 +73,9 @@ def brute_force(make, X, y, weight=None):
     mean = cost @ w / w.sum()
     share = w / w.sum()
     error = np.sqrt(len(y) / (len(y) - 1.0) * ((cost - mean[:, None]) ** 2 @ share**2))
+    n = len(y)  # rows judge what their labels made: as far as a mean may be chance, what two say is counted twice
+    chance = np.minimum(1.0, 2.0 / (n * np.maximum(np.abs(mean), 1e-300)))
+    error = np.where((cost == 0.0).all(axis=1), error, np.sqrt(error**2 * (1.0 + chance) + 1.0 / n**2))
     by_class = [cost[:, y == c] @ w[y == c] / w[y == c].sum() for c in np.unique(y)]
     return mean, error, np.array(by_class), float(whole @ w / w.sum())
 
@@ -340,3 +343,33 @@ def test_priors_are_heeded(rng):
         even = model.importance().loss
         model.set_params(priors=[0.05, 0.95])
         assert model.importance().loss > even + 0.1
+
+
+@pytest.mark.parametrize("kind", ["naive Bayes", "automatic"])
+def test_intervals_of_worthless_columns_hold(kind):
+    """Of 95 % intervals of single rows' errors, 76 % and 67 % held what fresh rows lose without the column."""
+    make = {"naive Bayes": NaiveBayes, "automatic": GenerativeClassifier}[kind]
+    held = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
+        new, truth = rng.normal(size=(2000, 5)), rng.integers(0, 2, 2000)
+        model = make().fit(X, y)
+        found = model.importance()
+        loss = -model.predict_log_proba(new)[np.arange(2000), truth].mean()
+        for j in range(5):
+            less = new.copy()
+            less[:, j] = np.nan
+            cost = -model.predict_log_proba(less)[np.arange(2000), truth].mean() - loss
+            held.append(abs(found.mean[j] - cost) <= 1.96 * found.standard_error[j])
+    assert np.mean(held) > 0.9 - 2.5 * np.sqrt(0.9 * 0.1 / len(held))  # of 60 columns
+
+
+def test_no_column_is_kept_where_none_is_better_by_an_error():
+    """Of 20 tables of noise, 6 had a column that served; by a standard error of a mean, one in six is the most."""
+    kept = 0
+    for seed in range(20):
+        rng = np.random.default_rng([seed, 7])
+        X, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100)
+        kept += bool(GenerativeClassifier().fit(X, y).smallest_columns())
+    assert kept <= 4

@@ -60,7 +60,7 @@ class PooledFitted(HeldFitted):
     # --- statistics --------------------------------------------------------------------------------------------------
 
     keeps_unlabelled = True
-    chosen_by_sample = True
+    chosen_by_sample = True  # settings and weights: the rows judge these too mildly
 
     def unlabelled_of(self, batch: Batch, keep_rows: int = MOST_UNLABELLED) -> Reservoir | None:
         """Return the rows of a batch without a label that are kept: 2,000 of them, if nothing else is said."""

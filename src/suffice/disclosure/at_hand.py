@@ -28,7 +28,7 @@ class Kept:
         return replace(self, rows=np.where(cells, np.nan, np.asarray(self.rows)))
 
     def shared_out(self, share: Array) -> Kept:
-        """Return the rows of dense cells once for each component (m, parts) that they count in, which are the classes."""
+        """Return the rows of dense cells once for each component (m, parts) they count in; these are the classes."""
         assert isinstance(self.rows, np.ndarray)
         row, part = np.nonzero(share > 1e-9)
         counted = share[row, part]

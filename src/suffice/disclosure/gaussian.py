@@ -165,7 +165,7 @@ def _together(stats: PatternStats) -> Array:
 
 
 def rows_seen(stats: Gaussians) -> Array:
-    """Return the weight (k,) of the rows of which any cell is known; of columns that each have their own, the largest."""
+    """Return the weight (k,) of the rows of which any cell is known; where each column has its own, the largest."""
     if stats.complete.weight.ndim == 2:
         return np.asarray(stats.complete.weight.max(axis=1))
     weight = stats.complete.weight.copy()

@@ -1,11 +1,11 @@
 """Rows that hold the variance of some direction of columns alone, which a scatter must not be made of.
 
-Where a linear rule of columns (total = a + b) holds for every row of a class but one, the scatter S gives that row away:
+Where a linear rule of columns (total = a + b) holds for all rows of a class but one, the scatter S gives that row away:
 with u the direction of the rule and d = uᵀz what the centred row z deviates by, S u = d z. In general a row has the
 share s = (uᵀz)² / uᵀSu of the variance along u, and S u / d tells its cells with a mean squared error of (1 − s) / s
-times their variance: better than the class mean does as soon as s > 1/2. The largest share that a row has along any
-direction is its leverage zᵀS⁻¹z (Hoaglin & Welsch 1978, doi:10.1080/00031305.1978.10479237); where one row has too much,
-or fewer rows than may be told of have nearly all, they are left out, and the others are looked at again.
+times their variance: no better than the class mean does up to s = 1/2. The largest share that a row has along any
+direction is its leverage zᵀS⁻¹z (Hoaglin & Welsch 1978, doi:10.1080/00031305.1978.10479237). Where one row, or fewer
+than may be told of, have nearly all, they are left out, and the others are looked at again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, ndtri, np
 
-MOST_SHARE = 0.9  # of the variance of a direction: beyond, S u / d tells the row better than the class mean does
+MOST_SHARE = 0.9  # of the variance of a direction; at 1/2, outliers that only stretch a class go, and it with them
 REST = 0.1  # of what Gaussian rows leave to others than the largest: less is left where few rows break a rule
 MOST_LEFT_OUT = 0.25  # of the rows: beyond, correlations go. Of the tables in docs/results.md none but glass comes near
 STARTS, STEPS = 64, 8  # of the search for directions: doubled, it finds no more in tables with planted rules
@@ -124,7 +124,7 @@ def _alone(crowd: Crowd, least: int) -> NDArray[np.bool_]:
 
 
 def _together(held: Array, crowd: Crowd, least: int) -> NDArray[np.bool_]:
-    """Return which rows (m,) have, fewer than `least` in all, nearly all of the variance `held` (m, s) of a direction."""
+    """Return which rows (m,), fewer than `least` in all, have nearly all the variance `held` (m, s) of a direction."""
     order = np.argsort(-held, axis=0, kind="stable")
     largest = np.cumsum(crowd.copies[order], axis=0) < least
     few = np.zeros(held.shape, dtype=bool)

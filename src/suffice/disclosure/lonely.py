@@ -196,7 +196,7 @@ class _Search:
     def _filled(
         self, rows: Array, codes: Codes, weight: Array, done: GaussianStats
     ) -> tuple[Array, GaussianStats | None]:
-        """Return rows with missing cells as expected, and their statistics with what that leaves open, None for none."""
+        """Return rows with missing cells as expected, and statistics with what that leaves open, None for none."""
         if not np.isnan(rows).any():
             return rows, None
         values, k = done.dense().scatter.values, len(self.weight)

@@ -190,7 +190,7 @@ class Diagnoses(Answers):
         that then loses least; one is taken out where fewer do better than any so few did before, and at the end as
         long as the loss stays within. So none of those returned could be left out, but other sets as small may serve
         as well. Where there are many columns, a step looks at those 24 that gained most before. Without a column
-        needed, the list is empty: the shares of the classes lose no more.
+        needed, the list is empty: the shares of the classes lose no more, or not more by a standard error.
 
         Parameters
         ----------

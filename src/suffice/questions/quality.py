@@ -47,6 +47,6 @@ def _quality(fitted: Fitted) -> Quality:
         part.represented(statistics.weight),
         part.copies,
         judged_by=LEFT_OUT if closed else FOLDS,
-        chosen=fitted.chosen_by_sample and closed,
+        chosen=closed and getattr(fitted, "chosen_by_sample", False),
         of_rows=max(round(statistics.rows), round(float(sample.copies.sum()))),
     )

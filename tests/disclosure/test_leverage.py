@@ -1,0 +1,92 @@
+"""Rows that break a linear rule which all others keep: a scatter gives them away, a released one does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from suffice import GaussianDiscriminant, GenerativeClassifier, NaiveBayes
+
+MAKE = {
+    "own": lambda d: GaussianDiscriminant(),
+    "shared": lambda d: GaussianDiscriminant(shared=True),
+    "block": lambda d: NaiveBayes({tuple(range(d)): "gaussian"}),
+    "automatic": lambda d: GenerativeClassifier(),
+}
+
+
+def planted(seed: int):
+    """Rows of two classes, a rule of 2 to 6 columns that row 0 alone breaks, exact or rounded; the rule's direction."""
+    rng, m, n = np.random.default_rng(seed), 2 + seed % 5, (120, 300, 600)[seed % 3]
+    y = np.arange(n) % 2
+    X = rng.lognormal(3.0, 0.5, size=(n, m + 2)) * (1.0 + 0.3 * y[:, None])
+    X[:, m - 1] = X[:, : m - 1].sum(axis=1)
+    X = X if seed % 2 else X.round(1)
+    X[0] = rng.lognormal(4.0, 1.0, size=m + 2)
+    rule = np.zeros(m + 2)
+    rule[: m - 1], rule[m - 1] = 1.0, -1.0
+    return X, y, rule
+
+
+def moments(model):
+    """The mean of class 0 and every scatter it has part in, of the numbers as they are."""
+    for block in model.statistics_.blocks:
+        stats, used = getattr(block, "complete", block), None
+        if hasattr(block, "learned"):
+            columns = block.columns
+            stats, used = block.learned["gaussian"].versions["raw"].complete, columns.used["raw"]
+        if not hasattr(stats, "scatter"):
+            continue
+        dense = stats.dense()
+        mean, scatter = np.asarray(dense.mean)[0], np.asarray(dense.scatter.values)
+        scatter = scatter if scatter.ndim == 2 else scatter[0]
+        if scatter.shape != (len(mean), len(mean)):
+            continue  # variances alone
+        if used is not None:
+            center, scale = columns.center["raw"][used], columns.scale["raw"][used]
+            mean, scatter = mean * scale + center, scatter * scale[:, None] * scale
+        yield mean, scatter
+
+
+def told(mean, scatter, row, rule) -> float:
+    """The squared error of the best guess mean ± S v / √(vᵀ S v), in that of the mean, over the rule and all axes.
+
+    With the sign that is right, which an attacker would have to guess; 0 where one row has all of the variance along v.
+    """
+    size = np.sqrt(np.maximum(np.diagonal(scatter), 0.0))
+    size = np.where(size > 0, size, 1.0)
+    axes = np.linalg.eigh(scatter / size[:, None] / size)[1].T / size
+    apart, best = (mean - row) / size, np.inf
+    for v in [*([rule] if len(rule) == len(mean) else []), *axes]:
+        variance = v @ scatter @ v
+        if variance <= 1e-12 * (np.abs(v) @ np.abs(scatter) @ np.abs(v)):
+            continue
+        step = scatter @ v / np.sqrt(variance) / size
+        best = min(best, *(float(((apart + sign * step) ** 2).sum()) for sign in (1.0, -1.0)))
+    return best / float((apart**2).sum())
+
+
+@pytest.mark.parametrize("kind", MAKE)
+@pytest.mark.parametrize("least", [5, 50])
+def test_a_row_that_breaks_a_rule_is_told_no_better_than_by_its_class_mean(kind, least) -> None:
+    """A step of one standard deviation towards an outlier is no row: of it, at least a fifth of the error stays."""
+    seeds = range(3) if kind == "automatic" else range(15)
+    for seed in seeds:
+        X, y, rule = planted(seed)
+        model = MAKE[kind](X.shape[1]).fit(X, y)
+        before = min(told(*own, X[0], rule) for own in moments(model)) if kind != "automatic" else 0.0
+        assert before < 0.05, "it is given away where nothing is released"
+        for mean, scatter in moments(model.release(least=least)):
+            assert told(mean, scatter, X[0], rule) > 0.2
+
+
+@pytest.mark.parametrize("share", ["alone", "two"])
+def test_what_was_left_out_is_said(share) -> None:
+    X, y, _ = planted(4)
+    if share == "two":
+        X[2] = X[0] * 1.1
+    released = GaussianDiscriminant().fit(X, y).release(least=5)
+    assert any("combination of columns" in str(note) for note in released.notes_)
+    rng = np.random.default_rng(0)
+    plain = GaussianDiscriminant().fit(rng.normal(size=(200, 4)), np.arange(200) % 2).release(least=5)
+    assert not any("combination of columns" in str(note) for note in plain.notes_)
