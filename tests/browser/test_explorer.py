@@ -68,6 +68,9 @@ def test_answers_equal_python(visit, name):
         check_beside(model, rows, parameters(html)["drawn"], answers)
 
     check_gains(model, rows, answers)
+    if parameters(html)["sets"] is not None:
+        expected = model.predict_set(rows, allow_empty=False)
+        assert [own["set"] for own in answers] == [np.flatnonzero(own).tolist() for own in expected]
 
     # exact reasons to rounding; where one side or both averaged over some orders, within ten standard errors
     expected, spread = model.explain(rows, return_error=True)

@@ -110,8 +110,14 @@ class Answers(Columns):
         """Return for each row the classes it may well be of, (n, k): the true one among them for 1 − α of new rows.
 
         A class is in the set where −log p(class | x) is at most the (1 − α)-quantile of these numbers for the training
-        rows and their own classes, each by the exact leave-one-out posterior. That needs no rows set aside, and what
-        the model gets wrong makes sets larger, not wrong. With fewer than 1 / α − 1 rows every class is in every set.
+        rows and their own classes, each by the exact leave-one-out posterior (mixtures: by models of folds). That needs
+        no rows set aside, and what the model gets wrong makes sets larger, not wrong. With fewer than 1 / α − 1 rows
+        every class is in every set.
+
+        A row is compared with training rows of as many known cells: those that have so many, and others some of whose
+        cells are hidden, each column as often as any other; the larger threshold of both counts. So coverage is 1 − α
+        for any number of known cells, over rows that miss cells by chance or as the training rows did. Where nothing is
+        known, the set has the classes of the largest shares until these are 1 − α.
 
         A model that is right more often than 1 − α needs no second class in any set, and has some to spare: then the
         sets of the rows it is least sure of are empty, or coverage would be above 1 − α. Give a smaller α, or
@@ -121,19 +127,23 @@ class Answers(Columns):
         ----------
         X : table (n, d)
         alpha : float, above 0 and below 1
-            Share of rows whose set may lack their class. Over all classes: rare ones may be missed more often.
+            Share of rows whose set may lack their class, over all classes: rare ones may be missed more often.
+        by_class : bool, default False
+            Let α be the share of the rows of each class: a class is compared with its own training rows alone. One of
+            fewer than 1 / α − 1 rows is in every set, with a warning.
         allow_empty : bool
             If False, the most probable class is in every set, and coverage may be higher than 1 − α.
 
         Raises
         ------
         DataError, SettingError
-            As for `leave_one_out`: for a mixture of several components, or where rows without a label have joined.
+            The model keeps no rows; a released one if none were kept when it was released, or if it has changed since.
 
         Notes
         -----
         The quantile is that of the rows that the statistics keep a sample of (at most about 2,000): it adds to the
-        coverage a standard error of √(α (1 − α) / 2000), 0.007 at α = 0.1. Sadinle, Lei & Wasserman (2019),
+        coverage a standard error of √(α (1 − α) / 2000), 0.007 at α = 0.1. A released model knows means of scores, each
+        of so many rows as it may tell of, and thresholds are linear between these. Sadinle, Lei & Wasserman (2019),
         doi:10.1080/01621459.2017.1395341. Coverage is 1 − α where leaving one row out hardly moves the model, and for
         any model at least 1 − 2 α if scores of each row's own model were used (Barber et al. 2021,
         doi:10.1214/20-AOS1965, the jackknife+), which these are not.
@@ -282,6 +292,11 @@ class Answers(Columns):
         ----------
         X : table (n, d)
             Rows that the model has not learned from.
+        by_class : bool, default False
+            Return the p-values of new rows within each class (n, k): how likely a row of it is at least as far out from
+            it, by the law or by its held-out rows alone. Of new rows of a class a share p has a p-value up to p for it,
+            however wide or rare it is; over all classes, rows of a wide rare class look odd more often. A row whose
+            largest p-value is small is like no class.
         y : labels (n,), optional
             The rows are training rows of these classes: the p-value is that within the class, with the row's own part
             in the estimates taken out: for Gaussians as above by the Beta law of Mahalanobis distances, else by its
@@ -292,6 +307,8 @@ class Answers(Columns):
         ------
         DataError
             The model keeps no rows and has no law, or has learned a single row; a label is not known.
+        SettingError
+            Both `y` and `by_class` are given.
 
         Notes
         -----

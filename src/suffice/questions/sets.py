@@ -14,11 +14,12 @@ from ..fitted import Fitted
 from ..leave_one_out.by_columns import showing
 from ..stats.rows import level_keys
 from ..tasks.conformal import Limits, Scores, class_sets, levels
-from .judge_columns import ByFolds, missing_in, some_rows
+from .judge_columns import MOST_OF_FOLDS, ByFolds, missing_in, some_rows
 from .leave_one_out import taken
 
 MOST_HIDDEN = 1000  # rows of which cells are hidden, each once at every number of known cells
 ORDERS = 10  # in which cells are hidden, each of as many rows: of ten columns each is once the only one known
+MOST_SUBSETS = 70  # of columns that are shown: each takes as long as some hundred rows
 LARGEST = 745.0  # nats, that a released model tells of: what the smallest float is the probability of
 SAME = 1e-9  # of a class prior
 
@@ -79,13 +80,14 @@ def set_scores(fitted: Fitted) -> Scores:
     known = ~missing_in(fitted, sample.rows, len(every))
     left_out = ByFolds(fitted, every).without(None) if fitted.by_folds else fitted.left_out_rows
     parts = [_scores(fitted, every, _own(fitted, left_out, every), known)]
-    index = some_rows(sample, MOST_HIDDEN)
+    index, orders = some_rows(sample, MOST_HIDDEN), _orders(fitted)
+    in_folds = bool(orders) and fitted.by_columns(index, as_new=True) is None
+    index = some_rows(sample, MOST_OF_FOLDS) if in_folds else index
     dealt = index[np.lexsort((sample.priority[index], sample.codes[index]))]
-    orders = _orders(fitted)
     for start, order in enumerate(orders):
         own = np.sort(dealt[start :: len(orders)])
         if len(own):
-            found = fitted.by_columns(own, as_new=True)
+            found = None if in_folds else fitted.by_columns(own, as_new=True)
             judge = ByFolds(fitted, own) if found is None else found
             for shown in _shown(order):
                 score = _own(fitted, judge.log_posterior(shown.tolist()), own)
@@ -127,7 +129,8 @@ def _orders(fitted: Fitted) -> list[Codes]:
     if any(is_sparse(part) or not block.family.takes_missing for block, part in blocks):
         return []
     d = len(fitted.schema)
-    count, order = min(ORDERS, d), np.argsort(level_keys(fitted.schema.names)[:-1], kind="stable")
+    count = max(min(ORDERS, d, MOST_SUBSETS // len(levels(d))), 2 if d > 1 else 1)
+    order = np.argsort(level_keys(fitted.schema.names)[:-1], kind="stable")
     return [np.roll(order, -(start * d // count)) for start in range(count)]
 
 

@@ -25,6 +25,7 @@ from .._arrays import Array, Codes, NDArray, np
 
 LEAST = 50  # rows by which a number of known cells has a threshold of its own
 ROUNDING = 1e-9  # of a threshold: a class at it is in the set
+MANY = 64  # columns, of which numbers of known cells lie four times as far apart, and not twice
 MOST_MEANS = 200  # of scores at one number of known cells
 SLACK = 1e-12  # relative, of sums of weights: rounding takes no row away
 
@@ -52,7 +53,7 @@ def quantile(score: Array, weight: Array, alpha: float, means: bool = False) -> 
 
 def levels(columns: int) -> Codes:
     """Return the numbers of known cells, from 1 to all, at which thresholds are found: dense at both ends."""
-    near = 1 << np.arange(max(columns - 1, 1).bit_length())
+    near = 1 << np.arange(0, max(columns - 1, 1).bit_length(), 1 if columns <= MANY else 2)
     found: Codes = np.unique(np.concatenate([near, columns - near, [columns]]))
     return found[(found > 0) & (found <= columns)]
 
