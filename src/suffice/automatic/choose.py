@@ -232,7 +232,7 @@ def _pooled(
         left_out_posterior=posterior,
         offset=judge.offset,
         loss=float(judge.weight @ lost) / float(judge.weight.sum()),
-        loss_error=judge.error_of_choice(lost),
+        loss_error=judge.error_of_choice(lost, None if sample.units is None else sample.units.groups),
         sample=sample[:],  # without what members have read of it
         notes=(
             *_uncertain(judge.loss(naive - judge.offset), lost, judge, floor),

@@ -52,9 +52,11 @@ class Judge:
         spread = (share**2 * self.single / np.maximum(self.weight, 1e-300)) @ (values - mean) ** 2
         return mean, float(np.sqrt(spread))
 
-    def error_of_choice(self, lost: Array) -> float:
-        """Return the standard error of the mean of losses (n,) by a pool that these rows chose."""
-        judged = Judged(self.codes, self.weight, self.weight / np.maximum(self.single, 1e-300), self.offset.shape[1])
+    def error_of_choice(self, lost: Array, group: Codes | None) -> float:
+        """Return the standard error of the mean of losses (n,) by a pool that these rows, of groups or not, chose."""
+        judged = Judged(
+            self.codes, self.weight, self.weight / np.maximum(self.single, 1e-300), self.offset.shape[1], group
+        )
         share = np.bincount(self.codes, self.weight, judged.k) / self.weight.sum()
         gain = float(judged.mean(-np.log(share[self.codes]) - lost))
         rows = float(judged.copies.sum())

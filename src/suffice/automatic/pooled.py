@@ -323,12 +323,13 @@ class PooledFitted(HeldFitted):
     def loss_error(self) -> float:
         """Its standard error in nats; not a number where a file written before it was known holds no rows to say it."""
         check_judges(self.statistics)
-        sample = self.statistics.sample
-        if self.priors is None or sample is None:
+        if self.priors is None or self.holds_no_rows:
             return np.nan if self.pool.loss_error is None else self.pool.loss_error
+        sample = self.reservoir
         weight, left_out = sample.represented(self.statistics.weight), self.left_out_rows
         judge = Judge(sample.codes, left_out, weight, weight / sample.copies)
-        return judge.error_of_choice(-left_out[np.arange(len(sample.codes)), sample.codes])
+        lost = -left_out[np.arange(len(sample.codes)), sample.codes]
+        return judge.error_of_choice(lost, sample.units.groups)
 
     def _priors_without(self, codes: Codes, removed: Array) -> Array | None:
         """Return the log class priors that were given (n, k), those that count rows without each row; None for none."""

@@ -22,6 +22,7 @@ from .parameters import (
     AutoDrop,
     DataPath,
     DateOrder,
+    Groups,
     KeepSpaces,
     Labels,
     LeftOut,
@@ -38,7 +39,7 @@ from .training import Training, read_training
 
 if TYPE_CHECKING:
     from .._arrays import Codes
-    from ..engines.arrow import Column, Table
+    from ..engines.arrow import Table
     from ..estimators.base import GenerativeEstimator
 
 AUTOMATIC = "auto"
@@ -57,6 +58,7 @@ def compare(
     folds: Annotated[int | None, Parameter(metavar="NUMBER", validator=Between(gte=2))] = None,
     seed: Seed = 0,
     drop: LeftOut = (),
+    groups: Groups = None,
     labels: Labels = None,
     missing_text: Missing = (),
     keep_spaces: KeepSpaces = False,
@@ -123,6 +125,7 @@ def compare(
     by = by or ("loo" if folds is None else "folds")
     folds = FOLDS if folds is None else folds
     how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces, "sheet": sheet}
+    how["groups"] = groups
     training = read_training(data, target, dates=dates, auto_drop=auto_drop, common=common, **how)
     if curve:
         setup = {**describe(training, target, "folds", FOLDS, seed), "draws": draws or DRAWS}
@@ -142,7 +145,7 @@ def _show_curves(setup: Facts, training: Training, order: Sequence[str], output:
     """Print the learning curves of models, and write their points to a file if one is given."""
     draws, seed = setup["draws"], setup["seed"]
     with progress(common, "Learning", len(order) * draws * FITS) as advance:
-        curves = [curve_of(name, training, draws, seed, advance) for name in order]
+        curves = [curve_of(name, training, draws, seed, advance, group_numbers(training)) for name in order]
     if output is not None:
         write_table(table_of(curves), output)
         common.remark(f"Wrote {output}.")
@@ -157,7 +160,7 @@ Fold = tuple["Codes", "Codes"]  # rows to learn from, rows to judge
 
 def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
     """Return (rows to learn from, rows to judge) of each fold, the classes spread evenly over the folds."""
-    from sklearn.model_selection import StratifiedKFold
+    from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
     counts = sorted((item["counts"], item["values"]) for item in training.labels.value_counts().to_pylist())
     most, label = counts[-1]
@@ -166,10 +169,33 @@ def split(training: Training, target: str, folds: int, seed: int) -> list[Fold]:
             f"Column {target!r}: the largest class, {label!r}, has {most} rows, too few for {folds} folds. "
             "Next: give fewer --folds, or more rows."
         )
-    labels = training.labels.to_numpy()
+    labels, groups = training.labels.to_numpy(), group_numbers(training)
+    if groups is not None:
+        if int(groups.max()) + 1 < folds:
+            raise TargetProblem(
+                f"There are {int(groups.max()) + 1} groups, too few for {folds} folds. Next: give fewer --folds."
+            )
+        by_groups = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return list(by_groups.split(labels, labels, groups))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a class with fewer rows than folds: said in the setup, in our words
         return list(StratifiedKFold(folds, shuffle=True, random_state=seed).split(labels, labels))
+
+
+def group_numbers(training: Training) -> Codes | None:
+    """Return the number (n,) of the group of each row, of a row without one its own; None without groups."""
+    if training.groups is None:
+        return None
+    from .._arrays import np
+    from ..table.labels import read_groups
+
+    found = read_groups(training.groups, training.columns.num_rows)
+    assert found is not None
+    levels, codes = found
+    alone = len(levels) + np.arange(len(codes))
+    return np.unique(np.where(codes < 0, alone, codes), return_inverse=True)[1].reshape(-1)
 
 
 def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:
@@ -192,9 +218,9 @@ def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance
     return result
 
 
-def _timed_fit(name: str, columns: Table, labels: Column) -> tuple[GenerativeEstimator, float]:
+def _timed_fit(name: str, columns: Table, training: Training) -> tuple[GenerativeEstimator, float]:
     started = time.perf_counter()
-    estimator = make_estimator(name).fit(columns, labels)
+    estimator = make_estimator(name).fit(columns, training.labels, groups=training.groups)
     return estimator, time.perf_counter() - started
 
 
@@ -203,9 +229,9 @@ def _judge_itself(result: Result, training: Training) -> bool:
     from ..tasks.quality import LEFT_OUT
 
     columns = training.columns.select(result.columns)
-    estimator, seconds = _timed_fit(result.name, columns, training.labels)
+    estimator, seconds = _timed_fit(result.name, columns, training)
     if seconds < 1.0:
-        estimator, seconds = _timed_fit(result.name, columns, training.labels)  # the first fit may load libraries
+        estimator, seconds = _timed_fit(result.name, columns, training)  # the first fit may load libraries
     result.fit_seconds = seconds
     result.note(*estimator.notes_)
     try:
@@ -216,7 +242,7 @@ def _judge_itself(result: Result, training: Training) -> bool:
     if found.judged_by == LEFT_OUT:
         result.own = found
         if result.name != AUTOMATIC and found.rows == len(training.labels):
-            result.lost = losses(estimator.leave_one_out(columns, training.labels), training)
+            result.lost = losses(estimator.leave_one_out(columns, training.labels, groups=training.groups), training)
     else:
         result.note("judged by folds of the rows it keeps: leaving out each row would estimate again for each")
         result.own, result.crossed = found, found
@@ -246,8 +272,9 @@ def _fit_ours(name: str, training: Training, result: Result) -> Fit:
 
     def fit(learn: Codes) -> Fitted:
         rows, labels = columns.take(learn), training.labels.take(learn)
+        groups = None if training.groups is None else training.groups.take(learn)
         started = time.perf_counter()
-        estimator = make_estimator(name).fit(rows, labels)
+        estimator = make_estimator(name).fit(rows, labels, groups=groups)
         notes = estimator.notes_  # the automatic classifier chooses when first asked
         seconds = time.perf_counter() - started
         result.note(*notes)

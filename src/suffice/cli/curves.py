@@ -60,7 +60,14 @@ class Curve:
         return facts
 
 
-def curve_of(name: str, training: Training, draws: int, seed: int, advance: Callable[[int], None]) -> Curve:
+def curve_of(
+    name: str,
+    training: Training,
+    draws: int,
+    seed: int,
+    advance: Callable[[int], None],
+    group: Codes | None = None,
+) -> Curve:
     """Return the learning curve of a model, or a note saying why there is none."""
     from .._arrays import np
     from ..tasks.learning_curve import FOLDS, PARTS, learning_curve
@@ -73,7 +80,7 @@ def curve_of(name: str, training: Training, draws: int, seed: int, advance: Call
         found.result.columns, found.result.left_out = usable_columns(name, training) if ours else ([], [])
         fit = _fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
         judge = partial(_judged, fit, place, advance)
-        found.curve = learning_curve(codes, training.classes, None, judge, draws=draws, seed=seed)
+        found.curve = learning_curve(codes, training.classes, None, judge, draws=draws, seed=seed, group=group)
     except ValueError as error:  # ours, or scikit-learn's on few rows
         found.notes.append(one_line(error))
         advance(draws * FOLDS * len(PARTS))

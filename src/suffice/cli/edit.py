@@ -23,6 +23,7 @@ from .parameters import (
     DataPath,
     Edited,
     Force,
+    Groups,
     ModelPath,
     MoreMissing,
     NewModel,
@@ -52,6 +53,7 @@ def update(
     target: Target,
     output: Edited = None,
     weight: Weight = None,
+    groups: Groups = None,
     missing_text: MoreMissing = (),
     decay: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
     force: Force = False,
@@ -76,8 +78,8 @@ def update(
     check_model_output(to, force, [(data, "table")])
     with sole_writer(to), progress(common, f"Learning from {data.name}"):
         estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet)
-        estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet, groups)
+        estimator.partial_fit(batch.columns, batch.labels, sample_weight=batch.weight, decay=decay, groups=batch.groups)
         estimator._edit_past(dialect=estimator._fitted.past.dialect or batch.dialect)
         save_model(estimator, to, force)
     _report(common, estimator, to, f"learned {count(batch.columns.num_rows, 'more row')}")
@@ -91,6 +93,7 @@ def forget(
     target: Target,
     output: Edited = None,
     weight: ColumnName | None = None,
+    groups: Groups = None,
     missing_text: MoreMissing = (),
     force: Force = False,
     sheet: Sheet = None,
@@ -116,8 +119,8 @@ def forget(
     check_model_output(to, force, [(data, "table")])
     with sole_writer(to), progress(common, f"Forgetting {data.name}"):
         estimator, schema = open_model(model)
-        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet)
-        estimator.forget(batch.columns, batch.labels, sample_weight=batch.weight)
+        batch = read_batch(data, estimator, schema, target, weight, common, missing_text, sheet, groups)
+        estimator.forget(batch.columns, batch.labels, batch.weight, batch.groups)
         save_model(estimator, to, force)
     _report(common, estimator, to, f"forgot {count(batch.columns.num_rows, 'row')}")
 

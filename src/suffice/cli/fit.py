@@ -17,6 +17,7 @@ from .parameters import (
     DataPath,
     DateOrder,
     Force,
+    Groups,
     KeepSpaces,
     Labels,
     LeftOut,
@@ -61,6 +62,7 @@ def fit(
     components: Annotated[int | Literal["bic"] | None, Parameter(metavar="NUMBER|bic")] = None,
     drop: LeftOut = (),
     weight: Weight = None,
+    groups: Groups = None,
     labels: Labels = None,
     missing_text: Missing = (),
     keep_spaces: KeepSpaces = False,
@@ -152,8 +154,13 @@ def fit(
     }
     orders = read_orders(ordered)
     how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
-    how |= {"weight": weight, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
+    how |= {"weight": weight, "groups": groups, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
     if is_many(data) or is_large(data) or engine != "auto" or checkpoint:
+        if how.pop("groups") is not None:
+            raise UsageProblem(
+                "--groups is for a table that is read at once, and this one is learned in parts. Next: leave out "
+                "--engine and --checkpoint, or give fewer rows."
+            )
         told = {"engine": scheduler or engine, "checkpoint": checkpoint}
         learned = _in_parts(data, target, model, options, family, orders, how, told, common)
     else:
@@ -191,7 +198,7 @@ def _at_once(
         training = in_order(read_training(data, target, common=common, **how), orders)
         used, left_out = usable_columns(model, training)
         estimator = make_estimator(model, families=read_families(family, training, data), **options)
-        estimator.fit(training.columns.select(used), training.labels, sample_weight=training.weight)
+        estimator.fit(training.columns.select(used), training.labels, training.weight, training.groups)
         estimator._edit_past(dialect=training.dialect)
     return estimator, left_out, training.columns.num_rows, training.unlabelled
 

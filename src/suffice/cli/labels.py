@@ -18,6 +18,7 @@ from .parameters import (
     AutoDrop,
     DataPath,
     DateOrder,
+    Groups,
     KeepSpaces,
     Labels,
     LeftOut,
@@ -46,6 +47,7 @@ def labels(
     top: Annotated[int, Parameter(metavar="NUMBER", validator=Between(gte=1))] = 3,
     drop: LeftOut = (),
     weight: Weight = None,
+    groups: Groups = None,
     labels: Labels = None,
     missing_text: Missing = (),
     keep_spaces: KeepSpaces = False,
@@ -86,11 +88,11 @@ def labels(
     check_output(output, [(data, "table")])
     with progress(common, f"Judging the labels of {data.name}"):
         how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
-        how |= {"weight": weight, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
+        how |= {"weight": weight, "groups": groups, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
         training = read_training(data, target, common=common, **how)
         used, left_out = usable_columns(model, training)
         columns = training.columns.select(used)
-        estimator = make_estimator(model).fit(columns, training.labels, sample_weight=training.weight)
+        estimator = make_estimator(model).fit(columns, training.labels, training.weight, training.groups)
         wrong, flagged, other = _judge(estimator, columns, training, fdr)
         answer = _suspects(estimator, columns, training, (wrong, flagged, other), top)
     if left_out:
@@ -111,7 +113,7 @@ def _judge(
     from .._arrays import np
     from ..questions.suspect_labels import flag_labels, judge_labels
 
-    judged = judge_labels(estimator._fitted, columns, training.labels, training.weight)
+    judged = judge_labels(estimator._fitted, columns, training.labels, training.weight, training.groups)
     wrong = judged.wrong
     flagged = np.flatnonzero(flag_labels(wrong, fdr))
     return wrong, flagged[np.argsort(-wrong[flagged], kind="stable")], judged.likeliest_other()

@@ -90,4 +90,11 @@ Rows = Annotated[
 ]
 SavedModel = Annotated[ModelPath, Parameter(help="File that `suffice fit` wrote.")]
 Target = Annotated[ColumnName, Parameter(help="Column of class labels.")]
+Groups = Annotated[
+    ColumnName | None,
+    Parameter(
+        help="Column that says which rows belong together, such as the number of a patient: they leave together "
+        "wherever rows are held out. Models do not learn from it."
+    ),
+]
 Weight = Annotated[ColumnName | None, Parameter(help="Column of row weights: k means k copies of the row.")]

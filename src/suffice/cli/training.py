@@ -29,14 +29,15 @@ class Training:
     """Rows to learn from.
 
     `columns` is the table of the other columns, `labels` one class label per row, `weight` one number per row or None,
-    `unlabelled` how many rows were left out because they have no label, `dialect` how a CSV was written, `numbers` (n,)
-    which rows of the file they are, from 1.
+    `groups` which rows belong together or None, `unlabelled` how many rows were left out because they have no label,
+    `dialect` how a CSV was written, `numbers` (n,) which rows of the file they are, from 1.
     """
 
     columns: Table
     labels: Column
     weight: Array | None
     unlabelled: int
+    groups: Column | None = None
     dialect: Dialect | None = None
     numbers: Codes | None = None
 
@@ -59,6 +60,7 @@ def read_training(
     *,
     drop: Sequence[str] = (),
     weight: str | None = None,
+    groups: str | None = None,
     labels: str | None = None,
     missing: Sequence[str] = (),
     keep_spaces: bool = False,
@@ -70,7 +72,7 @@ def read_training(
     """Return the rows of a file that have a label, saying on stderr what was left out."""
     found = read_file(path, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
     table = found.columns
-    check_named(table.column_names, target, drop, weight, path)
+    check_named(table.column_names, target, drop, weight, path, groups)
     if found.csv is not None and found.csv.measured:
         raise TargetProblem.measured(target, found.csv.measured)
     table, numbers = _labelled_rows(table, target)
@@ -80,7 +82,7 @@ def read_training(
     if len(classes) == 1:
         raise TargetProblem.one_class(target, classes[0].as_py(), table.num_rows)
     weights = None if weight is None else _weights(table.column(weight), weight)
-    columns = table.drop_columns(list({target, *drop, *([] if weight is None else [weight])}))
+    columns = table.drop_columns(list({target, *drop, *(name for name in (weight, groups) if name is not None)}))
     columns = _without_empty(columns, common)
     if auto_drop:
         columns = _without_names(columns, None if found.csv is None else found.csv.dialect, common)
@@ -88,7 +90,8 @@ def read_training(
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows + unlabelled} rows have no {target!r} and were left out.")
     _remark_names(columns, common)
-    return Training(columns, given, weights, unlabelled, found.dialect, numbers)
+    belong = None if groups is None else _groups(table.column(groups))
+    return Training(columns, given, weights, unlabelled, belong, found.dialect, numbers)
 
 
 def read_orders(words: Sequence[str]) -> dict[str, list[str]]:
@@ -144,13 +147,21 @@ def training_reading(
     return Reading(target=target, labels=labels, as_is=lambda name: name in left_out, **texts)
 
 
-def check_named(names: Sequence[str], target: str, drop: Sequence[str], weight: str | None, path: Path) -> None:
+def check_named(
+    names: Sequence[str],
+    target: str,
+    drop: Sequence[str],
+    weight: str | None,
+    path: Path,
+    groups: str | None = None,
+) -> None:
     """Refuse names of columns that are not there."""
     for wanted, role in ((target, "for --target"), *((name, "for --drop") for name in drop)):
         if wanted not in names:
             raise ColumnProblem.absent([wanted], names, path, role)
-    if weight is not None and weight not in names:
-        raise ColumnProblem.absent([weight], names, path, "for --weight")
+    for name, option in ((weight, "--weight"), (groups, "--groups")):
+        if name is not None and name not in names:
+            raise ColumnProblem.absent([name], names, path, f"for {option}")
 
 
 def check_not_read(target: str, schema: Schema) -> None:
@@ -171,21 +182,23 @@ def read_batch(
     common: Common,
     missing: Sequence[str] = (),
     sheet: str | None = None,
+    groups: str | None = None,
 ) -> Training:
     """Return the labelled rows of a file in the columns of a model; what the model has as text is read as text."""
-    also = () if weight is None else (weight,)
+    also = tuple(name for name in (weight, groups) if name is not None)
     found = read_for(estimator, schema, path, also, target, tuple(missing), sheet, learning=True)
     table = found.columns
-    check_named(table.column_names, target, (), weight, path)
+    check_named(table.column_names, target, (), weight, path, groups)
     check_not_read(target, schema)
     rows, _ = _labelled_rows(table, target)
     unlabelled = table.num_rows - rows.num_rows
     weights = None if weight is None else _weights(rows.column(weight), weight)
-    others = rows.drop_columns([target] if weight is None else [target, weight])
+    others = rows.drop_columns([target, *also])
+    belong = None if groups is None else _groups(rows.column(groups))
     columns = model_columns(others, [str(name) for name in schema.names], path) if schema.named else others
     if unlabelled:
         common.remark(f"{unlabelled} of {table.num_rows} rows have no {target!r} and were left out.")
-    return Training(columns, rows.column(target), weights, unlabelled, found.dialect)
+    return Training(columns, rows.column(target), weights, unlabelled, belong, found.dialect)
 
 
 def _labelled_rows(table: Table, target: str) -> tuple[Table, Codes]:
@@ -221,6 +234,16 @@ def _whole_numbers(labels: Column, target: str) -> Column:
         distinct = len(labels.unique())
         what = f"{distinct} different {'number' if distinct == 1 else 'numbers'}, such as {labels[0].as_py()}"
         raise TargetProblem.not_classes(target, what) from None
+
+
+def _groups(column: Column) -> Column:
+    """Return a column that says which rows belong together; dates and times as text."""
+    import pyarrow as pa
+
+    from ..engines.arrow import decoded
+
+    values = decoded(column)
+    return values.cast(pa.string()) if pa.types.is_temporal(values.type) else values
 
 
 def _weights(column: Column, name: str) -> Array:

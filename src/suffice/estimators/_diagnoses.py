@@ -220,7 +220,9 @@ class Diagnoses(Answers):
 
     # --- which labels are wrong ---------------------------------------------------------------------------------------
 
-    def suspect_labels(self, X: object, y: object, sample_weight: object = None, *, fdr: float | None = None) -> Array:
+    def suspect_labels(
+        self, X: object, y: object, sample_weight: object = None, groups: object = None, *, fdr: float | None = None
+    ) -> Array:
         """Return how probable it is that the given label of each learned row is wrong, (n,).
 
         The label of a row is taken to have passed a channel Q[j, l] = p(given j | true l), the same for all rows of a
@@ -243,6 +245,9 @@ class Diagnoses(Answers):
         sample_weight : array-like (n,), optional
             Their weights as given to `fit`, with the conventions of `leave_one_out`: all copies of a row leave
             together, and a row of weight 0 was not learned: it is judged by the model as it is.
+        groups : array-like (n,), optional
+            Which rows leave together, as given to `fit`; without them rows that are kept leave with the groups they
+            were learned with.
         fdr : float between 0 and 1, optional
             Flag rows at this false discovery rate: the largest set of the likeliest whose mean of 1 − p(wrong) is at
             most `fdr`. The answers of all other rows become 0, so that `p > 0` are the rows flagged.
@@ -275,7 +280,7 @@ class Diagnoses(Answers):
         >>> int(p.argmax()), bool(p[3] > 0.9), round(float(p.sum()))
         (3, True, 1)
         """
-        return suspect_labels.suspect_labels(self._fitted, X, y, sample_weight, fdr)
+        return suspect_labels.suspect_labels(self._fitted, X, y, sample_weight, fdr, groups)
 
     # --- what has moved -----------------------------------------------------------------------------------------------
 
@@ -404,7 +409,14 @@ class Diagnoses(Answers):
     # --- would more rows help -----------------------------------------------------------------------------------------
 
     def learning_curve(
-        self, X: object, y: object, sample_weight: object = None, *, draws: int = DRAWS, random_state: int = 0
+        self,
+        X: object,
+        y: object,
+        sample_weight: object = None,
+        groups: object = None,
+        *,
+        draws: int = DRAWS,
+        random_state: int = 0,
     ) -> LearningCurve:
         """Return how log-loss on unseen rows falls with the rows learned from, and what more rows would bring.
 
@@ -419,6 +431,8 @@ class Diagnoses(Answers):
         ----------
         X, y : rows (n, d) and their labels (n,); rows without one are left out
         sample_weight : array-like (n,), optional
+        groups : array-like (n,), optional
+            Which rows belong together: whole groups are in one fifth.
         draws : int
             How often the rows are dealt into fifths; 20 models are fitted in each.
         random_state : int
@@ -445,4 +459,4 @@ class Diagnoses(Answers):
         """
         self._validate_settings()
         table = self._table(X)
-        return curve_of(self._begin(table.schema), table, y, sample_weight, draws, random_state)
+        return curve_of(self._begin(table.schema), table, y, sample_weight, draws, random_state, groups)

@@ -43,7 +43,7 @@ class ColumnJudge:
             by = ByFolds(fitted, index)
         part = sample.part(index)
         weight = part.represented(fitted.statistics.weight)
-        judged = Judged(part.codes, weight, part.copies, len(fitted.statistics.classes))
+        judged = Judged(part.codes, weight, part.copies, len(fitted.statistics.classes), part.units.groups)
         return cls(judged, missing_in(fitted, part.rows, len(index)), by)
 
 

@@ -5,24 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from .._arrays import Array, Codes, is_whole
+from .._arrays import Array, Codes, is_whole, np
 from ..errors import SettingError
 from ..fitted import NOTHING, Fitted
 from ..stats.batch import Batch
+from ..stats.units import Units
 from ..table import Table
 from ..tasks.learning_curve import LearningCurve, learning_curve
 
 
-def curve_of(begun: Fitted, table: Table, y: object, sample_weight: object, draws: int, seed: int) -> LearningCurve:
+def curve_of(
+    begun: Fitted, table: Table, y: object, sample_weight: object, draws: int, seed: int, groups: object = None
+) -> LearningCurve:
     """Return the learning curve of models with the settings of a value, which may have learned something or nothing."""
     for name, value, least in (("draws", draws, 1), ("random_state", seed, 0)):
         if not is_whole(value, least):
             raise SettingError(f"{name}={value!r} must be a whole number, {least} or more. Next: {name}={least + 1}.")
     begun = replace(begun, statistics=NOTHING, chosen=None)
-    batch = begun.batch(table, begun.align(table), y, sample_weight, missing="em")
+    batch = begun.batch(table, begun.align(table), y, sample_weight, "em", groups)
     known = batch if batch.is_labelled else batch.split()[0]
     judge = partial(_judged, begun, known)
-    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed)
+    rows = len(known.codes)
+    group = None if known.group is None else Units(np.ones(rows), known.group).groups
+    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, group=group)
 
 
 def _judged(begun: Fitted, batch: Batch, learn: Codes, rest: Codes) -> Array:

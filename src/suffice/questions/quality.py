@@ -47,6 +47,7 @@ def _quality(fitted: Fitted) -> Quality:
         part.represented(statistics.weight),
         part.copies,
         judged_by=LEFT_OUT if closed else FOLDS,
+        group=part.units.groups,
         chosen=closed and getattr(fitted, "chosen_by_sample", False),
         of_rows=max(round(statistics.rows), round(float(sample.copies.sum()))),
     )

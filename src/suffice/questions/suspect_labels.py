@@ -10,7 +10,7 @@ from ..errors import SettingError
 from ..fitted import Fitted
 from ..table.labels import read_weights
 from ..tasks.label_noise import Channel, find_channel, flag, true_posterior
-from .leave_one_out import known_codes, taken, with_copies
+from .leave_one_out import group_numbers, known_codes, taken, with_copies
 
 ROUNDING = 1e-9  # share of a class's weight below which nothing of it is left
 
@@ -35,9 +35,11 @@ class Judged(NamedTuple):
         return np.where(known, others.argmax(axis=1), -1)
 
 
-def suspect_labels(fitted: Fitted, X: object, y: object, sample_weight: object, fdr: object = None) -> Array:
+def suspect_labels(
+    fitted: Fitted, X: object, y: object, sample_weight: object, fdr: object = None, groups: object = None
+) -> Array:
     """Return p(wrong) of the labels of learned rows (n,); 0 for those not flagged at a rate `fdr`, if one is given."""
-    wrong = judge_labels(fitted, X, y, sample_weight).wrong
+    wrong = judge_labels(fitted, X, y, sample_weight, groups).wrong
     return wrong if fdr is None else np.where(flag_labels(wrong, fdr), wrong, 0.0)
 
 
@@ -48,7 +50,7 @@ def flag_labels(wrong: Array, fdr: object) -> NDArray[np.bool_]:
     return flag(wrong, float(fdr))
 
 
-def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object) -> Judged:
+def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object, groups: object = None) -> Judged:
     """Return the given labels and the posteriors of the true ones."""
     fitted = fitted.under(None)  # labels come as often as they do among the rows learned
     fitted.check_leaving()
@@ -56,21 +58,25 @@ def judge_labels(fitted: Fitted, X: object, y: object, sample_weight: object) ->
     weight = read_weights(sample_weight, n)
     codes = known_codes(fitted, y, n, missing="any")
     given = np.flatnonzero(codes >= 0)
+    group = group_numbers(fitted, rows, codes, groups)
     posterior = np.zeros((n, len(fitted.statistics.classes)))
     posterior[given, codes[given]] = 1.0
     if posterior.shape[1] > 1 and len(given):
         amount = np.ones(len(given)) if weight is None else weight[given]
-        posterior[given] = _posterior(fitted, taken(rows, given), codes[given], amount)
+        posterior[given] = _posterior(
+            fitted, taken(rows, given), codes[given], amount, None if group is None else group[given]
+        )
     return Judged(codes, posterior)
 
 
-def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> Array:
+def _posterior(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, group: Codes | None) -> Array:
     """Return p(true class | row, given label), (n, k); the label itself where no other row is of its class."""
     posterior = np.eye(len(fitted.statistics.classes))[codes]
     leaving = with_copies(fitted, rows, codes, weight)
     assert leaving is not None
     told = np.flatnonzero(_others(fitted, codes, leaving))
-    left_out, own, amount = _left_out(fitted, taken(rows, told), codes[told], leaving[told]), codes[told], weight[told]
+    own, amount = codes[told], weight[told]
+    left_out = _left_out(fitted, taken(rows, told), own, leaving[told], None if group is None else group[told])
     learned = np.flatnonzero(amount)
     channel = _channel(fitted, left_out[learned], own[learned], amount[learned])
     posterior[told] = true_posterior(channel, left_out, own)
@@ -83,11 +89,14 @@ def _others(fitted: Fitted, codes: Codes, weight: Array) -> NDArray[np.bool_]:
     return of_class - weight > ROUNDING * of_class
 
 
-def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array) -> Array:
+def _left_out(fitted: Fitted, rows: Rows, codes: Codes, weight: Array, group: Codes | None) -> Array:
     """Return log posteriors (n, k) of rows by models that have not seen them; rows of weight 0 were not learned."""
     learned, absent = np.flatnonzero(weight), np.flatnonzero(weight == 0)
     found = np.empty((len(codes), len(fitted.statistics.classes)))
-    if len(learned):
+    if len(learned) and group is not None:
+        some = taken(rows, learned)
+        found[learned] = fitted.left_out_groups(some, codes[learned], weight[learned], group[learned])
+    elif len(learned):
         found[learned] = fitted.left_out_unseen(taken(rows, learned), codes[learned], weight[learned])
     if len(absent):
         found[absent] = fitted.log_posterior(fitted.recoded(taken(rows, absent)))

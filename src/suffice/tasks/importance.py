@@ -17,12 +17,16 @@ TRIED = 24  # columns looked at in a step where there are more, those that gaine
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """Rows of known class: `codes` (n,), the `weight` each stands for, how many rows it stands for, and k classes."""
+    """Rows of known class: `codes` (n,), the `weight` each stands for, how many rows it stands for, and k classes.
+
+    `group` (n,) are numbers of groups of rows, None where each row is drawn by itself.
+    """
 
     codes: Codes
     weight: Array
     copies: Array
     k: int
+    group: Codes | None = None
 
     def losses(self, log_posterior: Array) -> Array:
         """Return −log p(own class | row), (n,) in nats."""
@@ -35,9 +39,14 @@ class Judged:
     def error(self, values: Array) -> Array:
         """Return its standard error: a row of c copies counts for c rows that are drawn each by itself.
 
-        √(n / (n − 1) Σ_i (w_i / W)² (x_i − x̄)² / c_i) with n = Σ c; not a number where n is 1.
+        √(n / (n − 1) Σ_i (w_i / W)² (x_i − x̄)² / c_i) with n = Σ c; not a number where n is 1. Of g groups, which are
+        drawn whole, √(g / (g − 1) Σ_g (Σ_i (w_i / W) (x_i − x̄))²) (Liang & Zeger 1986, doi:10.1093/biomet/73.1.13).
         """
         share, rows = self.weight / self.weight.sum(), float(self.copies.sum())
+        if self.group is not None:
+            apart, count = share * (values - self.mean(values)[..., None]), int(self.group.max(initial=0)) + 1
+            sums = apart @ (self.group[:, None] == np.arange(count))
+            return np.asarray(np.sqrt(count / (count - 1.0) * (sums**2).sum(axis=-1)))
         apart = (values - self.mean(values)[..., None]) ** 2
         correction = rows / (rows - 1.0) if rows > 1.0 else np.nan
         return np.asarray(np.sqrt(correction * (apart @ (share**2 / self.copies))))

@@ -178,17 +178,18 @@ def judge_answers(
     judged_by: str = GIVEN,
     of_rows: int | None = None,
     chosen: bool = False,
+    group: Codes | None = None,
 ) -> Quality:
     """Return how good log posteriors (n, k) of rows of known class are; see `Quality`.
 
     `codes` (n,) are the numbers of their classes, `weight` (n,) what each counts, and `copies` (n,) how many equal rows
     each is, 1 and 1 where they are not given. At least one row has to be there. `chosen` says whether settings and
-    weights of the model were chosen by these rows.
+    weights of the model were chosen by these rows, `group` (n,) which of them are drawn together.
     """
     n, k = log_posterior.shape
     copies = np.ones(n) if copies is None else np.asarray(copies, dtype=np.float64)
     weight = copies if weight is None else np.asarray(weight, dtype=np.float64)
-    judged = Judged(codes, weight, copies, k)
+    judged = Judged(codes, weight, copies, k, group)
     answer = log_posterior.argmax(axis=1)
     right = (answer == codes).astype(np.float64)
     lost = -np.log(np.clip(np.exp(log_posterior[np.arange(n), codes]), LEAST_PROBABILITY, 1.0))
