@@ -156,11 +156,6 @@ def fit(
     how: Facts = {"drop": drop, "labels": labels, "missing": missing_text, "keep_spaces": keep_spaces}
     how |= {"weight": weight, "groups": groups, "sheet": sheet, "dates": dates, "auto_drop": auto_drop}
     if is_many(data) or is_large(data) or engine != "auto" or checkpoint:
-        if how.pop("groups") is not None:
-            raise UsageProblem(
-                "--groups is for a table that is read at once, and this one is learned in parts. Next: leave out "
-                "--engine and --checkpoint, or give fewer rows."
-            )
         told = {"engine": scheduler or engine, "checkpoint": checkpoint}
         learned = _in_parts(data, target, model, options, family, orders, how, told, common)
     else:
@@ -215,6 +210,11 @@ def _in_parts(
     common: Common,
 ) -> Learned:
     """Fit to a table in parts; `how` says how its cells are read, `told` who reads it."""
+    if how.pop("groups") is not None:
+        raise UsageProblem(
+            "--groups is for a table that is read at once, and this one is learned in parts. Next: leave out --engine "
+            "and --checkpoint, or give fewer rows."
+        )
     table = declared(data, target, common=common, **how)
     used, left_out = usable_columns(model, table)
     estimator = make_estimator(model, families=read_families(family, table, data), **options)

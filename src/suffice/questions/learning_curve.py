@@ -9,7 +9,7 @@ from .._arrays import Array, Codes, is_whole, np
 from ..errors import SettingError
 from ..fitted import NOTHING, Fitted
 from ..stats.batch import Batch
-from ..stats.units import Units
+from ..stats.units import Units, deal_groups
 from ..table import Table
 from ..tasks.learning_curve import LearningCurve, learning_curve
 
@@ -27,7 +27,8 @@ def curve_of(
     judge = partial(_judged, begun, known)
     rows = len(known.codes)
     group = None if known.group is None else Units(np.ones(rows), known.group).groups
-    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, group=group)
+    groups_dealt = None if group is None else (group, deal_groups)
+    return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=groups_dealt)
 
 
 def _judged(begun: Fitted, batch: Batch, learn: Codes, rest: Codes) -> Array:

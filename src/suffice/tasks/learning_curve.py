@@ -24,7 +24,6 @@ from typing import NamedTuple
 from .._arrays import Array, Codes, np
 from ..errors import DataError, SettingError, shown
 from ..schema import Level
-from ..stats.units import deal_groups
 
 FOLDS, DRAWS = 5, 2
 PARTS = (8, 4, 2, 1)  # of the rows of the other folds one in so many, and all
@@ -36,6 +35,7 @@ CURVES = 2000
 LEAST_PROBABILITY = 1e-15
 TELLING = 0.01  # nats: what is less hardly matters to anyone
 Judge = Callable[[Codes, Codes], Array]
+Groups = tuple[Codes, Callable[[Codes, Codes, int], Codes]]  # the number (n,) of each row's, and what deals whole ones
 
 
 class Projection(NamedTuple):
@@ -159,18 +159,18 @@ def learning_curve(
     *,
     draws: int = DRAWS,
     seed: int = 0,
-    group: Codes | None = None,
+    groups: Groups | None = None,
 ) -> LearningCurve:
     """Return the curve of a model; `judge(learn, rest)` fits it to some rows and returns log posteriors of others.
 
     `codes` (n,) are class numbers, `weight` (n,) how much rows count in the losses. DataError where rows or those of a
-    class are too few. Rows of one `group` (n,) are in one fold.
+    class are too few. Rows of one of the `groups` are in one fold.
     """
     check_rows(codes, classes)
     heavy = np.ones(len(codes)) if weight is None else weight
     losses, sizes = list[list[float]](), list[list[int]]()
     for draw in range(draws):
-        place = deal(codes, np.random.default_rng([seed, draw]), group)
+        place = deal(codes, np.random.default_rng([seed, draw]), groups)
         for fold in range(FOLDS):
             rest, others = np.flatnonzero(place[0] == fold), np.flatnonzero(place[0] != fold)
             parts = nested(codes, others, place[1])
@@ -199,14 +199,15 @@ def check_rows(codes: Codes, classes: Sequence[Level]) -> None:
         )
 
 
-def deal(codes: Codes, rng: np.random.Generator, group: Codes | None = None) -> tuple[Codes, Array]:
+def deal(codes: Codes, rng: np.random.Generator, groups: Groups | None = None) -> tuple[Codes, Array]:
     """Return the fold (n,) of each row, and its rank (n,) in [0, 1) among those of its class, both at random.
 
     Rows of a group are in one fold, and follow each other.
     """
-    if group is not None:
-        shuffled = rng.permutation(int(group.max()) + 1)[group]
-        return deal_groups(shuffled, codes, FOLDS), shuffled / (float(shuffled.max()) + 1.0)
+    if groups is not None:
+        number, dealt = groups
+        shuffled = rng.permutation(int(number.max()) + 1)[number]
+        return dealt(shuffled, codes, FOLDS), shuffled / (float(shuffled.max()) + 1.0)
     order = np.lexsort((rng.random(len(codes)), codes))
     held = np.bincount(codes)
     place = np.arange(len(codes)) - np.repeat(np.cumsum(held) - held, held)
