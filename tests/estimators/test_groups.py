@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
@@ -118,6 +120,17 @@ def test_parts_merge_to_the_whole_and_a_group_may_be_in_both(make, rng, tmp_path
         rest.forget(X[~gone][:3], y[~gone][:3], groups=["someone else"] * 3)
     renamed = make().fit(X, y, groups=groups).rename_classes({0: 2})
     assert_allclose(renamed.leave_one_out(X, np.where(y == 0, 2, y))[:, ::-1], whole.leave_one_out(X, y), atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [GenerativeClassifier, GaussianDiscriminant])
+def test_a_column_of_a_table_in_parts_says_which_rows_belong_together(make, rng, tmp_path):
+    X, y, groups = subjects(rng, 20, 4, 6, 3)
+    table = pd.DataFrame(X, columns=[*"abc"]).assign(kind=y, who=groups, weight=1.0)
+    pq.write_table(pa.Table.from_pandas(table), tmp_path / "t.parquet", row_group_size=30)
+    parts = make().fit_table(tmp_path / "t.parquet", "kind", weight="weight", groups="who")
+    whole = make().fit(table[[*"abc"]], y, groups=groups)
+    assert_array_equal(parts.statistics_.sample.group, whole.statistics_.sample.group)
+    assert_allclose(parts.leave_one_out(table[[*"abc"]], y), whole.leave_one_out(table[[*"abc"]], y), atol=1e-9)
 
 
 def test_a_release_holds_no_hash_of_a_group(rng, tmp_path):

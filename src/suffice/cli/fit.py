@@ -210,15 +210,10 @@ def _in_parts(
     common: Common,
 ) -> Learned:
     """Fit to a table in parts; `how` says how its cells are read, `told` who reads it."""
-    if how.pop("groups") is not None:
-        raise UsageProblem(
-            "--groups is for a table that is read at once, and this one is learned in parts. Next: leave out --engine "
-            "and --checkpoint, or give fewer rows."
-        )
     table = declared(data, target, common=common, **how)
     used, left_out = usable_columns(model, table)
     estimator = make_estimator(model, families=read_families(family, table, data), **options)
-    known = {"weight": how["weight"], "columns": used, "ordered": orders or None}
+    known = {"weight": how["weight"], "groups": how["groups"], "columns": used, "ordered": orders or None}
     rows, unlabelled = learn(estimator, table, data, target, common, **told, **known)
     return estimator, left_out, rows, unlabelled
 

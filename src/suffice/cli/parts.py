@@ -72,6 +72,7 @@ def declared(
     target: str,
     drop: Sequence[str],
     weight: str | None,
+    groups: str | None,
     common: Common,
     labels: str | None = None,
     missing: Sequence[str] = (),
@@ -93,10 +94,10 @@ def declared(
         check_readable(data)
     source = open_source(data, training_reading(target, drop, labels, missing, keep_spaces, sheet, dates))
     names = list(source.schema.names)
-    check_named(names, target, drop, weight, data)
+    check_named(names, target, drop, weight, data, groups)
     if source.csv is not None and source.csv.measured:
         raise TargetProblem.measured(target, source.csv.measured)
-    used = [name for name in names if name not in {target, weight, *drop}]
+    used = [name for name in names if name not in {target, weight, groups, *drop}]
     if not used:
         raise ColumnProblem.nothing_left(target)
     empty = [name for name in used if pa.types.is_null(source.schema.field(name).type)]

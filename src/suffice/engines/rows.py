@@ -17,22 +17,30 @@ from .arrow import Column, Table, decoded, how_many, is_number, missing
 class LabelledRows:
     """Rows of a positive weight, of one batch, and how many had no label: these are left out unless they are kept.
 
-    `columns` is a pyarrow table, `labels` a pyarrow array, `weight` (n,) or None for ones.
+    `columns` is a pyarrow table, `labels` a pyarrow array, `weight` (n,) or None for ones, `groups` an array or None.
     """
 
     columns: Table
     labels: Column
     weight: Array | None
     unlabelled: int
+    groups: Column | None = None
 
     @classmethod
     def of(
-        cls, table: Table, columns: Sequence[str], target: str, weight: str | None, keep: bool = False
+        cls,
+        table: Table,
+        columns: Sequence[str],
+        target: str,
+        weight: str | None,
+        keep: bool = False,
+        groups: str | None = None,
     ) -> LabelledRows:
         """Take apart a batch; DataError for weights that are no weights."""
         labels = decoded(table.column(target))
         absent = how_many(missing(labels))
         weights = None if weight is None else _weights(table.column(weight), weight)
+        belong = None if groups is None else decoded(table.column(groups))
         kept = None
         if absent and not keep:
             kept = pc.invert(missing(labels))
@@ -43,8 +51,9 @@ class LabelledRows:
         if kept is not None:
             table, labels = table.filter(kept), labels.filter(kept)
             weights = None if weights is None else weights.filter(kept)
+            belong = None if belong is None else belong.filter(kept)
             absent = how_many(missing(labels)) if keep else absent
-        return cls(table, labels, None if weights is None else weights.to_numpy(), absent)
+        return cls(table, labels, None if weights is None else weights.to_numpy(), absent, belong)
 
 
 def _weights(column: Column, name: str) -> Column:

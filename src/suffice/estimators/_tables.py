@@ -24,6 +24,7 @@ class Tables(Edits):
         target: str,
         *,
         weight: str | None = None,
+        groups: str | None = None,
         engine: object = "auto",
         columns: Sequence[str] | None = None,
         unlabelled: str = "em",
@@ -57,6 +58,8 @@ class Tables(Edits):
             Column of class labels; in a CSV they are text as it stands, and only an empty cell is missing.
         weight : str, optional
             Column of row weights: k means k copies of the row, 0 that it is as if absent.
+        groups : str, optional
+            Column that says which rows belong together; see `fit`.
         engine : {"auto", "local", "dask", "spark", "duckdb"}, a Dask client, its address or a Spark session
             What does the work. "auto" is this machine's threads, or the engine whose table `source` is. "dask" starts
             a cluster on this machine; "tcp://…" is the address of one. "duckdb" has a DuckDB relation add up Gaussian,
@@ -64,7 +67,7 @@ class Tables(Edits):
             to the bit. `keep_rows` above 0 then reads the rows for that sample alone. What sums do not do for (cells
             missing in a full covariance, other families, EM) is read as by "local".
         columns : sequence of str, optional
-            Columns to learn from; all but target and weight if not given. No other is read.
+            Columns to learn from; all but target, weight and groups if not given. No other is read.
         unlabelled : {"em", "skip", "error"}
             What to do with rows without a label: let them join by EM, as `fit` does, leave them out, or refuse them.
             `GenerativeClassifier` keeps 2,000 of them, without another pass; `GenerativeForest` refuses them.
@@ -114,6 +117,7 @@ class Tables(Edits):
                 source,
                 target,
                 weight=weight,
+                groups=groups,
                 engine=engine,
                 columns=columns,
                 unlabelled=unlabelled,

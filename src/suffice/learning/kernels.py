@@ -65,6 +65,7 @@ class Summary:
     unlabelled: str
     columns: Columns | None = None  # as frozen by a first pass
     samples: bool = False  # whether rows of each class are asked for
+    groups: str | None = None  # the column that says which rows belong together
 
     @property
     def schema(self) -> Schema:
@@ -110,7 +111,7 @@ class Summary:
         from ..engines import LabelledRows
 
         names = [str(name) for name in self.schema.names]
-        rows = LabelledRows.of(table, names, self.target, self.weight, self.unlabelled == "em")
+        rows = LabelledRows.of(table, names, self.target, self.weight, self.unlabelled == "em", self.groups)
         if rows.unlabelled and self.unlabelled == "error":
             raise DataError(
                 f"{self.target!r} has no label in {rows.unlabelled} of {table.num_rows} rows. Next: leave them out "
@@ -120,7 +121,7 @@ class Summary:
             return None, rows.unlabelled
         columns = read_table(rows.columns)
         order = self.schema.align(columns.schema, self.fitted.who)
-        batch = self.fitted.batch(columns, order, rows.labels, rows.weight, missing="any")
+        batch = self.fitted.batch(columns, order, rows.labels, rows.weight, "any", rows.groups)
         return batch, rows.unlabelled
 
     def _count(self, batch: Batch) -> ByClass:

@@ -35,6 +35,7 @@ def fit_table(
     target: str,
     *,
     weight: str | None,
+    groups: str | None,
     engine: object,
     columns: Sequence[str] | None,
     unlabelled: str,
@@ -48,14 +49,14 @@ def fit_table(
     """Return what is learned from a table; `begin` gives the value of a schema that has learned nothing yet."""
     check_choice("unlabelled", unlabelled, ("em", "skip", "error"))
     how: dict[str, Any] = {"blank": tuple(missing_text), "sheet": sheet, "trim": not keep_spaces}
-    opened = open_table(source, target=target, as_is=_unread(columns, target, weight), **how)
+    opened = open_table(source, target=target, as_is=_unread(columns, target, weight, groups), **how)
     _check_classes(opened, target)
-    names, schema = _columns(opened, target, weight, columns)
+    names, schema = _columns(opened, target, weight, groups, columns)
     begun = begin(schema.with_orders(ordered or {}))
-    read = [*names, target, *([] if weight is None else [weight])]
+    read = [*names, target, *(name for name in (weight, groups) if name is not None)]
     with explained():
         run = engine_for(engine, source)
-    kernel = Summary(begun.counted(), target, weight, unlabelled, samples=begun.is_climbing)
+    kernel = Summary(begun.counted(), target, weight, unlabelled, samples=begun.is_climbing, groups=groups)
     passes = Passes(kernel, begun.blocks, opened, read, run, progress)
     learned = _learn(passes, engine, checkpoint)
     assert learned.statistics is not None
@@ -126,11 +127,13 @@ def _learn(passes: Passes, engine: object, checkpoint: str | os.PathLike[str] | 
     return _checked(found, source, kernel.target)
 
 
-def _unread(columns: Sequence[str] | None, target: str, weight: str | None) -> Callable[[str], bool] | None:
+def _unread(
+    columns: Sequence[str] | None, target: str, weight: str | None, groups: str | None
+) -> Callable[[str], bool] | None:
     """Return what says of a column that nobody learns from it; None where all are learned from."""
     if columns is None:
         return None
-    used = {*map(str, columns), target, weight}
+    used = {*map(str, columns), target, weight, groups}
     return lambda name: name not in used
 
 
@@ -145,13 +148,14 @@ def _check_classes(source: Source, target: str) -> None:
 
 
 def _columns(
-    source: Source, target: str, weight: str | None, columns: Sequence[str] | None
+    source: Source, target: str, weight: str | None, groups: str | None, columns: Sequence[str] | None
 ) -> tuple[list[str], Schema]:
     """Return the names of the columns to learn from, and their kinds as the types of the source declare them."""
     source.check_columns([target], "to be the target")
     source.check_columns([] if weight is None else [weight], "to be the weight")
+    source.check_columns([] if groups is None else [groups], "to say which rows belong together")
     if columns is None:
-        names = [name for name in source.schema.names if name not in (target, weight)]
+        names = [name for name in source.schema.names if name not in (target, weight, groups)]
     else:
         names = [str(name) for name in columns]
         source.check_columns(names, "to learn from")
