@@ -167,7 +167,7 @@ def test_merges_of_models_frozen_apart_say_so(tmp_path):
         assert told_of_samples(twin) == [said]
     (more,) = told_of_samples(load(tmp_path / "model.suffice").merge(fit(600, 900)))
     assert "rows of weight 600 from" in more
-    assert told_of_samples(fit(0, 50).merge(model)) == [said]  # the few rows join the many
+    assert told_of_samples(fit(600, 650).merge(model)) == [said]  # the few rows join the many
     assert told_of_samples(copy.deepcopy(model).decay(0.5)) == [said]  # weights are relative: it counts rows
     assert told_of_samples(model.partial_fit(X[600:], y[600:])) == [said]
     assert told_of_samples(model.fit(X, y)) == []

@@ -105,7 +105,7 @@ def judged(monkeypatch):
     X, U = rng.normal(size=(24, 2)) + 2.0 * codes[:, None], rng.normal(size=(40, 2)) + 2.0 * rng.integers(0, 2, (40, 1))
     none = CodedColumns((), ())
     columns = FrozenColumns.freeze(X, none, np.ones(24))
-    monkeypatch.setattr(joined, "deal", lambda rows, codes: np.arange(24) // 2 % 4)
+    monkeypatch.setattr(joined, "dealt", lambda sample: np.arange(24) // 2 % 4)
     beside = Unlabelled(columns.read(U, none), rng.uniform(0.5, 2.0, 40), 40)
 
     def scores(codes):
@@ -119,7 +119,7 @@ def judged(monkeypatch):
                 monkeypatch.setattr(joined, name, (own,))
             found += [(own.members[0], own.scores) for own in joined.JoinedMember.candidates(known, sample, judge)]
             monkeypatch.undo()
-            monkeypatch.setattr(joined, "deal", lambda rows, codes: np.arange(24) // 2 % 4)
+            monkeypatch.setattr(joined, "dealt", lambda sample: np.arange(24) // 2 % 4)
         return found
 
     return codes, np.arange(24) // 2 % 4, scores

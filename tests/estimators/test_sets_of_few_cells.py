@@ -99,7 +99,7 @@ def test_by_class_each_class_is_covered_and_a_rare_one_at_no_cost_to_the_others(
 
 def test_a_class_of_too_few_rows_is_in_every_set_and_that_is_said(rng):
     y = np.repeat(["common", "rare"], [60, 7])
-    X = rng.normal(size=(67, 3)) + 8.0 * (y == "rare")[:, None]
+    X = rng.normal(size=(67, 3)) + 3.0 * (y == "rare")[:, None]
     model = GaussianDiscriminant(shared=True).fit(X, y)
     with pytest.warns(UserWarning, match=r"Class 'rare': too few rows .* at least 9 rows"):
         found = model.predict_set(X, by_class=True)

@@ -27,20 +27,11 @@ CHECKED = [
 ]
 
 
-CHOSEN = (
-    "settings are chosen by rows left out: a row given once leaves with all its weight, of a row given twice one copy, "
-    "so that a weight of 2 and the row twice choose differently, by design"
-)
-
-
 def expected_to_fail(estimator):
     """A model may be asked about rows of any library, whatever it was fitted on; a check wants that refused."""
     found = {}
     if estimator.__sklearn_tags__().array_api_support:
         found["check_array_api_same_namespace"] = "statistics live on the CPU, so rows may come from any library"
-    if isinstance(estimator, GenerativeClassifier) or estimator.get_params().get("shrinkage") == "loo":
-        found["check_sample_weight_equivalence_on_dense_data"] = CHOSEN
-        found["check_sample_weight_equivalence_on_sparse_data"] = CHOSEN
     return found
 
 

@@ -131,19 +131,3 @@ def test_one_covariance_for_several_classes_is_inverted_once(monkeypatch: pytest
         assert_array_equal(own.mean, expected.mean)
         assert_array_equal(own.scatter.values, expected.scatter.values)
     assert sizes == [(2, 6)] * 4
-
-
-def test_folds_that_cannot_lose_their_rows_are_summed_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one fold alone shows may be lost in rounding; sums of the others are the same statistics."""
-    from suffice.automatic import folds
-
-    X, y = apart(300, 0.1)
-    model = GenerativeClassifier().fit(X, y)
-    pool = model._fitted.pool
-    again = next(member for member in pool.members if member.name == "gaussian, raw").again.func.__self__
-    subtracted = FoldedGaussians.of(again.stats, again.version, pool.sample)
-    monkeypatch.setattr(folds, "_without", lambda stats, out: None)
-    summed = FoldedGaussians.of(again.stats, again.version, pool.sample)
-    for own, other in zip(subtracted.members, summed.members, strict=True):
-        assert_allclose(own.stats.mean, other.stats.mean, rtol=1e-8, atol=1e-8)
-        assert_allclose(own.stats.scatter.values, other.stats.scatter.values, rtol=1e-8, atol=1e-8)

@@ -1,5 +1,7 @@
 """What chance says must not be believed: noise in wide tables and under unequal weights; rows of a fold are as new."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -60,14 +62,30 @@ def test_rows_of_a_fold_score_as_new_rows_do():
     cells, fresh = X[:120] @ basis, X[120:] @ basis
     codes, ones = y[:120].astype(np.int64), np.ones(120)
 
+    class Columns:
+        guess: ClassVar = {}
+
+        @staticmethod
+        def gaussian(version, reading):
+            return reading.numbers
+
     class Rows:
-        numbers, levels = X[:120], ()
+        levels, columns = (), Columns()
+
+        def __init__(self, numbers):
+            self.numbers = numbers
 
         def __len__(self):
-            return 120
+            return len(self.numbers)
+
+        def __getitem__(self, index):
+            return Rows(self.numbers[index])
+
+        def gaussian(self, version):
+            return self.numbers
 
     stats = PatternStats.summarize(cells, codes, 2, ones, FullScatter)
-    folds = FoldedGaussians.of(stats, cells, Sample(Rows(), codes, ones, ones, ones, ones))
+    folds = FoldedGaussians.of(stats, "raw", Sample(Rows(cells), codes, ones, ones, ones, ones))
     odds = folds.scores(np.inf, 0.01) @ [1.0, -1.0]
     new = []
     for v, member in enumerate(folds.members):

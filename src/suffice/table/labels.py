@@ -131,7 +131,7 @@ def read_groups(groups: object, rows: int) -> tuple[Sequence[Level], Codes] | No
     if values.ndim != 1:
         values = column_or_1d(values, warn=True)
     if len(values) != rows:
-        raise DataError(f"X has {rows} rows and groups has {len(values)}. Next: give one group per row.")
+        raise DataError(f"There are {rows} rows and {len(values)} groups. Next: give one group per row.")
     return factorize(values, "groups")
 
 

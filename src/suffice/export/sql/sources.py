@@ -22,7 +22,7 @@ T = TypeVar("T")
 EXACT = 2**53  # from here on whole numbers are not all doubles
 WORDS = {True: {"true", "t", "yes", "y", "on", "1"}, False: {"false", "f", "no", "n", "off", "0"}}  # of truth values
 # What some reader takes for a number though Python does not: 0x10, 1_000, 1,5, nan
-DOUBTFUL = re.compile(r"[+-]?(0[xob][0-9a-f]+|[\d.,_' ]*\d[\d.,_' ]*|nan|inf|infinity)", re.IGNORECASE)
+DOUBTFUL = re.compile(r"[+-]?(0[xob][0-9a-f]+|[\d.,_'\s]*\d[\d.,_'\s]*|nan|inf|infinity)", re.IGNORECASE)
 ISO = re.compile(r"(\d{4}-\d\d-\d\d)?([T ]?\d\d:\d\d(:\d\d(\.\d{1,6})?)?)?")
 
 TEXT, TRUTH, NUMBER, DATE, STAMP, TIME = "text", "truth", "number", "date", "stamp", "time"
