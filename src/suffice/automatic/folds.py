@@ -28,8 +28,8 @@ from .sample import Sample, SomeRows
 FOLDS = 5
 CHUNK_ROWS = 1 << 16
 SAME = 1e-9  # relative difference of weights that rounding makes
-# Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41, and
-# no ratio of counts, where the last digit of a sum would decide.
+# Share of a weight or a sum of squares that is left at least: else the rest is summed and not subtracted. About .41,
+# and no ratio of counts, where the last digit of a sum would decide.
 MINOR = 2.0**0.5 - 1.0
 SPANNED = 1e-8  # singular value, relative to the largest, of a direction in which rows differ
 
