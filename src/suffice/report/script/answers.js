@@ -57,13 +57,13 @@ class Model {
 
   // The numbers of the classes among which the true one is for 90 % of rows of which so many cells are known, as
   // `predict_set` says with allow_empty=False; null where the page cannot know.
-  classSet(known, posterior) {
-    const sets = this.program.sets, best = Math.max(...posterior);
+  classSet(known, logPosterior) {
+    const sets = this.program.sets, best = Math.max(...logPosterior);
     if (!sets) return null;
     const next = sets.known.findIndex((number) => number >= known), i = next < 0 ? sets.known.length - 1 : Math.max(next, 1);
     const [a, b] = [sets.known[i - 1], sets.known[i]], share = Math.min((known - a) / (b - a), 1);
     const limit = sets.score[i - 1] + share * (sets.score[i] - sets.score[i - 1]);
-    return posterior.map((_, c) => c).filter((c) => posterior[c] === best || -Math.log(posterior[c]) <= limit * (1 + 1e-9));
+    return logPosterior.map((_, c) => c).filter((c) => logPosterior[c] === best || -logPosterior[c] <= limit * (1 + 1e-9));
   }
 
   // How many cells are known, and what by that the terms of the pool and the biases of the classes count.

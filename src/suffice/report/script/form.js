@@ -104,9 +104,9 @@ class Form {
   }
 
   update() {
-    const row = this.row(), posterior = this.model.logPosterior(row).map(Math.exp);
+    const row = this.row(), logPosterior = this.model.logPosterior(row), posterior = logPosterior.map(Math.exp);
     this.showPosterior(posterior);
-    this.showSet(row, posterior);
+    this.showSet(row, logPosterior);
     this.showExpected(row);
     const strange = this.model.compares ? this.showUnusual(row) : false;
     this.say(row, posterior, strange);
@@ -143,11 +143,11 @@ class Form {
     });
   }
 
-  showSet(row, posterior) {
-    const found = this.model.classSet(knownCells(row, this.fields), posterior), place = find("set"), most = this.model.program.classes.length;
+  showSet(row, logPosterior) {
+    const found = this.model.classSet(knownCells(row, this.fields), logPosterior), place = find("set"), most = this.model.program.classes.length;
     if (found === null) return;
     place.hidden = false;
-    const names = found.sort((a, b) => posterior[b] - posterior[a]).map((c) => this.model.program.classes[c]);
+    const names = found.sort((a, b) => logPosterior[b] - logPosterior[a]).map((c) => this.model.program.classes[c]);
     const which = names.length === most && most > 1 ? "any class" : names.join(" or ");
     place.textContent = `Of rows of which as much is known, 90\u00a0% are among such a set: ${which}.`;
   }
@@ -306,7 +306,7 @@ if (typeof document !== "undefined") {
       expected: model.expected(row),
       reasons: reasons(model, row),
       unusual: model.unusual(row),
-      set: model.classSet(knownCells(row, cells), model.logPosterior(row).map(Math.exp)),
+      set: model.classSet(knownCells(row, cells), model.logPosterior(row)),
       gain: gains(model, row),
     }),
   });
