@@ -67,7 +67,7 @@ def test_sets_adapted_priors_and_mixtures_in_parts(cli, trees, tmp_path):
     arrow_csv.write_csv(trees, tmp_path / "all.csv")
     fit = cli("fit", tmp_path / "parts", "--target", "kind", "-o", tmp_path / "m.suffice", "--model", "nb")
     assert fit.status == 0
-    for told in (("--set", "0.2"), ("--priors", "adapt", "--reject", "0.3")):
+    for told in (("--set", "0.2"), ("--set", "0.2", "--by-class"), ("--priors", "adapt", "--reject", "0.3")):
         parts = cli("predict", tmp_path / "m.suffice", tmp_path / "parts", "-o", tmp_path / "p.parquet", *told)
         whole = cli("predict", tmp_path / "m.suffice", tmp_path / "all.csv", "-o", tmp_path / "w.parquet", *told)
         assert (parts.status, whole.status) == (0, 0)

@@ -49,6 +49,17 @@ def test_sets(cli, model, penguins, tmp_path):
     assert document["predictions"][0]["in_Adelie"] is True
     assert cli("predict", model, penguins_path(), "--set", 0.1, "--priors", "uniform").status == 2
     assert cli("predict", model, penguins_path(), "--set", 0).status == 2
+    assert "--set ALPHA" in cli("predict", model, penguins_path(), "--by-class").complaint
+
+
+def test_sets_by_class(cli, model, penguins, tmp_path):
+    assert cli("predict", model, penguins_path(), "--set", 0.3, "--by-class", "-o", tmp_path / "c.csv").status == 0
+    found, loaded = arrow_csv.read_csv(tmp_path / "c.csv"), load(model)
+    rows = penguins.drop_columns("species")
+    sets = loaded.predict_set(rows, 0.3, by_class=True)
+    assert (sets != loaded.predict_set(rows, 0.3)).any()
+    for c, label in enumerate(loaded.classes_):
+        assert found[f"in_{label}"].to_pylist() == sets[:, c].tolist()
 
 
 def test_what_cannot_work_is_one_line(cli, model, tmp_path):

@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 from fitted_models import case
 from made_trees import made
+from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, NaiveBayes
 from suffice.export.lower import lower
+from suffice.questions.sets import set_limits
 from suffice.report.explorer import MOST_CLASSES, collect_explorer, page_cells, write_json
 
 
@@ -147,3 +149,13 @@ def test_what_no_form_can_ask_says_why(rng):
     y = np.repeat(np.arange(MOST_CLASSES + 1), 2)
     X = rng.normal(size=(len(y), 1))
     assert "classes" in collect_explorer(GaussianDiscriminant(shared=True).fit(X, y))["why_not"]
+
+
+def test_thresholds_of_sets_are_those_of_python():
+    X, y = load_iris(return_X_y=True)
+    model = NaiveBayes().fit(X, y)
+    sets = collect_explorer(model)["program"]["sets"]
+    (limits,) = set_limits(model._fitted, 0.1, by_class=False)
+    np.testing.assert_array_equal(limits.at(sets["known"]), sets["score"])
+    assert sets["known"][[0, -1]].tolist() == [0, 4]
+    assert collect_explorer(NaiveBayes(keep_rows=0).fit(X, y))["program"]["sets"] is None

@@ -6,7 +6,7 @@ from scipy.stats import beta, chi2, f, kstest, t
 from sklearn.datasets import load_iris
 
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
-from suffice.errors import DataError
+from suffice.errors import DataError, SettingError
 from suffice.questions import replicates
 from suffice.questions.replicates import exact_law
 from suffice.tasks.outlier_laws import PredictiveLaw
@@ -232,3 +232,38 @@ def test_a_column_without_cells_in_a_class_is_no_division_by_zero():
     found = GaussianDiscriminant("diagonal").fit(X, ["a"] * 3 + ["b"] * 3).outlier_pvalues([[1.5, 5.5, None], *X])
     assert ((found > 0) & (found <= 1)).all()
     assert found[0] == found.max()
+
+
+def test_within_each_class_p_values_of_new_rows_are_uniform_however_wide_or_rare_it_is(rng) -> None:
+    """Over all classes rows of a wide rare class look odd too often; by class a share p has one up to p."""
+    shares, spread = np.array([0.8, 0.12, 0.08]), np.array([1.0, 1.0, 3.0])
+
+    def rows(n):
+        y = rng.choice(3, n, p=shares)
+        return np.array([0.0, 2.0, 1.0])[y][:, None] + spread[y][:, None] * rng.normal(size=(n, 3)), y
+
+    alike, apart, draws = [], [], 8
+    for _ in range(draws):
+        model, (new, truth) = GaussianDiscriminant().fit(*rows(700)), rows(3000)
+        overall, found = model.outlier_pvalues(new), model.outlier_pvalues(new, by_class=True)
+        alike.append((overall[truth == 2] < 0.05).mean())
+        apart.append([(found[truth == c, c] < 0.05).mean() for c in range(3)])
+    error = np.sqrt(0.05 * 0.95 * (1 / (700 * shares) + 1 / (3000 * shares)) / draws)
+    assert np.mean(alike) > 0.075
+    assert (np.abs(np.mean(apart, axis=0) - 0.05) < 1 / (700 * shares) + 4 * error).all()
+
+
+def test_by_class_without_rows_is_the_law_of_each_class(rng) -> None:
+    X, y = rng.normal(size=(60, 2)), np.repeat(["a", "b"], 30)
+    new = np.vstack([rng.normal(size=(20, 2)) * 2, [[0.5, np.nan]], [[np.nan, np.nan]]])
+    both = GaussianDiscriminant(keep_rows=0).fit(X, y).outlier_pvalues(new, by_class=True)
+    for c, label in enumerate("ab"):
+        one = GaussianDiscriminant(keep_rows=0).fit(X[y == label], y[y == label])
+        np.testing.assert_allclose(both[:, c], one.outlier_pvalues(new), rtol=1e-9)
+    assert (both[-1] == 1.0).all()
+
+
+def test_by_class_with_labels_is_refused(rng) -> None:
+    X, y = rng.normal(size=(60, 2)), np.repeat([0, 1], 30)
+    with pytest.raises(SettingError, match="within their own class already"):
+        GaussianDiscriminant().fit(X, y).outlier_pvalues(X, y, by_class=True)
