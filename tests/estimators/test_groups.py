@@ -175,7 +175,7 @@ def test_folds_hold_whole_groups_and_all_classes(rng):
 
 def test_wrong_groups_are_refused_by_name(rng):
     X, y, groups = subjects(rng, 4)
-    with pytest.raises(DataError, match="groups has 3"):
+    with pytest.raises(DataError, match="and 3 groups"):
         GaussianDiscriminant().fit(X, y, groups=groups[:3])
     with pytest.raises(DataError, match="one group"):
         GaussianDiscriminant().fit(X, y).leave_one_out(X, y, groups=np.zeros(len(y)))
