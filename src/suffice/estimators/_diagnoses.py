@@ -174,10 +174,10 @@ class Diagnoses(Answers):
         >>> print(GaussianDiscriminant(shared=True).fit(X, y).importance())
         What each column is worth, in nats of a leave-one-out loss of 0.0545 (150 rows)
         column                  mean     error
-        petal length (cm)    +0.0602    0.0389
-        petal width (cm)     +0.0435    0.0206
-        sepal width (cm)     +0.0113    0.0086
-        sepal length (cm)    +0.0042    0.0133
+        petal length (cm)    +0.0602    0.0435
+        petal width (cm)     +0.0435    0.0244
+        sepal width (cm)     +0.0113    0.0138
+        sepal length (cm)    +0.0042    0.0200
         """
         return importance.importance(self._fitted)
 

@@ -49,10 +49,10 @@ class GenerativeEstimator(Tables):
         2       33 %
         <BLANKLINE>
         column is worth       nats  ± error
-        petal length (cm)  +0.0602   0.0389
-        petal width (cm)   +0.0435   0.0206
-        sepal width (cm)   +0.0113   0.0086
-        sepal length (cm)  +0.0042   0.0133
+        petal length (cm)  +0.0602   0.0435
+        petal width (cm)   +0.0435   0.0244
+        sepal width (cm)   +0.0113   0.0138
+        sepal length (cm)  +0.0042   0.0200
         """
         return summarize(self._fitted, type(self).__name__)
 
