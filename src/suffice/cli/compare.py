@@ -188,14 +188,11 @@ def group_numbers(training: Training) -> Codes | None:
     """Return the number (n,) of the group of each row, of a row without one its own; None without groups."""
     if training.groups is None:
         return None
-    from .._arrays import np
+    from ..stats.units import group_keys, group_numbers as numbered
     from ..table.labels import read_groups
 
-    found = read_groups(training.groups, training.columns.num_rows)
-    assert found is not None
-    levels, codes = found
-    alone = len(levels) + np.arange(len(codes))
-    return np.unique(np.where(codes < 0, alone, codes), return_inverse=True)[1].reshape(-1)
+    keys = group_keys(read_groups(training.groups, training.columns.num_rows), training.columns.column_names)
+    return None if keys is None else numbered(keys)
 
 
 def judge(name: str, training: Training, parts: Sequence[Fold], by: str, advance: Callable[[int], None]) -> Result:

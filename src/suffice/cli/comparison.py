@@ -31,8 +31,7 @@ class Result:
     `own` is what the model fitted to all rows says of itself, as `suffice fit` and `suffice show` do; `crossed` judges
     models of the same kind by cross-validation on the same parts as all others. `lost` (n,) is what each row loses by
     `crossed`, else by `own`, and `above` by how much that is more on average than by the best, with its interval; None
-    where it is not known by row. `notes` are all there are, `to_know`
-    those that tell something to know or to do.
+    where it is not known by row. `notes` are all there are, `to_know` those that tell something to know or to do.
     """
 
     name: str
@@ -91,18 +90,15 @@ def cross(posterior: Array, training: Training) -> Quality:
     from .._arrays import np
     from ..tasks.quality import FOLDS, judge_answers
 
-    classes = {label: i for i, label in enumerate(training.classes)}
-    truth = np.array([classes[label] for label in training.labels.to_pylist()])
     with np.errstate(divide="ignore"):
-        return judge_answers(training.classes, np.log(posterior), truth, judged_by=FOLDS)
+        return judge_answers(training.classes, np.log(posterior), training.codes, judged_by=FOLDS)
 
 
 def losses(log_posterior: Array, training: Training) -> Array:
     """Return what each row loses (n,) in nats by log posteriors (n, k)."""
     from .._arrays import np
 
-    classes = {label: i for i, label in enumerate(training.classes)}
-    truth = np.array([classes[label] for label in training.labels.to_pylist()])
+    truth = training.codes
     return np.asarray(-np.clip(log_posterior[np.arange(len(truth)), truth], np.log(LEAST_PROBABILITY), 0.0))
 
 

@@ -69,20 +69,20 @@ def curve_of(
     group: Codes | None = None,
 ) -> Curve:
     """Return the learning curve of a model, or a note saying why there is none."""
-    from .._arrays import np
     from ..stats.units import deal_groups
     from ..tasks.learning_curve import FOLDS, PARTS, learning_curve
 
     found = Curve(Result(name))
     place = {label: i for i, label in enumerate(training.classes)}
-    codes = np.array([place[label] for label in training.labels.to_pylist()], dtype=np.int64)
     groups = None if group is None else (group, deal_groups)
     try:
         ours = name not in PEER_TITLES
         found.result.columns, found.result.left_out = usable_columns(name, training) if ours else ([], [])
         fit = _fit_ours(name, training, found.result.columns) if ours else fit_peer(name, training)
         judge = partial(_judged, fit, place, advance)
-        found.curve = learning_curve(codes, training.classes, None, judge, draws=draws, seed=seed, groups=groups)
+        found.curve = learning_curve(
+            training.codes, training.classes, None, judge, draws=draws, seed=seed, groups=groups
+        )
     except ValueError as error:  # ours, or scikit-learn's on few rows
         found.notes.append(one_line(error))
         advance(draws * FOLDS * len(PARTS))

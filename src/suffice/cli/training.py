@@ -47,6 +47,14 @@ class Training:
         return sorted(self.labels.unique().to_pylist())
 
     @property
+    def codes(self) -> Codes:
+        """The number (n,) of the class of each row."""
+        from .._arrays import np
+
+        place = {label: i for i, label in enumerate(self.classes)}
+        return np.array([place[label] for label in self.labels.to_pylist()], dtype=np.int64)
+
+    @property
     def numeric(self) -> list[str]:
         """The names of the columns that a Gaussian can learn from."""
         from ..table import read_table as read_columns

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from .._arrays import Array, Codes, is_whole, np
+from .._arrays import Array, Codes, is_whole
 from ..errors import SettingError
 from ..fitted import NOTHING, Fitted
 from ..stats.batch import Batch
-from ..stats.units import Units, deal_groups
+from ..stats.units import deal_groups, group_numbers
 from ..table import Table
 from ..tasks.learning_curve import LearningCurve, learning_curve
 
@@ -25,8 +25,7 @@ def curve_of(
     batch = begun.batch(table, begun.align(table), y, sample_weight, "em", groups)
     known = batch if batch.is_labelled else batch.split()[0]
     judge = partial(_judged, begun, known)
-    rows = len(known.codes)
-    group = None if known.group is None else Units(np.ones(rows), known.group).groups
+    group = None if known.group is None else group_numbers(known.group)
     groups_dealt = None if group is None else (group, deal_groups)
     return learning_curve(known.codes, known.classes, known.weight, judge, draws=draws, seed=seed, groups=groups_dealt)
 

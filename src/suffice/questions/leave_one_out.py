@@ -7,7 +7,7 @@ from ..densities import Rows
 from ..errors import DataError, quoted
 from ..fitted import Fitted
 from ..stats.rows import take_rows
-from ..stats.units import group_keys
+from ..stats.units import group_keys, group_numbers as numbered
 from ..table.labels import read_groups, read_labels, read_weights
 
 
@@ -57,7 +57,6 @@ def _some(group: Codes | None, index: Codes) -> Codes | None:
 
 def group_numbers(fitted: Fitted, rows: Rows, codes: Codes, groups: object) -> Codes | None:
     """Return the number (n,) of the group of each learned row, as given, or as it was learned; None without groups."""
-    alone = np.arange(len(codes), dtype=np.uint64)
     if groups is not None:
         keys = group_keys(read_groups(groups, len(codes)), fitted.schema.names)
         assert keys is not None
@@ -69,8 +68,7 @@ def group_numbers(fitted: Fitted, rows: Rows, codes: Codes, groups: object) -> C
         units = sample.units.group
         assert units is not None
         keys = np.where(place >= 0, units[place], np.uint64(0))
-    number = np.unique(np.where(keys == 0, alone, keys), return_inverse=True)[1].reshape(-1)
-    return None if len(number) and number.max() + 1 == len(number) else number
+    return numbered(keys)
 
 
 def with_copies(fitted: Fitted, rows: Rows, codes: Codes, weight: Array | None) -> Array | None:

@@ -48,6 +48,6 @@ def _quality(fitted: Fitted) -> Quality:
         part.copies,
         judged_by=LEFT_OUT if closed else FOLDS,
         group=part.units.groups,
-        chosen=closed and getattr(fitted, "chosen_by_sample", False),
+        chosen=closed and fitted.chosen_by_sample,
         of_rows=max(round(statistics.rows), round(float(sample.copies.sum()))),
     )

@@ -179,16 +179,14 @@ class Reservoir:
         group = None if self.group is None else np.where(self.group == 0, self.identity, self.group)
         return Units(self.copies, group)
 
-    def locate(
-        self, rows: Sequence[object], codes: Codes, classes: Sequence[Level], group: Keys | None = None
-    ) -> Codes:
+    def locate(self, rows: Sequence[object], codes: Codes, classes: Sequence[Level]) -> Codes:
         """Return the numbers (n,) of encoded rows of the classes `codes` (n,) among those kept, −1 for others.
 
-        Without a `group`, rows of any group are found by their contents.
+        Rows are found by their contents: of equal ones in several groups, the last.
         """
         salts = level_keys(classes)[:-1]
-        identity = _identity(tuple(compact(part) for part in rows), salts[codes], group)
-        known = self.identity if group is not None or self.group is None else _identity(self.rows, salts[self.codes])
+        identity = _identity(tuple(compact(part) for part in rows), salts[codes])
+        known = self.identity if self.group is None else _identity(self.rows, salts[self.codes])
         place = {int(key): i for i, key in enumerate(known)}
         return np.array([place.get(int(key), -1) for key in identity], dtype=np.int64)
 

@@ -97,3 +97,9 @@ def group_keys(groups: tuple[Sequence[Level], Codes] | None, names: Sequence[Nam
     salt = level_keys([repr(tuple(names))])[0]
     keys = np.append(mixed(level_keys(levels)[:-1] ^ salt) | np.uint64(1), np.uint64(0))
     return np.asarray(keys[codes])
+
+
+def group_numbers(keys: Keys) -> Codes | None:
+    """Return the number (n,) of the group of each row by its hash, of a row of none its own; None if all are alone."""
+    number = np.unique(np.where(keys == 0, np.arange(len(keys), dtype=np.uint64), keys), return_inverse=True)[1]
+    return None if len(keys) and number.max() + 1 == len(keys) else number.reshape(-1)

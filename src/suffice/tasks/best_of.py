@@ -29,9 +29,9 @@ def best_of(losses: Array, place: Codes) -> BestOf:
 
     Differences are paired by row, and their intervals those of all pairs of models together: the quantile of the
     largest of their standardised differences under a normal law of the same covariance, as Tukey's method has it. The
-    cost of choosing is what rows of a fold lose
-    by the model that the others find best, less what they lose by the one that all find best, on average and at least
-    0 (nested judgement, as in Varma & Simon 2006, doi:10.1186/1471-2105-7-91).
+    cost of choosing is what rows of a fold lose by the model that the others find best, less what they lose by the one
+    that all find best, on average and at least 0 (nested judgement, as in Varma & Simon 2006,
+    doi:10.1186/1471-2105-7-91).
     """
     mean, n = losses.mean(axis=1), losses.shape[1]
     best = int(np.argmin(mean))

@@ -167,6 +167,12 @@ def learning_curve(
     class are too few. Rows of one of the `groups` are in one fold.
     """
     check_rows(codes, classes)
+    different = FOLDS if groups is None else int(groups[0].max()) + 1
+    if different < FOLDS:
+        raise DataError(
+            f"A learning curve deals whole groups into {FOLDS} folds, and the rows are of {different} in all. Next: "
+            "gather rows of more groups."
+        )
     heavy = np.ones(len(codes)) if weight is None else weight
     losses, sizes = list[list[float]](), list[list[int]]()
     for draw in range(draws):

@@ -286,13 +286,10 @@ class Folds:
 
     def left_out(self, sample: Sample) -> Array:
         """Return scores (n, k) of the rows, each by the trees that were grown without its fold."""
-        return self._scores(SomeRows(sample, np.arange(len(sample))), None)
+        return self.scores(SomeRows(sample, np.arange(len(sample))), None)
 
-    def scores(self, rows: SomeRows, hidden: Hidden) -> Array:
+    def scores(self, rows: SomeRows, hidden: Hidden | None) -> Array:
         """Return scores (n, k) of some rows, some columns hidden."""
-        return self._scores(rows, hidden)
-
-    def _scores(self, rows: SomeRows, hidden: Hidden | None) -> Array:
         place, columns = self.place[rows.index], rows.sample.rows.forest.columns
         cells = rows.sample.cells(hidden, None)
         out = np.empty((len(place), len(self.base)))
