@@ -90,3 +90,15 @@ def test_what_was_left_out_is_said(share) -> None:
     rng = np.random.default_rng(0)
     plain = GaussianDiscriminant().fit(rng.normal(size=(200, 4)), np.arange(200) % 2).release(least=5)
     assert not any("combination of columns" in str(note) for note in plain.notes_)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2])
+def test_missing_cells_hide_no_row_that_breaks_a_rule(share) -> None:
+    """EM expects of a row that misses a cell of the rule what the one row shows that breaks it; that is no company."""
+    for seed in range(15):
+        X, y, rule = planted(seed)
+        gone = np.random.default_rng(100 + seed).random(X.shape) < share
+        gone[0] = False
+        released = GaussianDiscriminant().fit(np.where(gone, np.nan, X), y).release(least=5)
+        for mean, scatter in moments(released):
+            assert told(mean, scatter, X[0], rule) > 0.2

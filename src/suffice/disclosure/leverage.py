@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from .._arrays import Array, Codes, NDArray, ndtri, np
 
 MOST_SHARE = 0.9  # of the variance of a direction; at 1/2, outliers that only stretch a class go, and it with them
+FILLED_SHARE = 0.7  # the same where cells were missing: by EM rows without a cell of a rule take part in its variance
 REST = 0.1  # of what Gaussian rows leave to others than the largest: less is left where few rows break a rule
 MOST_LEFT_OUT = 0.25  # of the rows: beyond, correlations go. Of the tables in docs/results.md none but glass comes near
 STARTS, STEPS = 64, 8  # of the search for directions: doubled, it finds no more in tables with planted rules
@@ -26,7 +27,9 @@ class Crowd:
     """Rows whose scatter is one: cells (m, d) without holes, class numbers, copies and weights in all (m,).
 
     `weak` (k, d) marks what counts as constant in a class; `rest` (d, d) is what the scatter has beside these rows, of
-    the weight `beside`: that of rows not at hand, and what missing cells leave open.
+    the weight `beside`: that of rows not at hand. What missing cells leave open is no part of it: EM expects of a rule
+    that one row breaks as much of every row that misses a cell of it, and would hide that row. `filled` says whether
+    cells of these rows were missing.
     """
 
     cells: Array
@@ -36,6 +39,7 @@ class Crowd:
     weak: NDArray[np.bool_]
     rest: Array | None = None
     beside: float = 0.0
+    filled: bool = False
 
     def some(self, index: Codes) -> Crowd:
         """Return some of the rows; what is beside them stays."""
@@ -60,7 +64,7 @@ class Crowd:
 
     @property
     def scatter(self) -> Array:
-        """The scatter of the rows alone (d, d)."""
+        """The scatter of these rows alone (d, d), of columns that are not weak."""
         rows = self.centred
         return np.asarray(rows.T @ rows)
 
@@ -112,7 +116,7 @@ def _alone(crowd: Crowd, least: int) -> NDArray[np.bool_]:
     leverage = np.einsum("ij,ij->i", shares, shares)
     by_chance = np.minimum(r * crowd.weight / crowd.total, 1.0 - 1e-9)  # what a row has in r directions without a rule
     excess = 1.0 - (1.0 - leverage) / (1.0 - by_chance)
-    alone = (excess > MOST_SHARE) & (crowd.copies < least)
+    alone = (excess > (FILLED_SHARE if crowd.filled else MOST_SHARE)) & (crowd.copies < least)
     if alone.any() or least < 3:
         return np.asarray(alone)
     start = np.argsort(-leverage, kind="stable")[:STARTS]

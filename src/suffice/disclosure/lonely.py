@@ -176,18 +176,20 @@ class _Search:
         rows = np.asarray(kept.hiding(hidden).rows)
         some = np.flatnonzero(~np.isnan(rows).all(axis=1))
         cells, open_cells = self._filled(rows[some], kept.codes[some], kept.weight[some], done)
-        every = Crowd(cells, kept.codes[some], kept.copies[some], kept.weight[some], weak)
+        every = Crowd(
+            cells, kept.codes[some], kept.copies[some], kept.weight[some], weak, filled=open_cells is not None
+        )
         beside = rows_seen(done) - np.bincount(every.codes, weights=every.weight, minlength=len(self.weight))
 
         def of_some(members: Sequence[int]) -> tuple[Codes, bool]:
             index = np.flatnonzero(np.isin(every.codes, list(members)))
             crowd = every.some(index)
             if not kept.whole:
-                crowd = replace(
-                    crowd, rest=_sum(done, members) - crowd.scatter, beside=float(beside[list(members)].sum())
-                )
-            elif open_cells is not None:
-                crowd = replace(crowd, rest=_sum(open_cells, members) - crowd.scatter)
+                more, own = float(beside[list(members)].sum()), crowd.scatter
+                rest = _sum(done, members, weak) - own
+                if open_cells is not None:  # what missing cells leave open is of no row, here or out of sight
+                    rest -= (_sum(open_cells, members, weak) - own) * (1.0 + more / float(crowd.weight.sum()))
+                crowd = replace(crowd, rest=rest, beside=more)
             found, enough = lonely(crowd, self.least.rows)
             return some[index[found]], enough
 
@@ -230,7 +232,7 @@ class _Search:
             if not len(crowd.codes):
                 continue
             own = crowd.scatter * (weight.sum() / crowd.weight.sum())
-            seen = of_rows_at_hand(_sum(done, members), own, float(crowd.copies.sum()))
+            seen = of_rows_at_hand(_sum(done, members, every.weak), own, float(crowd.copies.sum()))
             if self.pooled:
                 values = seen
             else:
@@ -252,7 +254,10 @@ def _columns_at_hand(done: GaussianStats, rows: Array, kept: Kept) -> GaussianSt
     return replace(done, scatter=DiagonalScatter(values))
 
 
-def _sum(stats: GaussianStats, members: Sequence[int]) -> Array:
-    """Return the scatter of some classes together; where all share one, that."""
-    values = stats.dense().scatter.values
-    return np.asarray(values if values.ndim == 2 else values[list(members)].sum(axis=0))
+def _sum(stats: GaussianStats, members: Sequence[int], weak: Flags) -> Array:
+    """Return the scatter of some classes together (where all share one, that), without columns weak (k, d) in them."""
+    values, index = stats.dense().scatter.values, list(members)
+    strong = ~weak[index]
+    if values.ndim == 2:
+        return np.asarray(values * np.outer(strong[0], strong[0]))
+    return np.asarray((values[index] * strong[:, :, None] * strong[:, None, :]).sum(axis=0))
