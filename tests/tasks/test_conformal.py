@@ -6,26 +6,19 @@ import pytest
 from suffice.tasks.conformal import class_sets, threshold
 
 
-def log_posteriors(score):
-    """Two classes, the first of which scores −log p = score."""
-    p = np.exp(-np.asarray(score, dtype=float))
-    return np.log(np.column_stack([p, 1.0 - p]))
-
-
 @pytest.mark.parametrize(("alpha", "place"), [(0.5, 5), (0.2, 8), (0.1, 9), (0.09, None)])
 def test_the_quantile_counts_the_new_row_as_one_more(alpha, place):
     score = np.arange(1, 10) / 10  # nine rows: s_(j) covers j of 10
-    found = threshold(log_posteriors(score), np.zeros(9, dtype=int), np.ones(9), alpha)
+    found = threshold(score, np.ones(9), alpha)
     assert found == pytest.approx(np.inf if place is None else score[place - 1])
 
 
 def test_weights_are_copies(rng):
     score, weight = rng.random(30) + 0.01, rng.integers(1, 5, 30)
-    codes = np.zeros(30, dtype=int)
     for alpha in (0.05, 0.1, 0.3):
-        weighted = threshold(log_posteriors(score), codes, weight.astype(float), alpha)
+        weighted = threshold(score, weight.astype(float), alpha)
         again = np.repeat(np.arange(30), weight)
-        copied = threshold(log_posteriors(score[again]), codes[np.zeros(len(again), int)], np.ones(len(again)), alpha)
+        copied = threshold(score[again], np.ones(len(again)), alpha)
         assert weighted == pytest.approx(copied)
 
 
@@ -46,8 +39,7 @@ def test_a_class_of_posterior_zero_is_in_no_set_but_that_of_everything():
 
 def test_coverage_is_what_was_asked_for_when_rows_are_exchangeable(rng):
     alpha, hits, n = 0.2, 0, 19
-    codes = np.zeros(n, dtype=int)
     for _ in range(2000):
         score = rng.exponential(size=n + 1)
-        hits += score[-1] <= threshold(log_posteriors(score[:-1]), codes, np.ones(n), alpha)
+        hits += score[-1] <= threshold(score[:-1], np.ones(n), alpha)
     assert abs(hits / 2000 - 0.8) < 4 * np.sqrt(0.16 / 2000)  # exactly 16 of 20 places, and four standard errors

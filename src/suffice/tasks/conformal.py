@@ -30,18 +30,14 @@ MOST_MEANS = 200  # of scores at one number of known cells
 SLACK = 1e-12  # relative, of sums of weights: rounding takes no row away
 
 
-def threshold(log_posterior: Array, codes: Codes, weight: Array, alpha: float) -> float:
+def threshold(score: Array, weight: Array, alpha: float, means: bool = False) -> float:
     """Return the score (nats) that 1 − α of new rows are not expected to exceed, ∞ if there are too few rows to say.
 
-    `log_posterior` (n, k) are those of rows of the classes `codes` (n,), each by a model that has not seen it; row i
-    stands for `weight[i]` rows. It is the smallest score s with Σ weight of scores up to s ≥ (1 − α)(W + 1), W the sum
-    of all weights: the new row may score anything, and counts as one beyond all others (Vovk, Gammerman & Shafer 2005).
+    `score` (n,) are those of rows for their own class, each by a model that has not seen it; row i stands for
+    `weight[i]` rows. It is the smallest score s with Σ weight of scores up to s ≥ (1 − α)(W + 1), W the sum of all
+    weights: the new row may score anything, and counts as one beyond all others (Vovk, Gammerman & Shafer 2005). If
+    they are `means`, each of so many rows, it is linear between them and ∞ beyond.
     """
-    return quantile(-log_posterior[np.arange(len(codes)), codes], weight, alpha)
-
-
-def quantile(score: Array, weight: Array, alpha: float, means: bool = False) -> float:
-    """Return the same of scores (n,); if they are `means`, each of so many rows, linear between and ∞ beyond them."""
     order = np.argsort(score, kind="stable")
     below = np.cumsum(weight[order])
     wanted = (1.0 - alpha) * ((float(below[-1]) if len(below) else 0.0) + 1.0) * (1.0 - SLACK)
@@ -137,13 +133,13 @@ def limits_of(scores: Scores, rows: Array, columns: int, log_prior: Array, alpha
     A number of known cells that few rows have has none of its own, and takes that of the next smaller number, which is
     larger as a rule. They are endless where even few known cells leave too few rows to say.
     """
-    found = {0: quantile(-log_prior, rows, alpha)}
+    found = {0: threshold(-log_prior, rows, alpha)}
     least = min(LEAST, 0.5 * float(rows.sum()))
     for number, _, own, share in scores.near(columns):
         weight = scores.weight[own] * scores.stands[own] * share
         if weight.sum() < least:
             continue
-        score = quantile(scores.score[own], weight, alpha, means)
+        score = threshold(scores.score[own], weight, alpha, means)
         if np.isfinite(score):
             found[number] = max(score, found.get(number, -np.inf))
         elif len(found) == 1:

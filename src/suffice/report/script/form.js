@@ -149,7 +149,7 @@ class Form {
     place.hidden = false;
     const names = found.sort((a, b) => logPosterior[b] - logPosterior[a]).map((c) => this.model.program.classes[c]);
     const which = names.length === most && most > 1 ? "any class" : names.join(" or ");
-    place.textContent = `Of rows of which as much is known, 90\u00a0% are among such a set: ${which}.`;
+    place.textContent = `With 90\u00a0% confidence, for rows of which as much is known: ${which}.`;
   }
 
   showPosterior(posterior) {
