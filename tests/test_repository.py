@@ -49,8 +49,10 @@ def built(parts: tuple[str, ...]) -> bool:
 
 
 def pins(path: Path) -> dict[str, str]:
-    """Requirement (name with its marker) → version."""
-    found = re.findall(r"^([\w.\-]+)==(\S+)((?: ;[^\\\n]*)?)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    """Requirement (name with its marker, without extras) → version."""
+    found = re.findall(
+        r"^([\w.\-]+)(?:\[[\w,]+\])?==(\S+)((?: ;[^\\\n]*)?)", path.read_text(encoding="utf-8"), re.MULTILINE
+    )
     return {name + marker.strip(): version for name, version, marker in found}
 
 
@@ -59,7 +61,7 @@ def test_requirements_are_pinned_hashed_and_name_no_host(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert "://" not in text
     for line in re.sub(r"\\\n\s*", " ", text).splitlines():
-        assert re.match(r"[\w.\-]+==\S+ ", line), f"not a pinned requirement: {line[:80]}"
+        assert re.match(r"[\w.\-]+(\[[\w,]+\])?==\S+ ", line), f"not a pinned requirement: {line[:80]}"
         assert "--hash=sha256:" in line, f"without a hash: {line[:80]}"
         assert not re.search(r"--(?!hash)", line), f"an option: {line[:80]}"
 
