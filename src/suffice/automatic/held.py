@@ -44,10 +44,10 @@ class HeldFitted(Fitted):
 
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
-        return [*super().sampled_rows(), rows_of_sample(self.statistics, self._held_as).rows]
+        return [*super().sampled_rows(), rows_of_sample(self.statistics, self.held_as).rows]
 
     @property
-    def _held_as(self) -> type[MemberRows]:
+    def held_as(self) -> type[MemberRows]:
         family = self.blocks[-1].family
         assert isinstance(family, MemberFamily)
         return family.held
@@ -89,7 +89,7 @@ class HeldFitted(Fitted):
                     "again. Next: release the second like the first: second.release(like=first), or "
                     "`suffice release SECOND --like FIRST -o FILE`."
                 )
-            sample = rows_of_sample(other.statistics, self._held_as).as_sample()
+            sample = rows_of_sample(other.statistics, self.held_as).as_sample()
             blocks = (*other.statistics.blocks[:-1], sample)
             return self, replace(other, statistics=replace(other.statistics, blocks=blocks))
         return self, other

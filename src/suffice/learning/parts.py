@@ -60,7 +60,7 @@ def fit_table(
     passes = Passes(kernel, begun.blocks, opened, read, run, progress)
     learned = _learn(passes, engine, checkpoint)
     assert learned.statistics is not None
-    check_observed(learned.statistics, begun.blocks, schema)
+    check_observed(learned.statistics)
     fitted = _climb(begun.with_statistics(passes.complete(learned.statistics)), learned, passes, target)
     for position, column in enumerate(fitted.schema.columns):
         if ordered and column.order:
