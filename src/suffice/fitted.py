@@ -167,10 +167,9 @@ class Fitted(KeptRows):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        empty = self.empty_notes
-        none = {name for note in empty for name in note.columns}
-        estimated = (own for own in self.estimated[1] if not own.columns or not none.issuperset(own.columns))
-        return (*released, *self.past.notes, *self.alike_notes, *self.copy_notes, *empty, *estimated)
+        empty = {self.schema.names[p] for p in self.empty_columns}
+        estimated = (own for own in self.estimated[1] if not own.columns or not empty.issuperset(own.columns))
+        return (*released, *self.past.notes, *self.alike_notes, *self.copy_notes, *self.empty_notes, *estimated)
 
     @derived
     def labels(self) -> NDArray[np.generic]:

@@ -76,16 +76,19 @@ class Vocabulary:
         return tuple(found)
 
     @shared
-    def empty_notes(self) -> tuple[Note, ...]:
-        """A note that names the columns in which no row has a value, if there are any."""
+    def empty_columns(self) -> tuple[int, ...]:
+        """The positions of the columns in which no row has a value."""
         found = set[int]()
         for block, stats in zip(self.blocks, self.statistics.blocks, strict=False):
             found |= {block.positions[j] for j in np.flatnonzero(~stats.column_weight().any(axis=0)).tolist()}
-        if not found:
-            return ()
+        return tuple(sorted(found))
+
+    @property
+    def empty_notes(self) -> tuple[Note, ...]:
+        """A note that names these columns, if there are any."""
+        names = tuple(self.schema.names[p] for p in self.empty_columns)
         why = "no row has a value there so far, and rows that have one may join (partial_fit, merge)"
-        names = tuple(self.schema.names[p] for p in sorted(found))
-        return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT),)
+        return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT),) if names else ()
 
     def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
         """Return by block which columns, at these places of a table, have levels whether rows have them or not."""

@@ -42,6 +42,13 @@ class HeldFitted(Fitted):
         """Return the rows of a batch that are kept, which the last block holds as well."""
         return super().sample_of(batch._replace(rows=batch.rows[:-1]), keep_rows)
 
+    def recoded(self, rows: Rows) -> Rows:
+        """Return encoded rows as members read them: cells of columns in which no row has a value are as if missing."""
+        *others, every = super().recoded(rows)
+        empty = self.empty_columns
+        shown = [j for j, p in enumerate(self.blocks[-1].positions) if p not in empty] if empty else []
+        return (*others, every.showing(shown) if empty else every)
+
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
         return [*super().sampled_rows(), rows_of_sample(self.statistics, self.held_as).rows]
