@@ -73,6 +73,8 @@ def readable(name: str, table: Table) -> Table:
         return table
     tiny = [column for column in table.numbers if 0.0 < np.abs(table.X[column].astype(float)).max() < LEAST]
     kept = [column for column in (table.X if name in MIXED else table.numbers) if column not in tiny]
+    if not table.X[kept].notna().any(axis=None):
+        kept = []
     return Table(table.X[kept], table.y, table.weight, table.about)
 
 

@@ -76,7 +76,8 @@ class Edits(Diagnoses):
     def merge(self, other: Self) -> Self:
         """Add everything another fitted model has learned; the result equals one fit on the rows of both.
 
-        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ.
+        MergeError, leaving both models as they were, if the columns, kinds or families of the two differ. A column of
+        which one of them has seen no value is of any kind.
         """
         check_is_fitted(self)
         check_is_fitted(other)
