@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from sklearn.covariance import ledoit_wolf, oas
 from sklearn.datasets import load_wine
+from statistic_laws import check_statistics
 
 from suffice import RDA, GaussianDiscriminant, load
 from suffice.errors import DataError, SettingError
 from suffice.stats import FourthMomentStats
-from suffice.testing import check_statistics
 
 X, Y = load_wine(return_X_y=True)
 RNG = np.random.default_rng(7)

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from statistic_laws import assert_same_statistics
 
 from suffice import RDA, GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, load
 from suffice.errors import DataError, MergeError, NotLearnedError, SettingError
 from suffice.estimate.families import LaplaceFamily
-from suffice.testing import assert_same_statistics
 
 NAN = float("nan")
 CLASSES = ["ash", "birch", "cedar"]

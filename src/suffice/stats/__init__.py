@@ -1,7 +1,7 @@
 """Mergeable facts about data, by class: no parameters, no priors, no engines.
 
 `statistic.Statistic` says what a statistic is asked. One gets for free: growing class lists (`ByClass`), streaming,
-merging, saving, and the laws in `suffice.testing.check_statistics`.
+merging, saving, and the laws in `tests/laws/statistic_laws.py`.
 """
 
 from .by_class import ByClass as ByClass
