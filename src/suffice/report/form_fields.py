@@ -11,8 +11,6 @@ from ..plots._cells import in_words
 from ..plots._view import View
 from ..questions.recorded import recorded
 
-SHOWN_AT_ONCE = 24  # fields; those of the other columns are folded away
-
 
 def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[dict[str, object]]:
     """Return the fields of these columns, in this order; `cell` is the place of the column in a row.
