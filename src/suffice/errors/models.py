@@ -142,6 +142,14 @@ class ModelFileError(SufficeError):
         return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
 
     @classmethod
+    def gone(cls, path: object, what: str, instead: str) -> ModelFileError:
+        """Say that a file holds what this version has no more."""
+        return cls(
+            f"{path} is a model with {what}, which this version of suffice no longer has. "
+            f"Next: load it with suffice 0.2, or {instead}."
+        )
+
+    @classmethod
     def unsaved(cls, path: object, why: str) -> ModelFileError:
         return cls(
             f"{path} was not written, and an old file is as it was: read back, it would not be this model ({why}). "

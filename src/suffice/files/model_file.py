@@ -188,6 +188,7 @@ def read_model(
     except DamagedArchive as error:
         raise ModelFileError.unreadable(path, str(error)) from error
     try:
+        _refuse_gone(path, document)
         with np.errstate(all="ignore"):  # numbers that overflow are refused by name
             schema = _schema(document["schema"])
             return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more}), choice
@@ -195,6 +196,13 @@ def read_model(
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({error!r})") from error
+
+
+def _refuse_gone(path: FilePath, document: Plain) -> None:
+    """Raise ModelFileError where the file holds what earlier versions learned and this one cannot."""
+    families = [block["family"] for block in document["blocks"]]
+    if any(isinstance(family, dict) and family.get("family") == "student_t" for family in families):
+        raise ModelFileError.gone(path, "Student t columns", 'fit it again with "laplace" columns')
 
 
 def check_whole(document: Plain, state: Mapping[str, object], schema: Schema, statistics: ByClass) -> None:
