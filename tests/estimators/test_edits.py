@@ -136,7 +136,7 @@ def test_forget_equals_a_fit_without_the_rows(rng, name, holes):
 
 
 @pytest.mark.parametrize("name", COMPLETE)
-def test_forget_with_fourth_moments(rng, name):
+def test_forget_of_complete_rows(rng, name):
     check_forgetting(COMPLETE[name], *numbers(rng), rng)
 
 

@@ -31,7 +31,6 @@ from ..stats import (
     ByClass,
     CategoricalStats,
     CompletedStats,
-    FourthMomentStats,
     GaussianStats,
     MixtureStats,
     PatternStats,
@@ -63,7 +62,6 @@ STATISTICS: dict[str, type[Statistic]] = {
         GaussianStats,
         PatternStats,
         CompletedStats,
-        FourthMomentStats,
         CategoricalStats,
         MixtureStats,
         SumStats,
@@ -203,6 +201,8 @@ def _refuse_gone(path: FilePath, document: Plain) -> None:
     families = [block["family"] for block in document["blocks"]]
     if any(isinstance(family, dict) and family.get("family") == "student_t" for family in families):
         raise ModelFileError.gone(path, "Student t columns", 'fit it again with "laplace" columns')
+    if any(saved["type"] == "FourthMomentStats" for saved in document["statistics"]):
+        raise ModelFileError.gone(path, "the fourth moments of Ledoit-Wolf shrinkage", "fit it again")
 
 
 def check_whole(document: Plain, state: Mapping[str, object], schema: Schema, statistics: ByClass) -> None:
