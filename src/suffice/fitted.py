@@ -124,8 +124,7 @@ class Fitted(KeptRows):
 
     def told_of(self, block: Block) -> Settings:
         """Return what the estimate of one block is told."""
-        names = self.schema.names
-        columns = tuple(names[p] for p in block.positions)
+        columns = tuple(self.schema.names[p] for p in block.positions)
         kept = self.whole_rows(block) or self.told.kept
         return replace(self.told, classes=self.statistics.classes, columns=columns, kept=kept)
 
