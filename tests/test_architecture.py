@@ -116,8 +116,6 @@ OWNERS: dict[str, set[str]] = {
         ),
         "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
-        # and its walk down trees
-        "forest/compiled.py",
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
