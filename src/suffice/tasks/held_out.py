@@ -10,14 +10,14 @@ models of the folds differ much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np, parallel_each, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
 from .outlier_laws import Flags
-from .outliers import CHUNK_ROWS, NEGLIGIBLE, hide, measure, patterns, take
+from .outliers import CHUNK_ROWS, NEGLIGIBLE, hide, measure, measured, patterns, take
 
 TIE = 1e-9  # relative difference of distances that rounding explains
 TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on
@@ -25,6 +25,8 @@ LEAST_TAIL = 5  # rows
 LOWEST = 1e-300
 MOST_MEASURED = 1_000_000  # cells of held-out rows, of all ways to miss cells together: a forest takes .02 ms for each
 LEAST_MEASURED = 50  # held-out rows, for each of these ways
+FEW_WAYS, WAYS = 16, 1024  # fewer are measured one by one; so many together
+Measured = tuple[Array, Array]  # distances and log posteriors (n, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +106,8 @@ class _Scale:
     the last with an exponential tail. A row's score is the mean of these over its classes, by their posterior.
     """
 
-    def __init__(self, held: HeldOut, observed: Flags, log_prior: Array) -> None:
-        self.held, self.log_prior = held, log_prior
-        k = len(log_prior)
-        found = [_measured(fold, hide(fold.rows, observed), log_prior) for fold in held.folds]
+    def __init__(self, held: HeldOut, found: Sequence[Measured], k: int) -> None:
+        self.held = held
         own = np.empty(len(held.codes))
         for fold, (distance, _) in zip(held.folds, found, strict=True):
             own[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
@@ -124,24 +124,19 @@ class _Scale:
             total[rows] += np.exp(posterior[rows, c]) * self.tails[c].beyond(distance[rows, c])
         return total
 
-    def pvalues(self, parts: Sequence[Rows]) -> Array:
-        """Return the p-values (n,) of new rows, given as the model of each fold reads them."""
-        return self.ranks.pvalues([self.score(*found) for found in self._measured(parts)])
+    def pvalues(self, found: Sequence[Measured]) -> Array:
+        """Return the p-values (n,) of new rows, measured by the model of each fold."""
+        return self.ranks.pvalues([self.score(*own) for own in found])
 
-    def class_pvalues(self, parts: Sequence[Rows]) -> Array:
+    def class_pvalues(self, found: Sequence[Measured]) -> Array:
         """Return the same within each class (n, k), by its rows alone."""
-        found = [distance for distance, _ in self._measured(parts)]
-        out = np.ones((len(found[0]), len(self.tails)))
+        out = np.ones((len(found[0][0]), len(self.tails)))
         for c, tail in enumerate(self.tails):
             mine = [fold.index[self.held.codes[fold.index] == c] for fold in self.held.folds]
             own = [tail.beyond(self.own[index]) for index in mine]
             ranks = _Ranks(own, [self.held.weight[index] for index in mine], float(self.held.class_sizes[c]))
-            out[:, c] = ranks.pvalues([tail.beyond(distance[:, c]) for distance in found])
+            out[:, c] = ranks.pvalues([tail.beyond(distance[:, c]) for distance, _ in found])
         return out
-
-    def _measured(self, parts: Sequence[Rows]) -> list[tuple[Array, Array]]:
-        pairs = zip(self.held.folds, parts, strict=True)
-        return [_measured(fold, part, self.log_prior) for fold, part in pairs]
 
 
 class _Ranks:
@@ -206,23 +201,55 @@ def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_cla
     A row that misses cells is compared with the held-out rows in the cells it has; one without a cell has p-value 1.
     Where rows miss cells in very many ways they are compared with fewer, as all of these are measured for each way.
     """
-    groups = list(patterns(read))
-    n, cells = sum(len(index) for _, index in groups), sum(len(observed) for observed, _ in groups)
+    every = list(patterns(read))
+    n, cells = sum(len(index) for _, index in every), sum(len(observed) for observed, _ in every)
     held = held.thinned(max(MOST_MEASURED // max(cells, 1), LEAST_MEASURED))  # each is measured in each way
     out = np.ones((n, len(log_prior)) if by_class else n)
-    whole = [fold.read(rows) for fold in held.folds]
-    for observed, index in groups:
-        if not observed.any():
-            continue
-        with single_blas_thread():
-            scale = _Scale(held, observed, log_prior)
+    groups = [(observed, index) for observed, index in every if observed.any()]
+    measure_own = _measuring(held, rows, log_prior, len(groups))
+    for scale, (_, index) in zip(_scales(held, [way for way, _ in groups], log_prior), groups, strict=True):
 
         def answer(own: Codes, scale: _Scale = scale) -> None:
-            parts = [take(part, own) for part in whole]
-            out[own] = scale.class_pvalues(parts) if by_class else scale.pvalues(parts)
+            found = measure_own(own)
+            out[own] = scale.class_pvalues(found) if by_class else scale.pvalues(found)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out
+
+
+def _scales(held: HeldOut, ways: Sequence[Flags], log_prior: Array) -> Iterator[_Scale]:
+    """Yield how far out the held-out rows are in each of some sets of columns."""
+    k = len(log_prior)
+    if not _is_measured_at_once(held, len(ways)):
+        for way in ways:
+            with single_blas_thread():
+                found = [_measured(fold, hide(fold.rows, way), log_prior) for fold in held.folds]
+            yield _Scale(held, found, k)
+        return
+    for part in row_chunks(len(ways), WAYS):
+        known = np.array(ways[part], dtype=np.float64)
+        with single_blas_thread():
+            densities = [fold.model.density.blocks[0].in_ways(fold.rows[0], known) for fold in held.folds]
+        for each in zip(*densities, strict=True):
+            pairs = zip(held.folds, each, strict=True)
+            yield _Scale(held, [_of_all(fold, *measured(own, _prior(fold, log_prior)), k) for fold, own in pairs], k)
+
+
+def _measuring(held: HeldOut, rows: Rows, log_prior: Array, ways: int) -> Callable[[Codes], list[Measured]]:
+    """Return what measures new rows of some numbers, which miss the same cells, by the model of each fold."""
+    read = [fold.read(rows) for fold in held.folds]
+    if not _is_measured_at_once(held, ways):
+        return lambda own: [
+            _measured(fold, take(part, own), log_prior) for fold, part in zip(held.folds, read, strict=True)
+        ]
+    found = [_measured(fold, part, log_prior) for fold, part in zip(held.folds, read, strict=True)]
+    return lambda own: [(distance[own], posterior[own]) for distance, posterior in found]
+
+
+def _is_measured_at_once(held: HeldOut, ways: int) -> bool:
+    """Whether rows that miss cells in so many ways are measured together: by densities alone, which know how."""
+    blocks = [fold.model.density.blocks for fold in held.folds]
+    return ways >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in blocks)
 
 
 def own_rank_pvalues(
@@ -234,11 +261,9 @@ def own_rank_pvalues(
     which only sums are known: how far out these are without themselves says `apart`, of row numbers with these cells.
     """
     out = np.ones(len(codes))
-    for observed, index in patterns(rows):
-        if not observed.any():
-            continue
-        with single_blas_thread():
-            scale = _Scale(held, observed, np.zeros(int(held.codes.max()) + 1))
+    groups = [(observed, index) for observed, index in patterns(rows) if observed.any()]
+    scales = _scales(held, [way for way, _ in groups], np.zeros(int(held.codes.max()) + 1))
+    for scale, (observed, index) in zip(scales, groups, strict=True):
         here = place[index] >= 0
         distance = np.empty(len(index))
         distance[here] = scale.own[place[index[here]]]
@@ -263,13 +288,20 @@ def _own_shares(held: HeldOut, own: Array, c: int, distance: Array, place: Codes
     return np.asarray(np.where(place >= 0, share, (1.0 + n * share) / (1.0 + n)))
 
 
-def _measured(fold: Fold, rows: Rows, log_prior: Array) -> tuple[Array, Array]:
+def _measured(fold: Fold, rows: Rows, log_prior: Array) -> Measured:
     """Return distances and log posteriors (n, k) over all classes by the model of a fold."""
-    k, prior = len(log_prior), log_prior[fold.classes]
-    if np.isneginf(prior).all():
-        prior = np.zeros(len(prior))
-    model = JointModel(fold.model.classes, prior, fold.model.density)
-    distance, posterior = measure(model, rows)
+    model = JointModel(fold.model.classes, _prior(fold, log_prior), fold.model.density)
+    return _of_all(fold, *measure(model, rows), len(log_prior))
+
+
+def _prior(fold: Fold, log_prior: Array) -> Array:
+    """Return the log priors of the classes that the model of a fold knows; the same for all if these have none."""
+    prior = log_prior[fold.classes]
+    return np.zeros(len(prior)) if np.isneginf(prior).all() else prior
+
+
+def _of_all(fold: Fold, distance: Array, posterior: Array, k: int) -> Measured:
+    """Return distances and log posteriors over all `k` classes of those over the classes of a fold."""
     if len(fold.classes) == k:
         return distance, posterior
     whole = np.full((len(distance), k), np.inf), np.full((len(distance), k), -np.inf)

@@ -161,10 +161,15 @@ def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
     observed = missing_free(rows)
     blocks, parts = _seen(model, rows, observed)
     density = Product(tuple(blocks)).log_density(parts)
-    posterior = density + model.log_prior
+    return measured(density, model.log_prior, _centers(blocks, rows, observed))
+
+
+def measured(density: Array, log_prior: Array, center: Array | float = 0.0) -> tuple[Array, Array]:
+    """Return what `measure` does, of log densities (n, k), which become the distances, and those at centres (k,)."""
+    posterior = density + log_prior
     impossible = np.isneginf(posterior).all(axis=1)
-    posterior[impossible] = model.log_prior
-    np.subtract(_centers(blocks, rows, observed), density, out=density)
+    posterior[impossible] = log_prior
+    np.subtract(center, density, out=density)
     return density, log_softmax(posterior, out=posterior)
 
 
