@@ -215,6 +215,11 @@ def _observed(part: Any) -> Flags:
     return np.ones(part.shape, dtype=bool) if missing is None else ~missing
 
 
+def observed_cells(rows: Rows) -> Flags:
+    """Return which cells of rows are observed (n, d)."""
+    return np.concatenate([_observed(part) for part in rows], axis=1)
+
+
 def missing_free(rows: Rows) -> Flags:
     """Return which columns of the first row are observed (d,)."""
     return np.concatenate([_observed(take([part], np.array([0]))[0])[0] for part in rows])
@@ -225,7 +230,7 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
     if all(is_sparse(part) for part in rows):
         yield np.ones(sum(_width(part) for part in rows), dtype=bool), np.arange(rows[0].shape[0])
         return
-    seen = np.concatenate([_observed(part) for part in rows], axis=1)
+    seen = observed_cells(rows)
     if seen.all():
         yield seen[0], np.arange(len(seen))
         return
