@@ -96,7 +96,7 @@ def release_gaussian(
     settled = without(stats, weight, kept, least, given, summarize)
     if isinstance(settled.stats.scatter, DiagonalScatter):
         return release_diagonal(settled.stats, settled.facts, given)
-    found = release_joint(settled.stats, settled.facts, given, settled.plan)
+    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
@@ -130,17 +130,18 @@ def _release_shrunk(
     whole = PatternStats(gaussian, {})
     settled = without_lonely(whole, weight, kept, least, given, _summarize(plain, len(weight)))
     own: Statistic | None = stats
-    if kept is not None and settled.hidden is not None and settled.hidden.any():
-        left = np.flatnonzero(~settled.hidden.any(axis=1))
-        cells = np.asarray(kept.rows)
-        own = family.count(cells[left], kept.codes[left], len(weight), kept.weight[left]) if kept.whole else None
+    left = settled.left
+    if kept is not None and left is not None and left.less_than(kept).any():
+        some = np.flatnonzero(~np.isnan(np.asarray(left.rows)).any(axis=1))
+        cells = np.asarray(left.rows)[some]
+        own = family.count(cells, left.codes[some], len(weight), left.weight[some]) if left.whole else None
     values = None if own is None or not _same(whole, settled, kept) else asked.shrunk(own)
     if values is None:  # nobody knows by how much to shrink what is left
         settled = replace(settled, plan=Plan.nobody(len(weight)))
     else:
         scatter = PooledScatter(values[0]) if family.shared else FullScatter(values)
         settled = replace(settled, stats=GaussianStats(weight, settled.stats.mean, scatter, family.form))
-    found = release_joint(settled.stats, settled.facts, given, settled.plan)
+    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
     return Released(replace(block, family=plain), PatternStats(found, {}))
 
 
