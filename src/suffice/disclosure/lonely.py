@@ -1,4 +1,4 @@
-"""Gaussian statistics without the rows that alone hold the variance of a direction, as far as rows at hand tell."""
+"""Gaussian statistics in which no rows count that alone hold the variance of a direction, as far as rows at hand tell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .gaussian import COMPLETED, Facts, Gaussians, Plan, gaussian_facts, observe
 from .least import Given, Least
 from .leverage import Crowd, lonely, lonely_cells, of_rows_at_hand
 
-LONELY = "left out rows that alone, or with too few others, have the variance of some combination of columns"
+LONELY = "left out, or counted for less, rows that have the variance of some combination of columns nearly alone"
 UNSEEN = "left out correlations, since no rows are kept to tell whose they are"
 ROUNDS = 10  # of leaving rows out and filling the missing cells of the others again; two are seldom needed
 Summarize = Callable[[Array, Codes, Array], Gaussians]
