@@ -204,7 +204,7 @@ def directions(scatter: np.ndarray, others: Sequence[np.ndarray], most: int = 6)
     found = [*np.linalg.eigh(unit)[1].T]
     for other in others:
         for first, second in ((unit, other / size[:, None] / size), (other / size[:, None] / size, unit)):
-            root = np.linalg.cholesky(second + 1e-10 * np.trace(second) / d * np.eye(d))
+            root = np.linalg.cholesky(second + 1e-7 * np.trace(second) / d * np.eye(d))
             back = np.linalg.inv(root)
             found += [*(np.linalg.eigh(back @ first @ back.T)[1].T @ back)]
     for j in range(d):
