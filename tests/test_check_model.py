@@ -25,7 +25,7 @@ NUMBERS = {
     "single": lambda: MixtureDiscriminant(1),
     "prior": lambda: GaussianDiscriminant(prior=NormalInverseWishart()),
     "prior, diagonal": lambda: GaussianDiscriminant("diagonal", prior=NormalInverseWishart(strength=5.0)),
-    "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace", 3: "student_t"}),
+    "naive": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
 }
 
 

@@ -170,7 +170,10 @@ def laws(loot: Loot) -> Iterator[Law]:
     """Return every joint Gaussian in a file, of columns as they are and of their normal scores."""
     for name, scatter in loot.arrays.items():
         stem = name.removesuffix("scatter")
-        if not re.fullmatch(r"block\d+_((raw|scores)_)?(complete_)?scatter", name) or scatter.shape[-1] != scatter.shape[-2 if scatter.ndim > 1 else -1]:
+        if (
+            not re.fullmatch(r"block\d+_((raw|scores)_)?(complete_)?scatter", name)
+            or scatter.shape[-1] != scatter.shape[-2 if scatter.ndim > 1 else -1]
+        ):
             continue
         mean, block = loot.arrays[stem + "mean"], int(name.split("_")[0].removeprefix("block"))
         if scatter.ndim == 2 and (scatter.shape[0] != mean.shape[1] or np.abs(scatter - scatter.T).max() > 0):
@@ -224,9 +227,7 @@ def directions(scatter: np.ndarray, others: Sequence[np.ndarray], most: int = 6)
     return np.array(found) / size
 
 
-def told_of(
-    law: Law, c: int, rows: np.ndarray, size: np.ndarray, rules: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def told_of(law: Law, c: int, rows: np.ndarray, size: np.ndarray, rules: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the squared error of guesses of rows (m, d) of a class by x = mean ± S v / √(vᵀ S v), in that of the mean.
 
     The first (m,) is that of the direction v whose variance is the smallest for its terms, the second the least of all,

@@ -112,7 +112,7 @@ def main(count: int, first: int = 0) -> None:
                     print(seed, kind, least, own.described, np.round(numbers, 3), flush=True)
     for (kind, what), numbers in sorted(out.items()):
         a = np.array(numbers)
-        print(f"{kind:10s} {what:10s} {len(a):4d} laws; picked: median {np.median(a[:, 0]):.3f} worst {a[:, 0].min():.3f}; "
+        print(f"{kind:9s} {what:9s} {len(a)} laws; picked: median {np.median(a[:, 0]):.3f} worst {a[:, 0].min():.3f}; "
               f"best of all: median {np.median(a[:, 1]):.3f} worst {a[:, 1].min():.3f}; elsewhere: median "
               f"{np.median(a[:, 2]):.3f} worst {a[:, 2].min():.3f}")  # fmt: skip
 

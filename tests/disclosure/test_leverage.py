@@ -105,7 +105,7 @@ def test_missing_cells_hide_no_row_that_breaks_a_rule(share) -> None:
 
 
 def test_a_row_that_breaks_a_rule_that_others_nearly_keep_has_at_most_half_of_its_variance() -> None:
-    """Of what it has beyond that, S v / √(vᵀ S v) would tell its cells: it counts for less, and the others as before."""
+    """Of what it has beyond that, S v / √(vᵀ S v) would tell its cells: it counts for less, others as before."""
     rng = np.random.default_rng(0)
     y = np.arange(400) % 2
     X = rng.normal(size=(400, 4)) + y[:, None]

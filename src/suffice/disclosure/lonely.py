@@ -1,4 +1,4 @@
-"""Gaussian statistics in which no rows count that alone hold the variance of a direction, as far as rows at hand tell."""
+"""Gaussian statistics in which no row alone holds the variance of a direction, as far as rows at hand tell."""
 
 from __future__ import annotations
 

@@ -8,7 +8,6 @@ from .by_class import ByClass as ByClass
 from .class_samples import ClassSamples as ClassSamples
 from .completed import CompletedStats as CompletedStats
 from .counts import CategoricalStats as CategoricalStats
-from .fourth import FourthMomentStats as FourthMomentStats
 from .gaussian import GaussianStats as GaussianStats
 from .mixture import MixtureStats as MixtureStats
 from .moments import SumStats as SumStats
