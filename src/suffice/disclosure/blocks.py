@@ -47,8 +47,8 @@ class Asked:
     """What a fitted model says of a block.
 
     `shrunk`, where Ledoit-Wolf shrinks it: from its statistics, and which rows kept they are of and by what weights
-    (None: all rows), the scatters (g, d, d) that gives. `shares`: of encoded rows of these classes how much each is of each component of a
-    mixture (m, parts).
+    (None: all rows), the scatters (g, d, d) that gives. `shares`: of encoded rows of these classes how much each is of
+    each component of a mixture (m, parts).
     """
 
     shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array] | None
