@@ -83,12 +83,14 @@ class Vocabulary:
             found |= {block.positions[j] for j in np.flatnonzero(~stats.column_weight().any(axis=0)).tolist()}
         return tuple(sorted(found))
 
-    @property
-    def empty_notes(self) -> tuple[Note, ...]:
-        """A note that names these columns, if there are any."""
+    def told_of_empty(self, notes: Iterable[Note]) -> tuple[Note, ...]:
+        """Return a note that names these columns, if there are any, and the notes that concern others."""
         names = tuple(self.schema.names[p] for p in self.empty_columns)
+        if not names:
+            return tuple(notes)
         why = "no row has a value there so far, and rows that have one may join (partial_fit, merge)"
-        return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT),) if names else ()
+        others = (own for own in notes if not own.columns or not set(names).issuperset(own.columns))
+        return (Note("left out", why, columns=names, kind=NoteKind.LEFT_OUT), *others)
 
     def declared(self, schema: Schema, order: Sequence[int]) -> list[list[bool]]:
         """Return by block which columns, at these places of a table, have levels whether rows have them or not."""

@@ -29,7 +29,7 @@ NUMBERS = {
 }
 MIXED = {
     "naive": NaiveBayes,
-    "named": lambda: NaiveBayes({"number": "student_t"}),
+    "named": lambda: NaiveBayes({"number": "laplace"}),
     "automatic": GenerativeClassifier,
     "forest": GenerativeForest,
 }

@@ -10,7 +10,6 @@ from typing import Any
 from .._arrays import Codes, NDArray, np
 from ..errors import SufficeError
 from ._downdate import MEAN_ROUNDING
-from .fourth import FourthMomentStats
 from .gaussian import GaussianStats, ThinScatter
 from .mixture import MixtureStats
 from .patterns import PatternStats
@@ -42,8 +41,6 @@ def keeps_digits(whole: Any, less: Any) -> Flags:
     """Return the classes (k,) whose weight and sums of squares are not mostly those of the rows that left."""
     if isinstance(whole, MixtureStats):
         return keeps_digits(whole.inner, less.inner) if whole.is_single else np.zeros(whole.k, dtype=bool)
-    if isinstance(whole, FourthMomentStats):
-        return keeps_digits(whole.gaussian, less.gaussian)
     if isinstance(whole, PatternStats):
         found = keeps_digits(whole.complete, less.complete)
         for pattern, (present, own) in whole.incomplete.items():
