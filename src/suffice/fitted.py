@@ -341,8 +341,10 @@ class Fitted(KeptRows):
         """Return log posteriors (n, k) of encoded rows that were learned, each under the model of all others."""
         return leave_one_out(self.learned, rows, codes, weight)
 
-    def left_out_groups(self, rows: Rows, codes: Codes, weight: Array | None, group: Codes) -> Array:
-        """Return the same, each row under the model without its `group` (n,)."""
+    def left_out_groups(
+        self, rows: Rows, codes: Codes, weight: Array | None, group: Codes, place: Codes | None = None
+    ) -> Array:
+        """Return the same, each row under the model without its `group` (n,); `place` (n,) as in `Leaves`."""
         return leave_groups_out(self.learned, rows, codes, weight, group)
 
     def left_out_unseen(self, rows: Rows, codes: Codes, weight: Array | None) -> Array:
@@ -356,7 +358,9 @@ class Fitted(KeptRows):
         groups = sample.units.groups
         if groups is None:
             return self.left_out(sample.rows, sample.codes, sample.row_weight())
-        return self.left_out_groups(sample.rows, sample.codes, sample.weight, groups)
+        assert sample.group is not None
+        weight = np.where(sample.group == 0, sample.row_weight(), sample.weight)
+        return self.left_out_groups(sample.rows, sample.codes, weight, groups)
 
     @property
     def leaves_soon(self) -> bool:
