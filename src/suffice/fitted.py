@@ -355,11 +355,9 @@ class Fitted(KeptRows):
     def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept."""
         sample = self.reservoir
-        groups = sample.units.groups
+        groups, weight = sample.units.groups, sample.leaving_weight()
         if groups is None:
-            return self.left_out(sample.rows, sample.codes, sample.row_weight())
-        assert sample.group is not None
-        weight = np.where(sample.group == 0, sample.row_weight(), sample.weight)
+            return self.left_out(sample.rows, sample.codes, weight)
         return self.left_out_groups(sample.rows, sample.codes, weight, groups)
 
     @property

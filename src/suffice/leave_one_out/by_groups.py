@@ -32,7 +32,7 @@ class _Fold(NamedTuple):
 class GroupFolds:
     """Blocks of Gaussian columns, a family and rows (n, d) each, in folds of whole groups; `judged` (m,) are in order.
 
-    A row whose class no other fold has is not judged. Missing cells are filled once for each fold, whatever the setting.
+    A row whose class no other fold has is not judged. Missing cells are filled once for all settings.
     """
 
     blocks: Sequence[tuple[GaussianFamily, Array]]

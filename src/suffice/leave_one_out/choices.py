@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from .._arrays import Array, Codes, np
+from .._arrays import np
 from ..densities import Full
 from ..errors import SettingError
 from ..estimate import RDA, Block, NormalInverseWishart, Settings, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..notes import Note
-from ..stats import ByClass, PooledScatter, Reservoir
+from ..stats import ByClass, PooledScatter
 from ..stats.copies import as_judged
 from ..stats.statistic import Plain
 from .by_groups import Moments
@@ -84,7 +84,8 @@ def _shrinkage(statistics: ByClass, settings: Settings) -> RDA:
             "with keep_rows=0. Next: fit again, or give the amounts: shrinkage=RDA(...)."
         )
     sample = as_judged(sample)
-    judges = Judges(sample.rows[0], sample.codes, *_leaving(sample, statistics.weight))
+    counts_for = sample.represented(statistics.weight)
+    judges = Judges(sample.rows[0], sample.codes, sample.leaving_weight(), counts_for, sample.units.groups)
     stats: Any = statistics.blocks[0]
     family = GaussianFamily(structure=Full, shared=stats.complete.form is PooledScatter)
     return choose_rda(judges, stats, family, settings)
@@ -102,12 +103,7 @@ def _prior(
         if isinstance(block.family, GaussianFamily)
     ]
     sample = as_judged(sample)
-    weight, counts_for, group = _leaving(sample, statistics.weight)
-    return choose_strength(prior, judged, sample.codes, weight, counts_for, settings, group)
-
-
-def _leaving(sample: Reservoir, class_weight: Array) -> tuple[Array, Array, Codes | None]:
-    """Return the weight (m,) that leaves with each row kept, what its loss counts for, and its group if any."""
-    group = sample.units.groups
-    weight = sample.row_weight() if group is None else sample.weight
-    return weight, sample.represented(class_weight), group
+    counts_for = sample.represented(statistics.weight)
+    return choose_strength(
+        prior, judged, sample.codes, sample.leaving_weight(), counts_for, settings, sample.units.groups
+    )

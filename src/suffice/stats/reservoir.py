@@ -164,6 +164,10 @@ class Reservoir:
         """Return the weight of one copy of each row (m,)."""
         return self.weight / self.copies
 
+    def leaving_weight(self) -> Array:
+        """Return the weight (m,) that leaves with each row: of one copy, or in a group of all of them."""
+        return self.row_weight() if self.group is None else np.where(self.group == 0, self.row_weight(), self.weight)
+
     def represented(self, class_weight: Array) -> Array:
         """Return the weight (m,) that each row stands for, so that every class adds up to its weight in all rows."""
         held = np.bincount(self.codes, weights=self.weight, minlength=len(class_weight))
