@@ -354,11 +354,9 @@ class Fitted(KeptRows):
     @derived
     def left_out_rows(self) -> Array:
         """The leave-one-out log posteriors (m, k) of the rows kept."""
-        sample = self.reservoir
-        groups, weight = sample.units.groups, sample.leaving_weight()
-        if groups is None:
-            return self.left_out(sample.rows, sample.codes, weight)
-        return self.left_out_groups(sample.rows, sample.codes, weight, groups)
+        sample, groups = self.reservoir, self.reservoir.units.groups
+        kept = sample.rows, sample.codes, sample.leaving_weight()
+        return self.left_out(*kept) if groups is None else self.left_out_groups(*kept, groups)
 
     @property
     def leaves_soon(self) -> bool:

@@ -68,7 +68,7 @@ MODELS = {
 
 @pytest.mark.parametrize("name", MODELS)
 def test_what_is_chosen_suits_new_subjects(name):
-    """Single rows chose covariances of few subjects each, and lost .97 nats; naming no class in particular loses .69."""
+    """Single rows chose covariances of few subjects each, and lost .97 nats where naming no class loses .69."""
     losses = []
     for seed in range(3):
         rng = np.random.default_rng(seed)
