@@ -167,7 +167,8 @@ class Fitted(KeptRows):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        return (*released, *self.past.notes, *self.alike_notes, *self.copy_notes, *self.estimated[1])
+        kept = (*self.alike_notes, *self.copy_notes, *self.subject_notes)
+        return (*released, *self.past.notes, *kept, *self.estimated[1])
 
     @derived
     def labels(self) -> NDArray[np.generic]:

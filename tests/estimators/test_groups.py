@@ -255,3 +255,26 @@ def test_copies_within_a_group_leave_once(rng):
             rest = groups != s
             refit = GaussianDiscriminant(shared=True).fit(X[rest], y[rest])
             assert_allclose(left_out[~rest], refit.predict_log_proba(X[~rest]), atol=1e-9)
+
+
+@pytest.mark.parametrize("make", [GenerativeClassifier, GaussianDiscriminant, NaiveBayes])
+def test_a_column_that_names_subjects_is_pointed_out(make, rng, tmp_path):
+    X, y, groups = subjects(rng, 40)
+    table = pd.DataFrame(X, columns=[*"abcdef"]).assign(patient=rng.permutation(1000)[:40][groups])
+    again = pd.concat([table, table])  # copies say nothing
+
+    def told(model):
+        return [note.columns for note in model.notes_ if note.kind == "subjects"]
+
+    model = make().fit(table, y)
+    assert told(model) == [("patient",)]
+    (note,) = (note for note in model.notes_ if note.kind == "subjects")
+    assert "groups= (--groups COLUMN)" in str(note)
+    model.save(tmp_path / "m.suffice")
+    assert told(load(tmp_path / "m.suffice")) == [("patient",)]
+    assert told(make().fit(again, np.append(y, y))) == [("patient",)]
+    assert not told(make().fit(table.drop(columns="patient"), y))
+    assert not told(make().fit(table, y, groups=groups))
+    shuffled = table.assign(patient=rng.permutation(table["patient"]))
+    assert not told(make().fit(shuffled, y))
+    assert not told(make().fit(pd.concat([shuffled, shuffled, shuffled]), np.tile(y, 3)))
