@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtr, ndtri, polygamma
+from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtr, ndtri, polygamma, stdtrit
 from threadpoolctl import ThreadpoolController
 
 __all__ = [  # of other libraries
@@ -36,6 +36,7 @@ __all__ = [  # of other libraries
     "polygamma",
     "solve_triangular",
     "sparse",
+    "stdtrit",
 ]
 
 Array = NDArray[np.float64]

@@ -88,6 +88,28 @@ def test_dask_gives_the_same_bits(model, folder, needs, request):
     assert_same_bits(model, folder, request.getfixturevalue("client"))
 
 
+@pytest.mark.parametrize("model", [GaussianDiscriminant(), NaiveBayes()], ids=lambda model: type(model).__name__)
+def test_dask_takes_the_groups_of_rows(model, tmp_path, needs, request):
+    """As the local engine for the same row groups, and as one fit to the whole table, whose groups lie across them."""
+    needs("distributed")
+    rng = np.random.default_rng(3)
+    who = rng.permutation(np.arange(300) % 40)
+    x = rng.normal(size=(40, 2))[who] + 0.3 * rng.normal(size=(300, 2))
+    names = pa.array([f"p{i}" for i in who], mask=np.arange(300) < 3)  # three rows of no group
+    table = pa.table({"x0": x[:, 0], "x1": x[:, 1], "kind": np.where(who % 2, "ash", "elm"), "who": names})
+    pq.write_table(table, tmp_path / "t.parquet", row_group_size=25)
+    told = {"target": "kind", "groups": "who"}
+    local = type(model)().fit_table(tmp_path / "t.parquet", **told)
+    other = type(model)().fit_table(tmp_path / "t.parquet", engine=request.getfixturevalue("client"), **told)
+    assert bits(other) == bits(local)
+    assert other.feature_names_in_.tolist() == ["x0", "x1"]
+    rows, labels = table.select(["x0", "x1"]), table["kind"]
+    whole = type(model)().fit(rows, labels, groups=names)
+    left_out = other.leave_one_out(rows, labels)
+    np.testing.assert_allclose(left_out, whole.leave_one_out(rows, labels, groups=names), atol=1e-9)
+    assert np.abs(left_out - type(model)().fit(rows, labels).leave_one_out(rows, labels)).max() > 0.1
+
+
 def test_dask_by_address_its_frames_and_refusals(folder, needs, request):
     needs("distributed", "dask.dataframe")
     client = request.getfixturevalue("client")

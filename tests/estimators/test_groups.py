@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
+from suffice.cli import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.stats.units import deal_groups, group_keys, group_numbers
 from suffice.table.labels import read_groups
@@ -278,3 +279,22 @@ def test_a_column_that_names_subjects_is_pointed_out(make, rng, tmp_path):
     shuffled = table.assign(patient=rng.permutation(table["patient"]))
     assert not told(make().fit(shuffled, y))
     assert not told(make().fit(pd.concat([shuffled, shuffled, shuffled]), np.tile(y, 3)))
+
+
+def test_columns_are_judged_by_whole_groups(tmp_path, capsys):
+    """By single rows, columns that say nothing of new subjects were worth two standard errors in up to half of tables."""
+    worth = {True: [], False: []}
+    for seed in range(12):
+        X, y, groups = subjects(np.random.default_rng(seed), 40)
+        for told in worth:
+            model = GaussianDiscriminant(shared=True).fit(X, y, groups=groups if told else None)
+            found = model.importance()
+            worth[told].append(found.mean[2:] / found.standard_error[2:])
+            assert (found.groups is not None) == told
+    assert (np.array(worth[True]) > 2).mean() < 0.05 < (np.array(worth[False]) > 2).mean()
+    assert found.groups is None
+    model = GaussianDiscriminant(shared=True).fit(pd.DataFrame(X).add_prefix("x"), y, groups=groups)
+    assert f"rows in {model.importance().groups} groups" in str(model.importance())
+    model.save(tmp_path / "m.suffice")
+    main(["columns", str(tmp_path / "m.suffice")])
+    assert f"rows kept in {model.importance().groups} groups" in capsys.readouterr().err

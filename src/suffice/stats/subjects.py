@@ -126,7 +126,7 @@ def _of_levels(value: Codes, cells: Array, size: int) -> _Values:
     after = np.searchsorted(key, key + levels)
     there = np.append(key, -1)[after] == key + levels
     both = np.where(there, share * np.append(share, 0.0)[after], 0.0)
-    alike, next_alike = (np.bincount(own, part, size) for part in (share**2, both))
+    alike, next_alike = (np.bincount(own, part, size).astype(np.float64) for part in (share**2, both))
     return _Values(rows[:, None], np.ones((size, 1)), alike[:, None], next_alike[:-1, None])
 
 

@@ -6,9 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Self
 
-from .._arrays import Array, Codes, NDArray, logsumexp, np
+from .._arrays import Array, Codes, NDArray, logsumexp, np, stdtrit
 from ..schema import Level
-from ..stats.rows import Keys
 from .learning_curve import LEAST_PROBABILITY
 
 BINS = 15  # of the confidence, for the calibration error
@@ -97,13 +96,13 @@ class GroupSums:
     `right` is Σ w over the rows answered rightly, `loss` Σ w L.
     """
 
-    key: Keys
+    key: NDArray[np.uint64]
     weight: Array
     right: Array
     loss: Array
 
     @classmethod
-    def of(cls, key: Keys, weight: Array, right: Array, loss: Array) -> Self:
+    def of(cls, key: NDArray[np.uint64], weight: Array, right: Array, loss: Array) -> Self:
         """Return the sums of sums; a row of no group stays by itself."""
         number = np.unique(np.where(key == 0, 2 * np.arange(len(key), dtype=np.uint64), key), return_inverse=True)[1]
         number, size = number.reshape(-1), int(number.max(initial=-1)) + 1
@@ -142,8 +141,6 @@ class GroupSums:
     @property
     def quantile(self) -> float:
         """The 97.5 % point of Student's t with as many degrees of freedom as groups, less one."""
-        from scipy.special import stdtrit
-
         return float(stdtrit(len(self.key) - 1.0, 0.975))
 
 
@@ -184,7 +181,7 @@ class Tally:
         weight: Array,
         choice: Codes,
         costs: Array | None,
-        group: Keys | None = None,
+        group: NDArray[np.uint64] | None = None,
     ) -> Self:
         """Return the sums of rows of known classes (n,), answered by the class numbers `choice` (n,).
 
