@@ -4,7 +4,7 @@ VENV := .venv
 PY := $(VENV)/bin/python
 PIP := $(PY) -m pip --disable-pip-version-check
 UV ?= uv
-LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 \
+LOCK := $(UV) pip compile pyproject.toml --quiet --upgrade --universal --python-version 3.11 --no-strip-extras \
 	--generate-hashes --no-header --no-annotate --extra parquet --extra cli --group build
 
 # The test requirements contain the demo's, so an environment that has them serves both.
