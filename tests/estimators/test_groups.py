@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
-from suffice.cli import main
+from suffice.cli.app import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.stats.units import deal_groups, group_keys, group_numbers
 from suffice.table.labels import read_groups
@@ -282,14 +282,14 @@ def test_a_column_that_names_subjects_is_pointed_out(make, rng, tmp_path):
 
 
 def test_columns_are_judged_by_whole_groups(tmp_path, capsys):
-    """By single rows, columns that say nothing of new subjects were worth two standard errors in up to half of tables."""
+    """By single rows, columns that say nothing of new subjects were worth two errors in a fifth of tables."""
     worth = {True: [], False: []}
     for seed in range(12):
         X, y, groups = subjects(np.random.default_rng(seed), 40)
-        for told in worth:
+        for told, found_so_far in worth.items():
             model = GaussianDiscriminant(shared=True).fit(X, y, groups=groups if told else None)
             found = model.importance()
-            worth[told].append(found.mean[2:] / found.standard_error[2:])
+            found_so_far.append(found.mean[2:] / found.standard_error[2:])
             assert (found.groups is not None) == told
     assert (np.array(worth[True]) > 2).mean() < 0.05 < (np.array(worth[False]) > 2).mean()
     assert found.groups is None

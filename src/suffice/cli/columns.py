@@ -75,6 +75,6 @@ def columns(
     print(f"{len(few)} of {count(len(schema), 'column')} within {within:g} nats of all: {named}")
     groups = "" if found.groups is None else f" in {count(found.groups, 'group')}"
     common.remark(
-        f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept{groups}, "
-        f"by {found.judged_by}."
+        f"In nats of log-loss, which is {found.loss:.4f} with all columns, over {count(found.rows, 'row')} kept"
+        f"{groups}, by {found.judged_by}."
     )
