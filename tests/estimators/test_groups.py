@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes, load
-from suffice.cli.app import main
+from suffice.__main__ import main
 from suffice.errors import DataError, NotLearnedError
 from suffice.stats.units import deal_groups, group_keys, group_numbers
 from suffice.table.labels import read_groups
