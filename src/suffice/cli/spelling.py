@@ -54,6 +54,7 @@ SETTINGS = (  # which the command line has no option for: models that were fitte
 
 # Those that reach into what is to be done next; they hold no name or value of users.
 WHOLE = (
+    (r"groups= \(--groups COLUMN\)", "--groups COLUMN"),
     (r"for every class in a dict by label", "for every class"),
     (
         r"\bX is an? (.*) on the device (.*) Next: (.*)move X to the CPU",

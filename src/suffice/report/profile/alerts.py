@@ -163,9 +163,7 @@ def _of_subjects(table: SeenTable) -> Iterator[Alert]:
     if found:
         names = _listed([_name(seen[i][1]) for i in found])
         told = f"Rows of one value are as alike as those of one subject: {names}. If a column names what rows belong "
-        told += (
-            "to, say so by --groups COLUMN (groups= in Python): judged row by row, models look better than they are."
-        )
+        told += "to, say so by groups= (--groups COLUMN): judged row by row, models look better than they are."
         yield _alert(AlertKind.SUBJECTS, told, [seen[i][0] for i in found])
 
 
