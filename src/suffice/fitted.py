@@ -124,9 +124,9 @@ class Fitted(KeptRows):
 
     def told_of(self, block: Block) -> Settings:
         """Return what the estimate of one block is told."""
-        names = self.schema.names
-        columns = tuple(names[p] for p in block.positions)
-        return replace(self.told, classes=self.statistics.classes, columns=columns)
+        columns = tuple(self.schema.names[p] for p in block.positions)
+        kept = self.whole_rows(block) or self.told.kept
+        return replace(self.told, classes=self.statistics.classes, columns=columns, kept=kept)
 
     @shared
     def estimated(self) -> tuple[Product, tuple[Note, ...]]:
@@ -167,8 +167,7 @@ class Fitted(KeptRows):
     def notes(self) -> tuple[Note, ...]:
         """What was given up, shrunk, floored or left out, by how much and why."""
         released = () if self.past.released is None else self.past.released.notes
-        kept = (*self.alike_notes, *self.copy_notes, *self.subject_notes)
-        return (*released, *self.past.notes, *kept, *self.estimated[1])
+        return (*released, *self.past.notes, *self.alike_notes, *self.kept_notes, *self.estimated[1])
 
     @derived
     def labels(self) -> NDArray[np.generic]:
@@ -262,6 +261,7 @@ class Fitted(KeptRows):
         classes, codes = read_labels(y, table.rows, self.who, missing=missing)
         weight = read_weights(sample_weight, table.rows)
         rows = self.encode(table, order)
+        self.check_whole(rows)
         if len(codes) and codes.min() < 0:  # EM for labels runs on the CPU
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
         group = group_keys(read_groups(groups, table.rows), self.schema.names)

@@ -150,7 +150,8 @@ class _Discriminant(DropIn, GaussianDiscriminant):
     def _settings(self, schema: Schema | None = None) -> Settings:
         own: Any = self.shrinkage
         rule = "ledoit-wolf" if own == "auto" else RDA(amount=own, target="identity") if own else None
-        return Settings(shrinkage=Shrinkage(rule), keep_rows=int(self.keep_rows))
+        told = Settings(shrinkage=Shrinkage(rule))  # which keeps rows, that Ledoit-Wolf is computed from
+        return told if own == "auto" and not self.keep_rows else replace(told, keep_rows=int(self.keep_rows))
 
     def _particulars(self) -> dict[str, object]:
         return {"covariance_estimator": self.covariance_estimator}

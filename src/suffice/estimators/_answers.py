@@ -194,7 +194,7 @@ class Answers(Columns):
         -----
         Closed forms: categorical, Bernoulli, multinomial, Poisson (counts less the row's own), Laplace (medians
         without a value from running sums), Gaussian (rank-one downdates of the scatter; Fukunaga & Hummels 1989,
-        doi:10.1109/34.31448). Student t columns are estimated again for each row.
+        doi:10.1109/34.31448).
 
         Examples
         --------

@@ -164,7 +164,7 @@ class Edits(Diagnoses):
         - A covariance of no more rows than columns and `least` is taken from other classes; a shared one no longer
           knows what each class adds to it.
         - Small counts of levels are rounded to 0 or `least`; levels of few rows become missing cells.
-        - Values of Laplace and Student t columns are means of groups of at least `least` neighbours.
+        - Values of Laplace columns are means of groups of at least `least` neighbours.
         - Components of mixtures that are of few rows join others.
         - A column in which fewer than `least` rows of a class differ from all its others is taken from other classes.
           Where no rows are kept this can be told of columns of 0 and 1 alone.

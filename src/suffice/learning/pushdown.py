@@ -95,9 +95,7 @@ def push_down(
 
 
 def _is_simple(family: Family) -> bool:
-    if isinstance(family, GaussianFamily):
-        return not family.fourth
-    return family in (FAMILIES["categorical"], FAMILIES["bernoulli"])
+    return isinstance(family, GaussianFamily) or family in (FAMILIES["categorical"], FAMILIES["bernoulli"])
 
 
 def _summed(family: Family, sums: ClassSums, order: Codes, columns: Codes) -> Statistic | None:

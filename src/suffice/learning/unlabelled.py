@@ -63,7 +63,7 @@ Estimate = Callable[[ByClass], tuple[JointModel, Sequence[Note]]]
 
 def estimating(fitted: Fitted) -> Estimate:
     """Return what estimates a joint model, by maximum likelihood and with what was chosen, from other statistics."""
-    settings = replace(fitted.settings, divisor="mle")
+    settings = replace(fitted.settings, divisor="mle", kept=fitted.told_of(fitted.blocks[0]).kept)
 
     def estimate(statistics: ByClass) -> tuple[JointModel, Sequence[Note]]:
         found = replace(fitted, statistics=statistics, settings=settings, chosen=fitted.choices)

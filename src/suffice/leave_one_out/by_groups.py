@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from .._arrays import Array, Codes, log_softmax, np, parallel_map
 from ..em.cells import complete
@@ -57,7 +57,7 @@ class GroupFolds:
             others = np.flatnonzero(place != number)
             held = np.bincount(codes[others], weights=weight[others], minlength=k).astype(np.float64)
             known = codes[others], k, weight[others]
-            moments = [completed(cast("Moments", family.summarize(rows[others], *known))) for family, rows in blocks]
+            moments = [completed(family.summarize(rows[others], *known)) for family, rows in blocks]
             own = judges[place[judges] == number]
             return _Fold(moments, held, own[held[codes[own]] > 0])
 

@@ -23,7 +23,7 @@ from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Kind, Note
 from ..released import FEWEST, Cost, Past, Release, RowsHeld
-from ..stats import ByClass, FourthMomentStats, GaussianStats, Reservoir, Statistic
+from ..stats import ByClass, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import ALL
 from ..stats.scatter import ThinScatter
@@ -102,13 +102,15 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()
         kept = None if statistics.sample is None else _kept(statistics, statistics.sample, number)
-        asked = Asked(partial(_shrunk_scatters, fitted, number), partial(_shares, fitted, number))
+        by_rows = fitted.told_of(block).kept is not None
+        shrunk = partial(_shrunk_scatters, fitted, number) if by_rows else None
+        asked = Asked(shrunk, partial(_shares, fitted, number))
         done = release_block(block, stats, statistics.weight, limit, given, kept, asked)
         blocks.append(done.block)
         found.append(done.stats)
         notes += _given_up(fitted, given, block, limit)
     settings = replace(fitted.told, keep_rows=0, by_loo=False)
-    if any(isinstance(stats, FourthMomentStats) for stats in statistics.blocks):
+    if settings.shrinkage.rule == "ledoit-wolf":
         settings = replace(settings, shrinkage=Shrinkage(None))
     released = replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told, unlabelled=None)
     return _passed_on(fitted.with_statistics(released, blocks=tuple(blocks), settings=settings)), notes
@@ -138,12 +140,15 @@ def _shares(fitted: Fitted, number: int, rows: Array, codes: Codes) -> Array:
     return density.shares(rows, codes)
 
 
-def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic) -> Array:
-    """Return scatters (g, d, d) whose own estimate is the covariance that shrinkage by fourth moments gives."""
-    own = fitted.statistics.blocks
-    if stats is not own[number]:
+def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic, left: Codes | None) -> Array:
+    """Return scatters (g, d, d) whose own estimate is the covariance that Ledoit-Wolf shrinkage gives.
+
+    `stats` are of the rows kept that are `left`; None: of all rows.
+    """
+    own, sample = fitted.statistics.blocks, fitted.statistics.sample
+    if left is not None and sample is not None:
         blocks = (*own[:number], stats, *own[number + 1 :])
-        fitted = fitted.with_statistics(replace(fitted.statistics, blocks=blocks))
+        fitted = fitted.with_statistics(replace(fitted.statistics, blocks=blocks, sample=sample.part(left)))
     density, family = fitted.joint.density.blocks[number], fitted.blocks[number].family
     assert isinstance(density, Gaussian)
     assert isinstance(family, GaussianFamily)
