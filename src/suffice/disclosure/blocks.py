@@ -46,12 +46,12 @@ class Released:
 class Asked:
     """What a fitted model says of a block.
 
-    `shrunk`, where Ledoit-Wolf shrinks it: from its statistics, and which rows kept they are of (None: all rows), the
-    scatters (g, d, d) that gives. `shares`: of encoded rows of these classes how much each is of each component of a
-    mixture (m, parts).
+    `shrunk`, where Ledoit-Wolf shrinks it: from its statistics, and which rows kept they are of and by what weights
+    (None: all rows), the scatters (g, d, d) that gives. `shares`: of encoded rows of these classes how much each is of
+    each component of a mixture (m, parts).
     """
 
-    shrunk: Callable[[Statistic, Codes | None], Array] | None
+    shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array] | None
     shares: Callable[[Array, Codes], Array]
 
 
@@ -99,7 +99,7 @@ def release_gaussian(
     settled = without(stats, weight, kept, least, given, summarize)
     if isinstance(settled.stats.scatter, DiagonalScatter):
         return release_diagonal(settled.stats, settled.facts, given)
-    found = release_joint(settled.stats, settled.facts, given, settled.plan)
+    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
@@ -114,7 +114,7 @@ def _release_shrunk(
     least: Least,
     given: Given,
     kept: Kept | None,
-    shrunk: Callable[[Statistic, Codes | None], Array],
+    shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array],
 ) -> Released:
     """Return Gaussian statistics whose own estimate is the shrunk one, that of the rows which are not left out."""
     family = block.family
@@ -123,18 +123,21 @@ def _release_shrunk(
     whole = PatternStats(stats.complete.dense(), {})
     settled = without_lonely(whole, weight, kept, least, given, _summarize(family, len(weight)))
     own: Statistic | None = stats
-    left: Codes | None = None
-    if kept is not None and settled.hidden is not None and settled.hidden.any():
-        left = np.flatnonzero(~settled.hidden.any(axis=1))
-        cells = np.asarray(kept.rows)
-        own = family.count(cells[left], kept.codes[left], len(weight), kept.weight[left]) if kept.whole else None
-    values = None if own is None or not _same(whole, settled, kept) else shrunk(own, left)
+    left, some = settled.left, None
+    if kept is not None and left is not None and left.less_than(kept).any():
+        some = np.flatnonzero(~np.isnan(np.asarray(left.rows)).any(axis=1))
+        rows, codes, counted = np.asarray(left.rows)[some], left.codes[some], left.weight[some]
+        own = family.count(rows, codes, len(weight), counted) if left.whole else None
+    if own is None or not _same(whole, settled, kept):
+        values = None
+    else:
+        values = shrunk(own, None if some is None or left is None else (some, left.weight[some]))
     if values is None:  # nobody knows by how much to shrink what is left
         settled = replace(settled, plan=Plan.nobody(len(weight)))
     else:
         scatter = PooledScatter(values[0]) if family.shared else FullScatter(values)
         settled = replace(settled, stats=GaussianStats(weight, settled.stats.mean, scatter, family.form))
-    found = release_joint(settled.stats, settled.facts, given, settled.plan)
+    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
     return Released(block, PatternStats(found, {}))
 
 

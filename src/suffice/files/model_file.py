@@ -250,6 +250,10 @@ def _read_document(path: FilePath, archive: Archive) -> Plain:
         )
     if found > 1 and archive.read("model.sha256") != hashlib.sha256(data).hexdigest().encode():
         raise ModelFileError.unreadable(path, "model.json is not the one that was saved")
+    released = document.get("released")
+    if isinstance(released, dict):
+        for gone in ("cost", "unknown"):  # what older files say a release costs
+            released.pop(gone, None)
     return document
 
 
