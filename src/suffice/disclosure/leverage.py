@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, NDArray, ndtri, np
 
-MOST_SHARE = 0.5  # of the variance of a direction; at 0.9 a planted row is told with .045 of its error, at 0.5 with .385
+MOST_SHARE = 0.5  # of the variance of a direction; at 0.9 a planted row was told with .045 of its error, at 0.5 .385
 FILLED_SHARE = 0.3  # the same where cells were missing: by EM rows without a cell of a rule take part in its variance
 REST = 0.1  # of what Gaussian rows leave to others than the largest: less is left where few rows break a rule
 MOST_LEFT_OUT = 0.25  # of the rows: beyond, correlations go. Of the tables in docs/results.md none but glass comes near
