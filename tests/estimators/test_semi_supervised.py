@@ -286,7 +286,7 @@ def test_smoothed_poisson_rates_never_lower_the_penalised_likelihood(rng, monkey
         prior = stats.gamma.logpdf(rate, 1.0 + alpha * (X.sum(axis=0) + 0.5) / 180, scale=1.0 / alpha).sum()
         log_joints.append(joint[known, y[known]].sum() + logsumexp(joint[~known], axis=1).sum() + prior)
         likelihood, posterior = original(model, *rest)
-        traces.append(likelihood + unlabelled.log_prior(model))
+        traces.append(likelihood + sum(density.log_prior() for density in model.density.blocks))
         return likelihood, posterior
 
     monkeypatch.setattr(unlabelled, "expect_rows", recorded)

@@ -70,6 +70,7 @@ class Rows(Protocol):
     """A record batch or a table."""
 
     columns: list[Column]
+    nbytes: int
     num_rows: int
     schema: Schema
 
@@ -122,3 +123,11 @@ def missing(column: Column) -> Column:
 def how_many(truths: Column) -> int:
     """Return how many cells are true."""
     return int(pc.sum(truths).as_py() or 0)
+
+
+def together(tables: Sequence[Table]) -> Table:
+    """Return the rows of tables of the same columns; where their types differ, dictionaries are written out."""
+    if any(table.schema != tables[0].schema for table in tables):
+        tables = [pa.table(list(map(decoded, own.columns)), names=own.column_names) for own in tables]
+    whole: Table = pa.concat_tables(tables, promote_options="permissive").combine_chunks()
+    return whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -27,18 +26,16 @@ class Progress:
     rows: int
     total: int | None
     elapsed: float
-    begun: int = 0  # rows that were done before, as a checkpoint says
     share: float | None = None
 
     @property
     def seconds_left(self) -> float | None:
         """How long the rest takes at the speed so far; None where that is not known."""
-        fresh = self.rows - self.begun
-        if self.total is None and self.share and not self.begun:
+        if self.total is None and self.share:
             return self.elapsed * (1.0 - self.share) / self.share
-        if self.total is None or fresh <= 0:
+        if self.total is None or self.rows <= 0:
             return None
-        return self.elapsed * max(self.total - self.rows, 0) / fresh
+        return self.elapsed * max(self.total - self.rows, 0) / self.rows
 
 
 Watcher = Callable[[Progress], None]
@@ -48,43 +45,26 @@ T = TypeVar("T")
 class Clock:
     """Tells a watcher how far a job is."""
 
-    def __init__(self, watcher: Watcher | None, source: Source, begun: int = 0) -> None:
+    def __init__(self, watcher: Watcher | None, source: Source) -> None:
         self._watcher, self._total, self._share = watcher, source.rows, source.share
-        self._start, self._begun, self.rows = time.monotonic(), begun, begun
+        self._start, self.rows = time.monotonic(), 0
 
     def advance(self, rows: int) -> None:
         """Count rows as done."""
         self.rows += rows
         if self._watcher is not None:
             share = None if self._share is None else self._share()
-            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, self._begun, share))
+            self._watcher(Progress(self.rows, self._total, time.monotonic() - self._start, share))
 
 
-def learn(
-    source: Source,
-    columns: Sequence[str],
-    kernel: Kernel,
-    *,
-    progress: Watcher | None = None,
-    fold: Fold | None = None,
-    begun: int = 0,
-    after: Callable[[Fold, int], None] | None = None,
-) -> Any:
-    """Return the state of all rows of a source, in one pass over it; None if it has no row.
-
-    `fold` holds the states of the parts done before, with `begun` rows. `after(fold, rows)` is called after each part,
-    and once more when the job is interrupted.
-    """
-    fold = Fold() if fold is None else fold
-    rows = rows_at_a_time(len(columns))
-    clock = Clock(progress, source, begun)
-    parts = itertools.islice(source.parts(columns, rows), fold.parts, None)
+def learn(source: Source, columns: Sequence[str], kernel: Kernel, *, progress: Watcher | None = None) -> Any:
+    """Return the state of all rows of a source, in one pass over it; None if it has no row."""
+    fold, rows = Fold(), rows_at_a_time(len(columns))
+    clock, parts = Clock(progress, source), source.parts(columns, rows)
     with contextlib.closing(bounded_map(lambda part: learn_part(part, kernel, columns, rows), parts)) as states:
         for state in states:
             fold.push(state)
             clock.advance(0 if state is None else state.rows)
-            if after is not None:
-                after(fold, clock.rows)
     return fold.result()
 
 

@@ -5,9 +5,8 @@ Nigam, McCallum, Thrun & Mitchell (2000), doi:10.1023/A:1007692713085.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple, Protocol
 
 from .._arrays import Array, log_softmax, logsumexp, np
 from ..densities import Rows
@@ -33,127 +32,56 @@ def joined_notes(joined: Joined, rows: int) -> list[Note]:
     return notes if joined.finished else [*notes, early]
 
 
-class Expected(Protocol):
-    """An E step over all rows: its objective in nats, and the statistics it leaves."""
-
-    @property
-    def objective(self) -> float:
-        """The log likelihood of all rows, with the prior of the densities."""
-        ...
-
-    def joined(self) -> ByClass:
-        """Return the statistics of all rows, those without a label in every class by their posterior."""
-        ...
-
-    def filled(self) -> ByClass:
-        """Return the same with missing cells at what the model expects."""
-        ...
-
-
-class Expect(Protocol):
-    """What makes an E step."""
-
-    def __call__(self, model: JointModel, held: Sequence[Array | None]) -> Expected:
-        """Return the E step of a model; `held` are squares of weak priors by block, None where no cell is to fill."""
-        ...
-
-
-Estimate = Callable[[ByClass], tuple[JointModel, Sequence[Note]]]
-
-
-def estimating(fitted: Fitted) -> Estimate:
-    """Return what estimates a joint model, by maximum likelihood and with what was chosen, from other statistics."""
-    settings = replace(fitted.settings, divisor="mle")
-
-    def estimate(statistics: ByClass) -> tuple[JointModel, Sequence[Note]]:
-        found = replace(fitted, statistics=statistics, settings=settings, chosen=fitted.choices)
-        return found.joint, found.estimated[1]
-
-    return estimate
-
-
 def join_unlabelled(fitted: Fitted, batch: Batch) -> Joined:
-    """Return the statistics at which the likelihood of rows in memory no longer rises; see `join`.
-
-    `fitted` is learned from those of them that have a label.
-    """
-    labelled, plan, estimate = fitted.statistics, fitted.blocks, estimating(fitted)
-    known, unknown = batch.split()
-    weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
-    holed = [block.family.misses(part) for block, part in zip(plan, batch.rows, strict=True)]
-
-    def expect(model: JointModel, held: Sequence[Array | None]) -> Expected:
-        likelihood, posterior = expect_rows(model, labelled, known, unknown, weight, plan)
-        return _Here(likelihood + log_prior(model), posterior, labelled, known, unknown, weight, plan, held, model)
-
-    return join(labelled, float(weight.sum()), plan, holed, estimate, expect)
-
-
-class _Here(NamedTuple):
-    """An E step over rows in memory."""
-
-    objective: float
-    posterior: Array  # (u, k)
-    labelled: ByClass
-    known: Batch
-    unknown: Batch
-    weight: Array
-    plan: Sequence[Block]
-    held: Sequence[Array | None]
-    model: JointModel
-
-    def joined(self) -> ByClass:
-        return self.labelled.merge(summarize_by(self.unknown, self.weight, self.posterior, self.plan))
-
-    def filled(self) -> ByClass:
-        parts = fill(self.known, self.unknown, self.weight, self.posterior, self.plan, self.held, self.model)
-        total = self.labelled.weight + self.posterior.T @ self.weight
-        return with_filled(self.labelled, parts, total, self.held, self.plan)
-
-
-def join(
-    labelled: ByClass,
-    weight: float,
-    plan: Sequence[Block],
-    holed: Sequence[bool],
-    estimate: Estimate,
-    expect: Expect,
-) -> Joined:
     """Return the statistics at which the likelihood of labelled and unlabelled rows together no longer rises.
 
-    The E step takes posteriors of the unlabelled rows, of this `weight`, the M step estimates from the labelled rows'
-    statistics, made once, merged with the unlabelled rows' by posterior. The likelihood (under smoothing: times the
-    prior that smoothing stands for) never falls; where a repaired or shrunk estimate would lower it, EM stops before. A
-    class whose missing cells could only be filled under a weak prior keeps that prior. `holed` marks the blocks in
-    which a joint density has cells to fill.
+    `fitted` is learned from those rows of the batch that have a label.
+    The E step takes posteriors of the unlabelled rows, the M step estimates, by maximum likelihood and with what was
+    chosen, from the labelled rows' statistics, made once, merged with the unlabelled rows' by posterior. The likelihood
+    (under smoothing: times the prior that smoothing stands for) never falls; where a repaired or shrunk estimate would
+    lower it, EM stops before. A class whose missing cells could only be filled under a weak prior keeps that prior.
     """
-    total = labelled.total + weight
-    trace = list[float]()
-    model, notes = estimate(labelled)
+    labelled, plan, settings = fitted.statistics, fitted.blocks, replace(fitted.settings, divisor="mle")
+
+    def estimated(statistics: ByClass) -> Fitted:
+        return replace(fitted, statistics=statistics, settings=settings, chosen=fitted.choices)
+
+    known, unknown = batch.split()
+    weight = np.ones(len(unknown.codes)) if unknown.weight is None else unknown.weight
+    first = estimated(labelled)
+    model, notes = first.joint, first.estimated[1]
     held = [
-        _held(block, stats, notes, labelled) if is_holed else None
-        for block, stats, is_holed in zip(plan, labelled.blocks, holed, strict=True)
+        _held(block, stats, notes, labelled) if block.family.misses(part) else None
+        for block, stats, part in zip(plan, labelled.blocks, batch.rows, strict=True)
     ]
-    before: Expected | None = None  # the E step behind the last model but one
-    last: Expected | None = None  # and behind the last
 
-    def reached(expected: Expected | None) -> ByClass:
-        return labelled if expected is None else expected.joined()
+    def joined(posterior: Array | None) -> ByClass:
+        if posterior is None:
+            return labelled
+        return labelled.merge(_summarize_by(unknown, weight, posterior, plan))
 
+    trace = list[float]()
+    before: Array | None = None  # the posterior behind the last model but one
+    last: Array | None = None  # and behind the last
     for step in range(1, MAX_STEPS + 1):
-        expected = expect(model, held)
-        objective = expected.objective + _log_prior(plan, model, held)
+        likelihood, posterior = expect_rows(model, labelled, known, unknown, weight, plan)
+        objective = likelihood + float(sum(density.log_prior() for density in model.density.blocks))
+        objective += _log_prior(plan, model, held)
         if trace and objective < trace[-1]:
             if step > 2:
-                return Joined(reached(before), step, True, tuple(trace))
+                return Joined(joined(before), step, True, tuple(trace))
             trace.clear()  # few labelled rows, repaired on their own, can be more likely than all rows together
         gain = objective - trace[-1] if trace and np.isfinite(trace[-1]) else np.inf
         trace.append(objective)
-        if gain <= TOLERANCE * total:
-            return Joined(reached(last), step, True, tuple(trace))
-        before, last = last, expected
-        model, _ = estimate(expected.filled() if any(holed) else expected.joined())
-    return Joined(reached(before), MAX_STEPS, False, tuple(trace))
+        if gain <= TOLERANCE * (labelled.total + float(weight.sum())):
+            return Joined(joined(last), step, True, tuple(trace))
+        before, last = last, posterior
+        if any(squares is not None for squares in held):
+            statistics = _filled(labelled, known, unknown, weight, posterior, plan, held, model)
+        else:
+            statistics = joined(posterior)
+        model = estimated(statistics).joint
+    return Joined(joined(before), MAX_STEPS, False, tuple(trace))
 
 
 def _held(block: Block, stats: Statistic, notes: Sequence[Note], labelled: ByClass) -> Array:
@@ -164,7 +92,7 @@ def _held(block: Block, stats: Statistic, notes: Sequence[Note], labelled: ByCla
 
 
 def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | None]) -> float:
-    """Return the log density of these priors, up to a constant, in nats."""
+    """Return the log density of the weak priors, up to a constant, in nats."""
     total = 0.0
     for block, density, squares in zip(plan, model.density.blocks, held, strict=True):
         if squares is not None and squares.any():
@@ -172,7 +100,8 @@ def _log_prior(plan: Sequence[Block], model: JointModel, held: Sequence[Array | 
     return total
 
 
-def fill(
+def _filled(
+    labelled: ByClass,
     known: Batch,
     unknown: Batch,
     weight: Array,
@@ -180,11 +109,10 @@ def fill(
     plan: Sequence[Block],
     held: Sequence[Array | None],
     model: JointModel,
-) -> list[Statistic]:
-    """Return statistics by block: one EM step for labels and cells.
+) -> ByClass:
+    """Return the statistics of all rows after one EM step for labels and cells; weak priors add their squares.
 
-    Where a block holds cells to fill those of all rows, missing cells at what the model expects, and else those of the
-    unlabelled rows.
+    Missing cells of the blocks that are `held` are at what the model expects.
     """
     k = len(unknown.classes)
     share = posterior * weight[:, None]
@@ -193,38 +121,20 @@ def fill(
     known_weight = np.ones(len(known.codes)) if known.weight is None else known.weight
     counts = np.concatenate([known_weight, share[row, codes]])
     blocks = []
-    for i, (block, density) in enumerate(zip(plan, model.density.blocks, strict=True)):
+    for i, (block, own, density) in enumerate(zip(plan, labelled.blocks, model.density.blocks, strict=True)):
         squares = held[i]
         if squares is not None:
             rows = np.concatenate([known.rows[i], unknown.rows[i][row]])
-            blocks.append(block.family.fill(rows, everyone, k, counts, density))
+            part = block.family.fill(rows, everyone, k, counts, density)
+            blocks.append(block.family.add_squares(part, squares))
         else:
-            blocks.append(block.family.summarize(take_rows(unknown.rows[i], row), codes, k, share[row, codes]))
-    return blocks
-
-
-def with_filled(
-    labelled: ByClass, parts: Sequence[Statistic], weight: Array, held: Sequence[Array | None], plan: Sequence[Block]
-) -> ByClass:
-    """Return the statistics of all rows from what `fill` found; weak priors add their squares."""
-    blocks = []
-    for block, own, part, squares in zip(plan, labelled.blocks, parts, held, strict=True):
-        blocks.append(own.merge(part) if squares is None else block.family.add_squares(part, squares))
-    return ByClass(labelled.classes, weight, tuple(blocks), labelled.rows)
-
-
-def log_prior(model: JointModel) -> float:
-    """Return the log density of the priors that smoothing stands for, up to a constant, in nats."""
-    return float(sum(density.log_prior() for density in model.density.blocks))
+            part = block.family.summarize(take_rows(unknown.rows[i], row), codes, k, share[row, codes])
+            blocks.append(own.merge(part))
+    return ByClass(labelled.classes, labelled.weight + posterior.T @ weight, tuple(blocks), labelled.rows)
 
 
 def expect_rows(
-    model: JointModel,
-    statistics: ByClass,
-    known: Batch,
-    unknown: Batch,
-    weight: Array,
-    plan: Sequence[Block],
+    model: JointModel, statistics: ByClass, known: Batch, unknown: Batch, weight: Array, plan: Sequence[Block]
 ) -> tuple[float, Array]:
     """Return the log likelihood of rows in nats and the posteriors (u, k) of the unlabelled ones."""
     own = model.log_joint(_recode(known, statistics, plan))[np.arange(len(known.codes)), known.codes]
@@ -242,7 +152,7 @@ def _recode(batch: Batch, statistics: ByClass, plan: Sequence[Block]) -> Rows:
     return tuple(block.family.recode(part, stats) for block, stats, part in triples)
 
 
-def summarize_by(unknown: Batch, weight: Array, posterior: Array, plan: Sequence[Block]) -> ByClass:
+def _summarize_by(unknown: Batch, weight: Array, posterior: Array, plan: Sequence[Block]) -> ByClass:
     """Return the statistics of the unlabelled rows, each in every class by its posterior."""
     k = len(unknown.classes)
     share = posterior * weight[:, None]

@@ -5,7 +5,6 @@ merging, saving, and the laws in `suffice.testing.check_statistics`.
 """
 
 from .by_class import ByClass as ByClass
-from .class_samples import ClassSamples as ClassSamples
 from .completed import CompletedStats as CompletedStats
 from .counts import CategoricalStats as CategoricalStats
 from .fourth import FourthMomentStats as FourthMomentStats
