@@ -17,11 +17,10 @@ import pyarrow as pa
 
 from ..errors import DataError, SchemaError, SourceError, quoted
 from ..schema import repeated_names
-from .arrow import Rows, Table
+from .arrow import Rows, Table, check_names
 from .csv_table import CsvTable, Reading
 from .files import Given, open_files, without_spaces
 from .sources import Source
-from .written import check_names
 
 BATCH = 1 << 16  # rows that other libraries give at a time
 

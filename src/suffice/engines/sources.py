@@ -10,11 +10,10 @@ import pyarrow as pa
 
 from .._dialect import Dialect
 from ..errors import DataError, SourceError
-from .arrow import Rows, Schema, Table
+from .arrow import Rows, Schema, Table, as_written
 from .csv_table import CsvTable
 from .parts import UNREADABLE, FilePart, HeldPart, Part, checked, regular
 from .spaces import Spaces
-from .written import as_written
 
 
 @dataclass(frozen=True)

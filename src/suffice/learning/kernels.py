@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +15,7 @@ from ..fitted import Fitted
 from ..schema import Level, Schema, sort_levels
 from ..stats import ByClass
 from ..stats.batch import Batch
-from ..stats.counts import CodedColumns
-from ..stats.rows import Keys, concat_rows, take_rows
+from ..stats.rows import Keys, concat_rows
 from ..table import read_table
 
 if TYPE_CHECKING:
@@ -159,8 +157,7 @@ class Smallest:
 
     kind: type[MemberRows]
     bound: int
-    numbers: Array
-    coded: CodedColumns
+    cells: TableRows
     keys: Keys
     labels: Codes
     classes: tuple[Level, ...]
@@ -171,55 +168,44 @@ class Smallest:
     squares: float
 
     @classmethod
-    def of(cls, part: MemberRows, classes: Sequence[Level], rows: int, bound: int) -> Smallest:
+    def of(cls, part: MemberRows, classes: tuple[Level, ...], rows: int, bound: int) -> Smallest:
         """Return the smallest of a batch."""
-        some, weight, beyond = smallest_distinct(hashes_of(part.rows), part.codes, part.weight, bound)
-        kept = part.rows[some]
-        keys = hashes_of(kept)
-        total, squares = float(part.weight.sum()), float((part.weight**2 / part.copies).sum())
-        own = part.codes[some]
-        return cls(
-            type(part), bound, kept.numbers, kept.coded, keys, own, tuple(classes), weight, beyond, rows, total, squares
-        )
+        assert isinstance(part.rows, TableRows)
+        weight, squares = part.weight, float((part.weight**2 / part.copies).sum())
+        keys, total = hashes_of(part.rows), float(weight.sum())
+        whole = cls(type(part), bound, part.rows, keys, part.codes, classes, weight, False, rows, total, squares)
+        return whole._reduced()
 
     def merge(self, other: Smallest) -> Smallest:
         """Return the smallest of both."""
         classes = sort_levels([*self.classes, *other.classes])
         place = {label: i for i, label in enumerate(classes)}
         labels = [np.array([place[c] for c in own.classes], dtype=np.int64)[own.labels] for own in (self, other)]
-        both = Smallest(
-            self.kind,
-            self.bound,
-            np.concatenate([self.numbers, other.numbers]),
-            concat_rows(self.coded, other.coded),
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate(labels),
-            classes,
-            np.concatenate([self.weight, other.weight]),
-            self.beyond or other.beyond,
-            self.rows + other.rows,
-            self.total + other.total,
-            self.squares + other.squares,
+        numbers = np.concatenate([self.cells.numbers, other.cells.numbers])
+        both = replace(
+            self,
+            cells=TableRows(numbers, concat_rows(self.cells.coded, other.cells.coded)),
+            keys=np.concatenate([self.keys, other.keys]),
+            labels=np.concatenate(labels),
+            classes=classes,
+            weight=np.concatenate([self.weight, other.weight]),
+            beyond=self.beyond or other.beyond,
+            rows=self.rows + other.rows,
+            total=self.total + other.total,
+            squares=self.squares + other.squares,
         )
         return both._reduced()
 
     def _reduced(self) -> Smallest:
         """Return each distinct row of a class once, the `bound` smallest of them; categories keep all their levels."""
-        few, weight, beyond = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
-        return replace(
-            self,
-            numbers=self.numbers[few],
-            coded=take_rows(self.coded, few),
-            keys=self.keys[few],
-            labels=self.labels[few],
-            weight=weight,
-            beyond=self.beyond or beyond,
-        )
+        few, weight, more = smallest_distinct(self.keys, self.labels, self.weight, self.bound)
+        keys, labels, beyond = self.keys[few], self.labels[few], self.beyond or more
+        return replace(self, cells=self.cells[few], keys=keys, labels=labels, weight=weight, beyond=beyond)
 
     def frozen(self) -> Columns:
         """Return the columns that these rows freeze."""
-        rows, weight = TableRows(self.numbers, self.coded), self.weight * (self.total / self.squares)
-        return self.kind.freeze(rows, self.labels, len(self.classes), weight, for_good=True)
+        weight = self.weight * (self.total / self.squares)
+        return self.kind.freeze(self.cells, self.labels, len(self.classes), weight, for_good=True)
 
 
 @dataclass(frozen=True)
