@@ -76,9 +76,9 @@ def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]
     try:
         learned: Learned | None = run(kernel)
     except TooManyPatternsError:
-        return _learn_again(begun, kernel, source, run, "EM for cells that miss in so many patterns")
+        return _learn_at_once(begun, kernel, source, run, "EM for cells that miss in so many patterns")
     if learned is not None and learned.unlabelled and kernel.unlabelled == "em" and not begun.keeps_unlabelled:
-        return _learn_again(begun, kernel, source, run, "EM over rows without a label")
+        return _learn_at_once(begun, kernel, source, run, "EM over rows without a label")
     if learned is None or learned.rows == 0:
         raise SourceError.no_rows(source.name)
     if learned.statistics is None:
@@ -89,15 +89,10 @@ def _learn(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]
     return fitted, learned.unlabelled
 
 
-def _learn_again(begun: F, kernel: Summary, source: Source, run: Run, who: str) -> tuple[F, int]:
-    """Return what `_learn_at_once` does, after a pass that found that it is needed."""
-    if source.once:
-        raise SourceError.read_once(who, "twice")
-    return _learn_at_once(begun, kernel, source, run)
-
-
-def _learn_at_once(begun: F, kernel: Summary, source: Source, run: Run) -> tuple[F, int]:
-    """Return what is learned from all rows together, as `fit` does: which EM needs, at every step."""
+def _learn_at_once(begun: F, kernel: Summary, source: Source, run: Run, found_by: str | None = None) -> tuple[F, int]:
+    """Return what is learned from all rows together, as `fit` does; `found_by` says why a pass before did not do."""
+    if found_by is not None and source.once:
+        raise SourceError.read_once(found_by, "twice")
     found: Gathered | None = run(Gathering(source.rows))
     if found is None or found.rows == 0:
         raise SourceError.no_rows(source.name)
