@@ -96,7 +96,7 @@ def _learn_at_once(begun: F, kernel: Summary, source: Source, run: Run, found_by
     found: Gathered | None = run(Gathering(source.rows))
     if found is None or found.rows == 0:
         raise SourceError.no_rows(source.name)
-    batch, absent = kernel.read(found.table())
+    batch, absent = kernel.read(found.checked().table())  # this machine may hold less than a worker does
     if batch is None or not batch.classes:
         raise _no_label(source, kernel.target)
     return memory.learn(begun, batch), absent
