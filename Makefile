@@ -18,6 +18,13 @@ LOOPS := hatch_build.py $(wildcard src/suffice/loops/*.[ch])
 # What `make engines` alone can import.
 CLUSTERS := src/suffice/engines/dask.py src/suffice/engines/spark.py
 
+# The package in an environment, its loops compiled: by Zig's compiler where the machine has none.
+define editable
+@for own in "$${CC%% *}" cc gcc clang; do command -v "$$own" >/dev/null && exit 0; done; \
+	$(1) -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r requirements/wheels.txt
+@$(1) -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps -e .
+endef
+
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
@@ -129,7 +136,7 @@ dist: $(VENV)/.test ## Build the wheel and the source archive, install the wheel
 	$(VENV)-wheel/bin/python scripts/check_wheel.py README.md docs/verbs.md
 	@rm -rf $(VENV)-wheel
 
-wheels: $(VENV)/.wheels ## Build the source archive, a wheel with compiled loops for each system, and one without any
+wheels: $(VENV)/.wheels ## Build the source archive, and a wheel with compiled loops for each system
 	@rm -rf dist
 	$(PY) scripts/wheels.py
 
@@ -176,7 +183,7 @@ $(VENV)/bin/python:
 $(VENV)/.demo $(VENV)/.test $(VENV)/.docs $(VENV)/.engines $(VENV)/.browser: $(VENV)/.%: requirements/%.txt pyproject.toml $(LOOPS) | $(VENV)/bin/python
 	@echo "Installing requirements/$*.txt (half a minute or so)"
 	@$(PIP) install --quiet --require-hashes -r requirements/$*.txt
-	@$(PIP) install --quiet --no-build-isolation --no-deps -e .
+	$(call editable,$(PY))
 	@touch $@
 
 # One version of PyTorch comes in several builds, whose hashes are in requirements/torch.txt: one for the CPU is taken if
@@ -201,7 +208,7 @@ $(OLDEST)/.oldest: requirements/oldest.txt pyproject.toml $(LOOPS)
 	@echo "Installing requirements/oldest.txt (a minute or so)"
 	@$(PYTHON) -m venv --clear $(OLDEST)
 	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/oldest.txt
-	@$(OLDEST)/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps -e .
+	$(call editable,$(OLDEST)/bin/python)
 	@touch $@
 
 $(DRAWN)/.generation: requirements/generation.txt requirements/tables.txt pyproject.toml
@@ -209,5 +216,5 @@ $(DRAWN)/.generation: requirements/generation.txt requirements/tables.txt pyproj
 	@$(PYTHON) -m venv --clear $(DRAWN)
 	@$(DRAWN)/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes -r requirements/generation.txt
 	@$(DRAWN)/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --require-hashes -r requirements/tables.txt
-	@$(DRAWN)/bin/python -m pip --disable-pip-version-check install --quiet --no-build-isolation --no-deps -e .
+	$(call editable,$(DRAWN)/bin/python)
 	@touch $@

@@ -1,11 +1,10 @@
-"""Compile the loops of `src/suffice/loops/*.c` into a shared library beside them, where there is a C compiler.
+"""Compile the loops of `src/suffice/loops/*.c` into a shared library beside them.
 
 hatchling calls `CustomBuildHook` for wheels and editable installs; `python hatch_build.py` compiles alone. The library
-is asked through ctypes and knows nothing of Python, so that one wheel serves all versions of it. Without a compiler the
-package is pure Python: NumPy then does what the library would, to the last bit, in more time.
+is called through ctypes and knows nothing of Python, so that one wheel serves all versions of it.
 
-CC is the compiler and its options, `cc`, `gcc` or `clang` if not given; SUFFICE_LOOPS=0 compiles nothing, and
-SUFFICE_LOOPS=1 fails where nothing can be compiled; SUFFICE_PLATFORM is the platform tag of the wheel.
+CC is the compiler and its options: `cc`, `gcc` or `clang` if not given, and where there is none of these Zig's, which
+comes from the package index as a requirement of the build. SUFFICE_PLATFORM is the platform tag of the wheel.
 """
 
 from __future__ import annotations
@@ -18,11 +17,13 @@ import sys
 import sysconfig
 import tempfile
 import zlib
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 FOLDER = Path(__file__).resolve().parent / "src" / "suffice" / "loops"
 FLAGS = ["-std=c11", "-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-ffp-contract=off", "-fno-math-errno"]
+ZIG = "ziglang>=0.15"
 
 
 def library() -> Path:
@@ -31,26 +32,28 @@ def library() -> Path:
 
 
 def compiler() -> list[str] | None:
-    """Return the command of a C compiler, None if there is none."""
+    """Return the command of the machine's C compiler, None if it has none."""
     if os.environ.get("CC"):
         return shlex.split(os.environ["CC"])
     return next(([found] for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), None)
 
 
-def compiled() -> Path | None:
-    """Compile the library and return where it is; None where there is no compiler, or it fails."""
+def compiled() -> Path:
+    """Compile the library and return where it is; SystemExit where that fails."""
     for old in FOLDER.glob("_loops.*"):
         old.unlink()
-    wanted, command = os.environ.get("SUFFICE_LOOPS", ""), compiler()
-    if wanted == "0":
-        return None
-    problem = "there is no C compiler" if command is None else _compile(command, library())
-    if problem is None:
-        return library()
-    if wanted == "1":
-        raise SystemExit(f"suffice: its loops cannot be compiled: {problem}")
-    print(f"suffice: goes without compiled loops, which are faster: {problem}", file=sys.stderr)
-    return None
+    command = compiler()
+    if command is None and find_spec("ziglang"):
+        command = [sys.executable, "-m", "ziglang", "cc"]
+    if command is None:
+        raise SystemExit(
+            "suffice: no C compiler was found (cc, gcc, clang, or CC in the environment), and its loops need one. "
+            f'Next: install one, or Zig\'s: pip install "{ZIG}"'
+        )
+    problem = _compile(command, library())
+    if problem is not None:
+        raise SystemExit(f"suffice: {shlex.join(command)} could not compile its loops: {problem}")
+    return library()
 
 
 def _compile(command: list[str], target: Path) -> str | None:
@@ -85,15 +88,16 @@ else:
     class CustomBuildHook(BuildHookInterface):  # type: ignore[type-arg,misc]
         """Compiles the library before a wheel or an editable install is made."""
 
+        def dependencies(self) -> list[str]:
+            """Return what the build requires: Zig's compiler where the machine has none."""
+            return [ZIG] if compiler() is None else []
+
         def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-            """Enter the library, if there is one, among the files of the wheel, whose tag then names the platform."""
-            found = compiled()
-            if found is not None:
-                build_data["pure_python"] = False
-                build_data["tag"] = f"py3-none-{platform_tag()}"
-                build_data["artifacts"].append(f"src/suffice/loops/{found.name}")
+            """Enter the library among the files of the wheel, whose tag names the platform."""
+            build_data["pure_python"] = False
+            build_data["tag"] = f"py3-none-{platform_tag()}"
+            build_data["artifacts"].append(f"src/suffice/loops/{compiled().name}")
 
 
 if __name__ == "__main__":
-    made = compiled()
-    print(f"{made.relative_to(Path.cwd()) if made else 'nothing'} compiled")
+    print(f"{compiled().relative_to(Path.cwd())} compiled")

@@ -16,7 +16,6 @@ from small_svg import save
 from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
 from suffice.datasets import penguins_path
 from suffice.plots import (
-    BeeswarmDisplay,
     CalibrationCurveDisplay,
     ClassDensitiesDisplay,
     ClassEllipsesDisplay,
@@ -46,7 +45,6 @@ def pictures() -> dict[str, Callable[[Any], Any]]:
     mass = NaiveBayes().fit(numbers[["body_mass_g"]], species)
     mixture = MixtureDiscriminant(shared="class", random_state=0).fit(numbers, island)
     parts = {"columns": ["flipper_length_mm", "bill_length_mm"], "points": False}
-    two = {"label": "Chinstrap", "against": "Adelie"}
     return {
         "regions": lambda ax: DecisionRegionsDisplay.from_estimator(qda, columns=PAIR, ax=ax),
         "bands": lambda ax: DecisionRegionsDisplay.from_estimator(bayes, columns=["bill_length_mm", "island"], ax=ax),
@@ -56,7 +54,6 @@ def pictures() -> dict[str, Callable[[Any], Any]]:
         "components": lambda ax: MixtureComponentsDisplay.from_estimator(mixture, ax=ax, **parts),
         "waterfall": lambda ax: WaterfallDisplay.from_estimator(bayes, penguins, row=200, ax=ax),
         "effects": lambda ax: EffectDisplay.from_estimator(bayes, columns="flipper_length_mm", ax=ax),
-        "beeswarm": lambda ax: BeeswarmDisplay.from_estimator(lda, rows=120, ax=ax, **two),
         "worth": lambda ax: ImportanceDisplay.from_estimator(bayes, ax=ax),
         "calibration": lambda ax: CalibrationCurveDisplay.from_estimator(mass, ax=ax),
         "learning-curve": lambda ax: LearningCurveDisplay.from_curves(curve, ax=ax),

@@ -116,8 +116,6 @@ OWNERS: dict[str, set[str]] = {
         ),
         "table/residence.py",
         *("testing/models.py", "cli/compare.py", "cli/peers.py"),
-        # and its walk down trees
-        "forest/compiled.py",
     },
     # optional packages
     "pyarrow": {"cli/", "engines/"},
@@ -162,7 +160,6 @@ LATE: dict[str, tuple[set[str], str]] = {
     "_locks.py": ({"filelock"}, "it takes longer to import than all else that a command needs before it runs"),
     "_memory.py": ({"resource"}, "Windows has none"),
     "questions/assess.py": ({"sklearn"}, "its metrics take long to import, and few rows are judged"),
-    "forest/compiled.py": ({"sklearn"}, "its trees take long to import, and a few rows are not sent down them"),
 }
 
 MOST_BASES = 3  # of ours, of one class

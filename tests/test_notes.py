@@ -53,11 +53,11 @@ def test_repairs_are_told_by_their_kind(rng):
         GaussianDiscriminant(),
         GaussianDiscriminant(shrinkage="loo"),
         GaussianDiscriminant(prior=NormalInverseWishart()),
-        NaiveBayes("student_t"),
+        NaiveBayes("laplace"),
         MixtureDiscriminant("bic", max_components=2, n_init=1, random_state=0),
         GenerativeClassifier(),
     ],
-    ids=["full", "loo", "prior", "student_t", "mixture", "automatic"],
+    ids=["full", "loo", "prior", "laplace", "mixture", "automatic"],
 )
 def test_no_answer_depends_on_the_words_of_a_note(model, blobs, monkeypatch, tmp_path):
     X, y = blobs

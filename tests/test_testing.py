@@ -1,11 +1,10 @@
-"""The law checks we ship find broken statistics: each law has a statistic that breaks it, and it is named."""
+"""The checks of statistics find broken ones: each law has a statistic that breaks it, and it is named."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-
-from suffice.testing import assert_same_statistics, check_statistics
+from statistic_laws import assert_same_statistics, check_statistics
 
 
 @dataclass(frozen=True)

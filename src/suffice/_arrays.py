@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, lapack, solve_triangular
 from scipy.optimize import nnls
-from scipy.special import betainc, digamma, gammaincc, gammaln, logsumexp, ndtr, ndtri, polygamma
+from scipy.special import betainc, gammaincc, gammaln, logsumexp, ndtr, ndtri
 from threadpoolctl import ThreadpoolController
 
 __all__ = [  # of other libraries
     "NDArray",
     "betainc",
     "cholesky",
-    "digamma",
     "eigh",
     "gammaincc",
     "gammaln",
@@ -33,7 +32,6 @@ __all__ = [  # of other libraries
     "ndtri",
     "nnls",
     "np",
-    "polygamma",
     "solve_triangular",
     "sparse",
 ]

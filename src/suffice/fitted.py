@@ -124,9 +124,9 @@ class Fitted(KeptRows):
 
     def told_of(self, block: Block) -> Settings:
         """Return what the estimate of one block is told."""
-        names = self.schema.names
-        columns = tuple(names[p] for p in block.positions)
-        return replace(self.told, classes=self.statistics.classes, columns=columns)
+        columns = tuple(self.schema.names[p] for p in block.positions)
+        kept = self.whole_rows(block) or self.told.kept
+        return replace(self.told, classes=self.statistics.classes, columns=columns, kept=kept)
 
     @shared
     def estimated(self) -> tuple[Product, tuple[Note, ...]]:
@@ -261,6 +261,7 @@ class Fitted(KeptRows):
         classes, codes = read_labels(y, table.rows, self.who, missing=missing)
         weight = read_weights(sample_weight, table.rows)
         rows = self.encode(table, order)
+        self.check_whole(rows)
         if len(codes) and codes.min() < 0:  # EM for labels runs on the CPU
             rows = [fetch(part) if is_device_array(part) else part for part in rows]
         group = group_keys(read_groups(groups, table.rows), self.schema.names)

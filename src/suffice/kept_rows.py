@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from ._arrays import np
+from ._arrays_api import missing_columns
 from ._derived import derived
-from .densities import Rows
+from .densities import Full, Rows
 from .errors import DataError
+from .estimate import Block, Settings, WholeRows
+from .estimate.families import GaussianFamily
 from .notes import Kind, Note
 from .stats import Reservoir
 from .stats.batch import Batch
@@ -12,8 +16,15 @@ from .stats.copies import as_judged
 from .vocabulary import Vocabulary
 
 
+def _by_whole_rows(block: Block, settings: Settings) -> bool:
+    full = isinstance(block.family, GaussianFamily) and block.family.structure is Full
+    return full and settings.shrinkage.rule == "ledoit-wolf"
+
+
 class KeptRows(Vocabulary):
     """The part of what was learned (`Fitted`) that holds rows."""
+
+    settings: Settings
 
     @derived
     def reservoir(self) -> Reservoir:
@@ -30,6 +41,20 @@ class KeptRows(Vocabulary):
     def sampled_rows(self) -> Rows:
         """Return the rows kept, one part for each block."""
         return self.reservoir.rows
+
+    def whole_rows(self, block: Block) -> WholeRows | None:
+        """Return the rows kept by which Ledoit-Wolf shrinks a block; None where it does not, or none are kept."""
+        sample = self.statistics.sample
+        if sample is None or not _by_whole_rows(block, self.settings):
+            return None
+        rows = np.asarray(sample.rows[self.blocks.index(block)], dtype=np.float64)
+        return WholeRows(rows, sample.codes, sample.weight)
+
+    def check_whole(self, rows: Rows) -> None:
+        """Raise DataError where rows to be learned miss cells, and Ledoit-Wolf shrinkage needs them whole."""
+        for block, part in zip(self.blocks, rows, strict=False):
+            if _by_whole_rows(block, self.settings) and missing_columns(part).any():
+                raise DataError.not_whole()
 
     @property
     def copy_notes(self) -> tuple[Note, ...]:

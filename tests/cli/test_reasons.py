@@ -25,6 +25,22 @@ def test_outliers(cli, model, penguins, tmp_path):
     assert document["columns"] == ["row", *penguins.column_names, "p_value", "log_density"]
 
 
+def test_outliers_by_class(cli, model, penguins, tmp_path):
+    out, loaded = tmp_path / "p.csv", load(model)
+    done = cli("outliers", model, penguins_path(), "--by-class", "--below", 0.2, "-o", out)
+    assert done.status == 0, done.err
+    expected = loaded.outlier_pvalues(penguins.drop_columns("species"), by_class=True)
+    few = np.flatnonzero(expected.max(axis=1) <= 0.2)  # far out from every class
+    assert 0 < len(few) < (expected.min(axis=1) <= 0.2).sum()
+    found = arrow_csv.read_csv(out)
+    assert found.column_names == ["row", *(f"p_value_{label}" for label in loaded.classes_), "log_density"]
+    assert found["row"].to_pylist() == (few + 1).tolist()
+    for c, label in enumerate(loaded.classes_):
+        np.testing.assert_allclose(found[f"p_value_{label}"].to_numpy(), expected[few, c])
+    assert f"{len(few)} rows of 344 with a p-value up to 0.2 for every class" in done.err
+    assert "learned these very rows" not in done.err  # fewer than 5 % of largest p-values are below 0.05
+
+
 def test_explain(cli, model, penguins):
     done = cli("explain", model, penguins_path(), "--top", 2)
     assert done.status == 0, done.err

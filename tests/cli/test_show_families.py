@@ -10,7 +10,6 @@ from suffice import GenerativeClassifier, NaiveBayes
 PRINTED = {
     "poisson": ["rate"],
     "laplace": ["location", "scale"],
-    "student_t": ["location", "scale", "df"],
     "multinomial": ["share"],
     "bernoulli": ["True", "False"],
 }

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +154,96 @@ def small_counts(loot: Loot, least: int) -> list[str]:
 def names_in_sight(loot: Loot, names: list[str]) -> int:
     """Look for texts that one row has."""
     return sum(name.encode() in loot.raw for name in names)
+
+
+@dataclass(frozen=True)
+class Law:
+    """Means and scatters by class of some numeric columns; `cells` turns numbers of its own units into the table's."""
+
+    columns: np.ndarray
+    mean: np.ndarray
+    scatter: np.ndarray
+    cells: Callable[[np.ndarray], np.ndarray]
+
+
+def laws(loot: Loot) -> Iterator[Law]:
+    """Return every joint Gaussian in a file, of columns as they are and of their normal scores."""
+    for name, scatter in loot.arrays.items():
+        stem = name.removesuffix("scatter")
+        if (
+            not re.fullmatch(r"block\d+_((raw|scores)_)?(complete_)?scatter", name)
+            or scatter.shape[-1] != scatter.shape[-2 if scatter.ndim > 1 else -1]
+        ):
+            continue
+        mean, block = loot.arrays[stem + "mean"], int(name.split("_")[0].removeprefix("block"))
+        if scatter.ndim == 2 and (scatter.shape[0] != mean.shape[1] or np.abs(scatter - scatter.T).max() > 0):
+            continue
+        scatter = scatter if scatter.ndim == 3 else np.repeat(scatter[None], len(mean), axis=0)
+        if not any(np.count_nonzero(own - np.diag(np.diagonal(own))) for own in scatter):
+            continue  # variances alone
+        kind = next((own for own in ("raw", "scores") if stem.endswith(f"{own}_")), None)
+        if kind is None:
+            columns = np.array(loot.document["blocks"][block]["positions"])
+            yield Law(columns, mean, scatter, lambda x: x)
+            continue
+        used, center, scale = (loot.arrays[f"block{block}_columns_{own}_{kind}"] for own in ("used", "center", "scale"))
+        center, scale = center[used], scale[used]
+        mean, scatter = mean * scale + center, scatter * scale[:, None] * scale
+        yield Law(used, mean, scatter, partial(_of_scores, loot, block, used) if kind == "scores" else lambda x: x)
+
+
+def _of_scores(loot: Loot, block: int, used: np.ndarray, x: np.ndarray) -> np.ndarray:
+    knots = [[loot.arrays[f"block{block}_columns_{own}{j}"] for own in ("scores", "knots")] for j in used]
+    return np.stack([np.interp(x[:, i], *own) for i, own in enumerate(knots)], axis=1)
+
+
+def directions(scatter: np.ndarray, others: Sequence[np.ndarray], most: int = 6) -> np.ndarray:
+    """Return combinations of columns (s, d) along which one row may have all of the variance.
+
+    Axes of the scatter, axes against those of other classes, and each column less what up to five others say of it.
+    """
+    size = np.sqrt(np.maximum(np.diagonal(scatter), 1e-300))
+    unit, d = scatter / size[:, None] / size, len(scatter)
+    found = [*np.linalg.eigh(unit)[1].T]
+    for other in others:
+        for first, second in ((unit, other / size[:, None] / size), (other / size[:, None] / size, unit)):
+            root = np.linalg.cholesky(second + 1e-7 * np.trace(second) / d * np.eye(d))
+            back = np.linalg.inv(root)
+            found += [*(np.linalg.eigh(back @ first @ back.T)[1].T @ back)]
+    for j in range(d):
+        chosen: list[int] = []
+        for _ in range(min(most, d) - 1):
+            best = np.inf
+            for i in set(range(d)) - {j, *chosen}:
+                at = [*chosen, i]
+                slope = np.linalg.lstsq(unit[np.ix_(at, at)], unit[at, j], rcond=1e-14)[0]
+                left = unit[j, j] - unit[at, j] @ slope
+                if left < best:
+                    best, taken, own = left, at, slope
+            chosen = taken
+            v = np.zeros(d)
+            v[j], v[chosen] = 1.0, -own
+            found.append(v)
+    return np.array(found) / size
+
+
+def told_of(law: Law, c: int, rows: np.ndarray, size: np.ndarray, rules: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the squared error of guesses of rows (m, d) of a class by x = mean ± S v / √(vᵀ S v), in that of the mean.
+
+    The first (m,) is that of the direction v whose variance is the smallest for its terms, the second the least of all,
+    also along `rules` (s, d) that are known; both with the sign that is right. `size` (d,) are the columns' units.
+    """
+    scatter, mean = law.scatter[c], law.mean[c]
+    others = [own for i, own in enumerate(law.scatter) if i != c and np.abs(own - scatter).max() > 0]
+    known = [own[law.columns] for own in rules if not np.delete(own, law.columns).any()]
+    along = np.concatenate([np.array(known).reshape(len(known), len(mean)), directions(scatter, others)])
+    variance = np.einsum("si,ij,sj->s", along, scatter, along)
+    terms = np.einsum("si,ij,sj->s", np.abs(along), np.abs(scatter), np.abs(along))
+    seen = variance > 1e-12 * terms
+    along, variance, terms = along[seen], variance[seen], terms[seen]
+    step = along @ scatter / np.sqrt(variance)[:, None]
+    guesses = np.stack([law.cells(mean + sign * step) for sign in (1.0, -1.0)])
+    size, rows = size[law.columns], rows[:, law.columns]
+    apart = (((law.cells(mean[None]) - rows) / size) ** 2).sum(axis=1)
+    errors = (((guesses[..., None, :] - rows) / size) ** 2).sum(axis=-1).min(axis=0) / apart
+    return errors[np.argmin(variance / terms)], errors.min(axis=0)

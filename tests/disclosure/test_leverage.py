@@ -102,3 +102,31 @@ def test_missing_cells_hide_no_row_that_breaks_a_rule(share) -> None:
         released = GaussianDiscriminant().fit(np.where(gone, np.nan, X), y).release(least=5)
         for mean, scatter in moments(released):
             assert told(mean, scatter, X[0], rule) > 0.2
+
+
+def test_a_row_that_breaks_a_rule_that_others_nearly_keep_has_at_most_half_of_its_variance() -> None:
+    """Of what it has beyond that, S v / √(vᵀ S v) would tell its cells: it counts for less, others as before."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    X = rng.normal(size=(400, 4)) + y[:, None]
+    X[:, 2] = X[:, 0] + X[:, 1] + 0.05 * rng.normal(size=400)
+    X[0, 2] += 1.4  # two thirds of the variance along the rule
+    rule = np.array([1.0, 1.0, -1.0, 0.0])
+    scatter = GaussianDiscriminant(shared=True).fit(X, y).release(least=5).statistics_.blocks[0].complete.scatter.values
+    others = np.delete(X, 0, axis=0) - [X[1:][y[1:] == c].mean(axis=0) for c in np.delete(y, 0)]
+    of_others = ((others @ rule) ** 2).sum()
+    assert 1.5 * of_others < rule @ scatter @ rule < 2.1 * of_others
+
+
+def test_rows_of_any_class_stand_for_rows_that_were_left_out() -> None:
+    rng = np.random.default_rng(1)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 3)) * (1.0 + y[:, None])
+    X[y == 0, 2] = X[y == 0, 0]
+    X[0, 2] += 3.0
+    released = GaussianDiscriminant().fit(X, y).release(least=5).statistics_.blocks[0].complete
+    first, second = X[(y == 0) & (np.arange(200) > 0)], X[y == 1]
+    own = np.cov(first.T, bias=True) * 100.0, np.cov(second.T, bias=True) * 100.0
+    expected = 0.95 * own[0] + 0.05 * 100.0 * (own[0] + own[1]) / 200.0
+    np.testing.assert_allclose(released.dense().scatter.values[0], expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(released.dense().scatter.values[1], own[1], rtol=1e-9, atol=1e-9)

@@ -40,7 +40,7 @@ EVERY = [*GAUSSIAN, "visits", "name", "ward"]
 FAMILIES = {
     ("x0", "x1", "x2"): "gaussian",
     "x3": "laplace",
-    "x4": "student_t",
+    "x4": "laplace",
     "x5": "gaussian",
     "flag": "bernoulli",
     "visits": "poisson",
@@ -57,7 +57,6 @@ MODELS = {
     "spherical": (lambda: GaussianDiscriminant("spherical", shared=True, keep_rows=0), GAUSSIAN),
     "naive Bayes": (lambda: NaiveBayes(keep_rows=0), EVERY),
     "laplace": (lambda: NaiveBayes("laplace", keep_rows=0), NUMBERS),
-    "student": (lambda: NaiveBayes("student_t", keep_rows=0), NUMBERS),
     "all families": (lambda: NaiveBayes(FAMILIES), EVERY),
     "one component": (lambda: MixtureDiscriminant(n_components=1, keep_rows=0), GAUSSIAN),
     "mixture": (lambda: MixtureDiscriminant(n_components=2, random_state=0), NUMBERS[:2]),

@@ -1,4 +1,4 @@
-"""What a released model answers, gives up, costs, refuses and merges with."""
+"""What a released model answers, gives up, refuses and merges with."""
 
 from __future__ import annotations
 
@@ -68,30 +68,29 @@ def test_released_models_merge_to_the_model_of_all_rows(iris) -> None:
     merged, whole = one.merge(two), make().fit(X, y)
     np.testing.assert_allclose(merged.predict_proba(X), whole.predict_proba(X), atol=1e-12)
     assert merged.rows_held_.least == 5
-    assert merged.released_.cost is None
     assert make().fit(X, y).merge(two).rows_held_.least is None, "rows of a model that was not released are in it"
 
 
-def test_the_cost_is_the_difference_of_two_cross_validations(iris) -> None:
+@pytest.mark.parametrize("make", [lambda: NaiveBayes("laplace"), lambda: GenerativeClassifier()], ids=["nb", "auto"])
+def test_sets_are_of_rows_held_out_of_models_that_choose_as_the_released_one(iris, make) -> None:
     X, y = iris
-    model = NaiveBayes("laplace").fit(X, y)
-    cost = model.release().released_.cost
-    sample = model.statistics_.sample
+    model = make().fit(X, y)
+    released, sample = model.release(), model.statistics_.sample
     rows, labels = sample.rows[0], model.classes_[sample.codes]
     fold = np.zeros(len(labels), dtype=int)
     for label in model.classes_:
         fold[labels == label] = np.arange((labels == label).sum()) % 5
-    before, after = np.zeros(len(labels)), np.zeros(len(labels))
+    total = 0.0
     for number in range(5):
         there, out = fold != number, fold == number
-        weight = sample.weight[there]
-        fitted = NaiveBayes("laplace").fit(rows[there], labels[there], sample_weight=weight)
-        for found, own in ((before, fitted), (after, fitted.release())):
-            place = np.searchsorted(own.classes_, labels[out])
-            found[out] = -own.predict_log_proba(rows[out])[np.arange(out.sum()), place]
-    share = sample.weight / sample.weight.sum()
-    np.testing.assert_allclose([cost.before, cost.after], [before @ share, after @ share], rtol=1e-9)
-    assert cost.after != cost.before
+        fitted = make().fit(rows[there], labels[there], sample_weight=sample.weight[there])
+        like = released if isinstance(model, GenerativeClassifier) else None
+        found = fitted.release(like=like).predict_log_proba(rows[out])
+        place = np.arange(out.sum()), np.searchsorted(model.classes_, labels[out])
+        total -= sample.weight[out] @ found[place]
+    means = released.released_.sets.means
+    whole = (means.known == X.shape[1]) & ~means.hidden
+    assert means.weight[whole] @ means.score[whole] == pytest.approx(total, rel=1e-9)
 
 
 def test_a_class_of_few_rows_is_refused_by_name_and_can_be_joined(iris) -> None:
@@ -287,7 +286,7 @@ def test_what_a_released_file_says_of_itself_is_checked(iris, tmp_path) -> None:
     assert str(load(path).rows_held_) == "holds no rows, and no sums of fewer than 5 rows (released)"
     with zipfile.ZipFile(path) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
-    for key, value in (("released", {"least": 0, "given_up": [], "cost": None, "unknown": ""}), ("heaviest", -1.0)):
+    for key, value in (("released", {"least": 0, "given_up": [], "joined": False}), ("heaviest", -1.0)):
         document = json.loads(parts["model.json"])
         document[key] = value
         with zipfile.ZipFile(path, "w") as archive:

@@ -142,6 +142,17 @@ def test_lda_with_more_columns_than_rows(rng, shrinkage):
     same(model, peer_of(model).fit(X, y), ("coef_", "intercept_", "covariance_"), ANSWERS, X, rtol=1e-8)
 
 
+@needs_1_9_1
+def test_ledoit_wolf_of_more_rows_than_models_keep(rng):
+    """Every row is kept for it, also those of a later batch."""
+    X, y = rng.normal(size=(5000, 4)) * rng.exponential(size=4), np.arange(5000) % 2
+    model = LinearDiscriminantAnalysis("eigen", shrinkage="auto")
+    peer = peer_of(model).fit(X, y)
+    same(model.fit(X, y), peer, ("coef_", "intercept_"), ANSWERS, X[:100])
+    batches = LinearDiscriminantAnalysis("eigen", shrinkage="auto").fit(X[:3000], y[:3000])
+    same(batches.partial_fit(X[3000:], y[3000:]), peer, ("coef_", "intercept_"), ANSWERS, X[:100])
+
+
 @pytest.mark.parametrize("name", ["iris", "wine"])
 @pytest.mark.parametrize("solver", ["svd", "eigen"])
 @pytest.mark.parametrize("priors", [None, [0.2, 0.5, 0.3]])

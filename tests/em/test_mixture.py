@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.stats import multivariate_normal
+from statistic_laws import check_statistics
 
 from suffice.densities import STRUCTURES, Full, Gaussian, Mixture
 from suffice.densities.mixture import sum_within
@@ -18,7 +19,6 @@ from suffice.estimate import Settings
 from suffice.estimate.families import GaussianFamily
 from suffice.estimate.mixture import MixtureFamily
 from suffice.stats import MixtureStats
-from suffice.testing import check_statistics
 
 FAMILIES = {
     f"{name}, shared={shared}": MixtureFamily(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,8 +11,6 @@ from sklearn.datasets import load_wine
 
 from suffice import RDA, GaussianDiscriminant, load
 from suffice.errors import DataError, SettingError
-from suffice.stats import FourthMomentStats
-from suffice.testing import check_statistics
 
 X, Y = load_wine(return_X_y=True)
 RNG = np.random.default_rng(7)
@@ -57,23 +54,22 @@ def test_rules_equal_scikit_learn_on_standardised_rows(name: str, rows: np.ndarr
     np.testing.assert_allclose(shared, expected, rtol=1e-10, atol=1e-13)
 
 
-@pytest.mark.parametrize("d", [4, 150])
-def test_fourth_moments_keep_the_laws(d: int) -> None:
-    rows = RNG.normal(size=(53, d)) * np.geomspace(0.1, 10, d) + 3
-    statistic = SimpleNamespace(
-        zero=lambda: FourthMomentStats.zero(3, d),
-        summarize=lambda r, c, k, w: FourthMomentStats.summarize(r, c, k, w),
-    )
-    check_statistics(statistic, rows, RNG.integers(0, 3, 53), 3)
+def test_beyond_the_rows_kept_the_amount_is_that_of_a_sample_and_noted() -> None:
+    rows, labels = RNG.standard_t(9, (4000, 5)), np.arange(4000) % 2
+    rows[:, 1] += 0.2 * rows[:, 0]
+    whole = GaussianDiscriminant(shrinkage="ledoit-wolf", keep_rows=4000).fit(rows, labels)
+    model = in_parts(GaussianDiscriminant(shrinkage="ledoit-wolf", keep_rows=1000), rows[:460], labels[:460])
+    assert not any("rows kept" in str(note) for note in model.notes_)
+    model.partial_fit(rows[460:], labels[460:])
+    assert all("from the 1,000 rows kept" in str(note) for note in model.notes_)
+    for exact, near in zip(whole.notes_, model.notes_, strict=True):
+        assert exact.amount != near.amount
+        assert near.amount == pytest.approx(exact.amount, rel=0.2)  # 500 rows of a class: by 1/√500 of |z|⁴, some 5 %
 
 
-def test_fourth_moments_of_parts_far_apart() -> None:
-    # 40 standard deviations between the parts: the moving of moments, not their sums, is what is tested
-    parts = [RNG.normal(size=(30, 3)), RNG.normal(size=(20, 3)) + 40]
-    merged = FourthMomentStats.summarize(parts[0]).merge(FourthMomentStats.summarize(parts[1]))
-    z = np.concatenate(parts) - np.concatenate(parts).mean(axis=0)
-    np.testing.assert_allclose(merged.third[0], (z**2).T @ z, rtol=1e-9, atol=1e-6)
-    np.testing.assert_allclose(merged.fourth[0], (z**2).T @ z**2, rtol=1e-10)
+def test_without_rows_kept_ledoit_wolf_is_refused() -> None:
+    with pytest.raises(SettingError, match=r"computed from rows that are kept.*keep_rows=2000.*oas"):
+        GaussianDiscriminant(shrinkage="ledoit-wolf", keep_rows=0).fit(X, Y)
 
 
 @pytest.mark.parametrize("divisor", ["mle", "unbiased"])
@@ -121,10 +117,7 @@ def test_saved_and_loaded(shrinkage: Any, tmp_path: Any) -> None:
     model.save(tmp_path / "m.suffice")
     again = load(tmp_path / "m.suffice")
     found, expected = again.predict_proba(X), model.predict_proba(X)
-    if shrinkage == "ledoit-wolf":  # rows kept until moments are asked for are not saved, so that sums differ in order
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-    else:
-        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(found, expected)
     again.partial_fit(X[1::2], Y[1::2])
     whole = GaussianDiscriminant(shrinkage=shrinkage).fit(X, Y)
     np.testing.assert_allclose(again.predict_proba(X), whole.predict_proba(X), atol=1e-10)
@@ -149,6 +142,10 @@ def test_ledoit_wolf_needs_complete_rows_and_says_what_does_not() -> None:
     holes[0, 0] = np.nan
     with pytest.raises(DataError, match="oas"):
         GaussianDiscriminant(shrinkage="ledoit-wolf").fit(holes, Y)
+    model = GaussianDiscriminant(shrinkage="ledoit-wolf").fit(X, Y)
+    with pytest.raises(DataError, match="oas"):
+        model.partial_fit(holes, Y)
+    assert model.statistics_.rows == len(X)
     GaussianDiscriminant(shrinkage="oas").fit(holes, Y)
 
 

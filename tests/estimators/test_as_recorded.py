@@ -20,7 +20,7 @@ MODELS = {
     "spherical": GaussianDiscriminant("spherical"),
     "bayes": NaiveBayes(),
     "families": NaiveBayes({("years", "income"): "gaussian", "length": "laplace", "children": "poisson"}),
-    "student": NaiveBayes("student_t"),
+    "laplace": NaiveBayes("laplace"),
     "mixture": MixtureDiscriminant(2, random_state=0),
     "automatic": GenerativeClassifier(),
 }
@@ -176,7 +176,7 @@ def test_follows_what_is_learned_and_forgotten() -> None:
     assert_recorded(model.sample(1000, random_state=0)[0])
 
 
-@pytest.mark.parametrize("name", ["full", "bayes", "student"])
+@pytest.mark.parametrize("name", ["full", "bayes", "laplace"])
 @pytest.mark.parametrize("unit", [1000.0, 2.54, 1 / 3, 2.0**-40])
 def test_units_multiply_the_draws(name, unit) -> None:
     """All but shares and percentages, which are told by their unit."""

@@ -26,7 +26,7 @@ ESTIMATORS = {
     "oas": lambda: GaussianDiscriminant(shrinkage="oas"),
     "loo": lambda: GaussianDiscriminant(shrinkage="loo"),
     "joint block": lambda: NaiveBayes({(0, 1): "gaussian", 2: "laplace"}),
-    "student_t": lambda: NaiveBayes("student_t"),
+    "laplace": lambda: NaiveBayes("laplace"),
     "single components": lambda: MixtureDiscriminant(1),
     "mixture": lambda: MixtureDiscriminant(2, n_init=1, random_state=0),
     "automatic": lambda: GenerativeClassifier(),

@@ -7,7 +7,7 @@ from sklearn.datasets import load_iris
 
 from suffice import GenerativeClassifier
 from suffice.testing import models
-from suffice.testing.case import ModelCase
+from suffice.testing.models import ModelCase
 
 
 @pytest.fixture(scope="module")

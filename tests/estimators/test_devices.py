@@ -72,7 +72,7 @@ def test_answers(library, dispatch, table, rng, name, holes):
     X, y, w = table
     if holes:
         if "ledoit" in name:
-            pytest.skip("fourth moments need complete rows")
+            pytest.skip("Ledoit-Wolf needs complete rows")
         X = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     rows = library.array(X)
     there = MODELS[name]().fit(rows, library.array(y), library.array(w))

@@ -308,7 +308,7 @@ def numbers(rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.ndarray]:
         GaussianDiscriminant(shared=True),
         GaussianDiscriminant(covariance="spherical", shrinkage="ledoit-wolf"),
         NaiveBayes(families="laplace"),
-        NaiveBayes(families="student_t", keep_rows=0),
+        NaiveBayes(families="laplace", keep_rows=0),
         MixtureDiscriminant(n_components=2, random_state=0),
         MixtureDiscriminant(n_components=2, random_state=0, keep_rows=0),
         GenerativeForest(),

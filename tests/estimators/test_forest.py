@@ -2,6 +2,7 @@
 
 import copy
 
+import model_laws
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -17,7 +18,8 @@ from suffice.automatic.forest_fitted import ForestRows, ForestStats
 from suffice.engines import parts
 from suffice.errors import DataError, SettingError
 from suffice.testing import models
-from suffice.testing.case import ModelCase
+from suffice.testing.laws import check_laws
+from suffice.testing.models import ModelCase
 
 CLASSES = np.array(["ash", "birch", "cedar"])
 KEPT = pytest.mark.parametrize("keep_rows", [None, 60], ids=["rows", "frozen"])
@@ -239,8 +241,8 @@ def test_laws_of_a_joint_model():
     X, y = make_table(120)
     X = X.astype(object).where(X.notna(), None).to_numpy()
     case = ModelCase(GenerativeForest().fit(X, y), X, y, 1e-8)
-    for law in ("_bayes", "_nothing_known", "_observed_cells_stay", "_reasons", "_sets", "_one_by_one"):
-        getattr(models, law)(case, np.random.default_rng(0))
+    laws = (models._bayes, models._nothing_known, models._reasons, models._one_by_one)
+    check_laws((*laws, model_laws._observed_cells_stay, model_laws._sets), case, 0)
 
 
 # --- answers -----------------------------------------------------------------------------------------------------

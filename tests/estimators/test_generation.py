@@ -139,7 +139,7 @@ MODELS = {
     "shared": GaussianDiscriminant(shared=True),
     "diagonal": GaussianDiscriminant("diagonal"),
     "bayes": NaiveBayes(),
-    "block": NaiveBayes({(0, 2): "gaussian", 1: "laplace", 3: "student_t"}),
+    "block": NaiveBayes({(0, 2): "gaussian", 1: "laplace"}),
     "mixture": MixtureDiscriminant(2, random_state=0),
 }
 

@@ -300,24 +300,9 @@ def test_posteriors_do_not_depend_on_the_unit(shrinkage, shared):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 3)), np.arange(30) % 2
     model = GaussianDiscriminant(shrinkage=shrinkage, shared=shared)
-    units = [1e-70, 1e70] if shrinkage == "ledoit-wolf" else [1e-140, 1e-70, 1e70, 1e140]
     wanted = clone(model).fit(X, y).predict_proba(X)
-    for unit in units:
+    for unit in [1e-140, 1e-70, 1e70, 1e140]:
         np.testing.assert_allclose(clone(model).fit(X * unit, y).predict_proba(X * unit), wanted, rtol=1e-8)
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_fourth_powers_beyond_floats_are_refused(shared):
-    X, y = np.arange(12.0).reshape(6, 2), list("ababab")
-    model = GaussianDiscriminant(shrinkage="ledoit-wolf", shared=shared)
-    with pytest.raises(DataError, match=r"fourth moments, which overflow.*Next: express the columns in larger units"):
-        clone(model).fit(X * 1e99, y)
-    with pytest.raises(DataError, match=r"vary by less than 1e-72.*Next: express them in smaller units"):
-        clone(model).fit(X * 1e-80, y)
-    far = clone(model).fit(X, y)
-    with pytest.raises(DataError, match="fourth moments, which overflow"):
-        far.partial_fit(X + 1e99, y)  # each batch alone is in range
-    assert far.statistics_.rows == 6
 
 
 @pytest.mark.parametrize("shrinkage", [None, 0.0, 0.1, "oas", "loo", "ledoit-wolf"])

@@ -90,7 +90,7 @@ NUMBERS = {
     "mixture": MixtureDiscriminant(n_components=2, random_state=0),
     "Gaussian naive Bayes": NaiveBayes(families="gaussian"),
     "Laplace": NaiveBayes(families="laplace"),
-    "Student t": NaiveBayes(families="student_t"),
+    "Student t": NaiveBayes(families="gaussian", prior=NormalInverseWishart()),
 }
 
 

@@ -49,7 +49,6 @@ def test_smallest_distinct_rows_by_sorting(rng):
 
 FAMILIES = {
     "laplace": lambda: NaiveBayes("laplace"),
-    "student_t": lambda: NaiveBayes("student_t"),
     "gaussian": GaussianDiscriminant,
     "mixture": lambda: MixtureDiscriminant(1),
     "automatic": GenerativeClassifier,

@@ -19,7 +19,6 @@ from suffice import (
     NormalInverseWishart,
 )
 from suffice.datasets import penguins_path
-from suffice.estimate.families import StudentTFamily
 
 LABELS: dict[str, list[Any]] = {
     "text": ["low", "mid", "high"],
@@ -103,9 +102,7 @@ GAUSSIAN |= {
 COUNTS = {"visits": "poisson", "smoker": "bernoulli", "wing": "categorical"}
 NAIVE: dict[str, Callable[[], Case]] = {
     "automatic families": lambda: _fit(NaiveBayes(), mixed()),
-    "all families": lambda: _fit(
-        NaiveBayes({"size 0": "laplace", "size 1": "student_t", "size 2": StudentTFamily(df=None), **COUNTS}), mixed()
-    ),
+    "all families": lambda: _fit(NaiveBayes({"size 0": "laplace", **COUNTS}), mixed()),
     "block of numbers": lambda: _fit(NaiveBayes({("size 0", "size 2"): "gaussian", **COUNTS}), mixed(labels="truths")),
     "prior": lambda: _fit(NaiveBayes(prior=NormalInverseWishart()), mixed(labels="integers")),
     "dirichlet": lambda: _fit(NaiveBayes(COUNTS, smoothing=Dirichlet(2.0, base="pooled")), mixed()),

@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from in_numpy import GradientGrowing
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -15,10 +16,8 @@ from suffice.automatic.grown import read_trees, written_trees
 from suffice.forest import boosting
 from suffice.forest.boosting import GRADIENTS, HESSIANS, LEAF_ROWS, MOST_LEAVES, Boosting
 from suffice.loops import boosting as loops
-from suffice.loops.library import library
 
 FLOATS = 1e-4  # scikit-learn's gradients are of 24 bits: 4e-5 in 12 rounds, over 360 tables
-needs_library = pytest.mark.skipif(library() is None, reason="no compiled loops")
 
 
 def table(rng, n, d, k, cells=60, missing=0.0):
@@ -148,7 +147,6 @@ def test_few_rows_and_classes_that_are_not_there(rng):
 # ── loops against NumPy ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@needs_library
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -169,11 +167,11 @@ def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slot
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(loops, "TABLES", 1 << 26 if slots else 0)  # sums kept of all leaves, or of one
             if not compiled:
-                patch.setattr(boosting, "library", lambda: None)
+                patch.setattr(boosting, "Grower", GradientGrowing)
             found.append(boosted(X, y, w, 4, inside, along))
     loop, plain = found
     assert isinstance(loop._grower, loops.Grower)
-    assert isinstance(plain._grower, boosting.Growing)
+    assert isinstance(plain._grower, GradientGrowing)
     assert_array_equal(loop.along, plain.along)
     one, other = loop.grown(4), plain.grown(4)
     assert_array_equal(one.values, other.values)
@@ -182,7 +180,6 @@ def test_loops_and_numpy_grow_the_same_trees(seed, n, d, k, cells, missing, slot
         assert_array_equal(getattr(one.trees, name), getattr(other.trees, name))
 
 
-@needs_library
 def test_sums_are_exact(rng):
     """Of gradients near the most that may be added up, as whole numbers of Python add them."""
     X = table(rng, 1000, 3, 2)[0]
@@ -197,7 +194,6 @@ def test_sums_are_exact(rng):
         assert tree.rows[v] == rows.sum()
 
 
-@needs_library
 def test_what_loops_cannot_read_is_refused():
     X = np.zeros((2, 30), dtype=np.int16)
     good = {"most": 31, "rows": 20, "hessian": 1}

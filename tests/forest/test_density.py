@@ -74,6 +74,14 @@ def test_marginals_made_at_once_are_those_of_rows_with_holes(density, rng):
             assert_allclose(value(np.array(columns, dtype=int)), density.log_density(holed), atol=1e-9)
 
 
+def test_densities_in_many_ways_are_those_of_rows_with_holes(density, rng):
+    rows = every_row((4, 3))[0]
+    rows = rows[rng.choice(len(rows), 15)]
+    ways = np.array([[0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]], dtype=float)
+    for way, found in zip(ways, density.in_ways(rows, ways), strict=True):
+        assert_allclose(found, density.log_density(np.where(way > 0, rows, np.nan)), atol=1e-9)
+
+
 def test_a_level_never_seen_says_nothing_of_the_class(density):
     rows = np.array([[x, 3.0, c] for x in (0.0, 2.0) for c in (0.0, 1.0)])
     holed = rows.copy()

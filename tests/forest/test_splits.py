@@ -1,4 +1,4 @@
-"""A tree grown from cells has the best split at every node, told by exact fractions; by loops and by NumPy alike."""
+"""A tree grown from cells has the best split at every node, told by exact fractions; NumPy grows the same."""
 
 import heapq
 from fractions import Fraction
@@ -6,23 +6,18 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from in_numpy import TreeGrowing
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare
 
 from suffice.forest import splits
 from suffice.forest.splits import grow_tree, with_leaves
 from suffice.loops import growing
-from suffice.loops.library import library
-
-KINDS = ["loops", "numpy"] if library() is not None else ["numpy"]
 
 
-@pytest.fixture(params=KINDS)
-def kind(request, monkeypatch):
-    """What grows the trees."""
-    if request.param == "numpy":
-        monkeypatch.setattr(growing, "library", lambda: None)
-    return request.param
+def in_numpy(cells, codes, weight, k, *, tries, least, drawn, tree):
+    """What grows the trees otherwise."""
+    return TreeGrowing(cells, codes, weight, k, tries, least, drawn).grown(tree)
 
 
 def table(seed, n=None, d=None, k=None, cells=None):
@@ -64,7 +59,7 @@ def best_gain(cells, codes, weight, rows, least):
 
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize("seed", range(8))
-def test_every_node_has_the_best_split_of_all(kind, seed, heavy):
+def test_every_node_has_the_best_split_of_all(seed, heavy):
     cells, y, k = table(seed)
     # a sum of 2^16: every weight is a whole number of units, so that fractions know them exactly
     weight = np.random.default_rng(seed).integers(1, 5, len(y)) if heavy else np.ones(len(y))
@@ -88,7 +83,7 @@ def test_every_node_has_the_best_split_of_all(kind, seed, heavy):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_drawn_thresholds_part_the_rows_of_their_node(kind, seed):
+def test_drawn_thresholds_part_the_rows_of_their_node(seed):
     cells, y, k = table(seed, n=90)
     nodes = grow_tree(cells, y, np.ones(90), k, tries=2, least=3.0, drawn=True, tree=seed)
     found = rows_of(nodes, cells)
@@ -100,7 +95,7 @@ def test_drawn_thresholds_part_the_rows_of_their_node(kind, seed):
 
 @pytest.mark.parametrize("drawn", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_no_order_and_no_unit_of_weights_makes_another_tree(kind, seed, drawn):
+def test_no_order_and_no_unit_of_weights_makes_another_tree(seed, drawn):
     cells, y, k = table(seed, n=80)
     weight = np.random.default_rng(seed).uniform(0.1, 9.0, 80)
     setting = {"tries": 2, "drawn": drawn, "tree": 3}
@@ -112,7 +107,7 @@ def test_no_order_and_no_unit_of_weights_makes_another_tree(kind, seed, drawn):
 
 
 @pytest.mark.parametrize("drawn", [False, True])
-def test_weight_two_is_the_row_twice(kind, drawn):
+def test_weight_two_is_the_row_twice(drawn):
     cells, y, k = table(5, n=70)
     twice = np.arange(70) % 3 == 0
     setting = {"tries": 2, "drawn": drawn, "tree": 0, "least": 5.0}
@@ -123,7 +118,7 @@ def test_weight_two_is_the_row_twice(kind, drawn):
         assert_array_equal(a, b)
 
 
-def test_columns_are_drawn_alike_often(kind):
+def test_columns_are_drawn_alike_often():
     """The first column of 600 trees that try one, all of which would do."""
     d = 6
     cells = np.tile(np.arange(40, dtype=np.int16), (d, 1))
@@ -134,7 +129,7 @@ def test_columns_are_drawn_alike_often(kind):
     assert chisquare(np.bincount(roots, minlength=d)).pvalue > 1e-4
 
 
-def test_a_node_goes_on_to_a_column_that_varies(kind):
+def test_a_node_goes_on_to_a_column_that_varies():
     cells = np.zeros((9, 20), dtype=np.int16)
     cells[7] = np.arange(20)
     for tree in range(10):
@@ -144,7 +139,7 @@ def test_a_node_goes_on_to_a_column_that_varies(kind):
 
 
 @pytest.mark.parametrize(("one", "heavy"), [(True, False), (False, True)])
-def test_what_cannot_be_split_is_a_leaf(kind, one, heavy):
+def test_what_cannot_be_split_is_a_leaf(one, heavy):
     y = np.zeros(30, dtype=int) if one else np.arange(30) % 2
     cells = np.arange(30, dtype=np.int16)[None]
     nodes = grow_tree(cells, y, np.ones(30), 2, tries=1, least=16.0 if heavy else 1.0, drawn=False, tree=0)
@@ -181,7 +176,6 @@ def test_few_leaves_are_those_of_the_best_splits(seed, most):
     assert_array_equal(np.sort(leaves), np.arange(600))
 
 
-@pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
 @given(seed=st.integers(0, 2**32 - 1), drawn=st.booleans(), weighted=st.booleans(), least=st.floats(0.1, 20))
 @settings(max_examples=150, deadline=None)
 def test_loops_and_numpy_grow_the_same_tree(seed, drawn, weighted, least):
@@ -192,14 +186,13 @@ def test_loops_and_numpy_grow_the_same_tree(seed, drawn, weighted, least):
     setting = {"tries": int(rng.integers(1, len(cells) + 1)), "least": least, "drawn": drawn, "tree": seed}
     first = grow_tree(cells, y, weight, k, **setting)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(growing, "library", lambda: None)
+        patch.setattr(splits, "grow", in_numpy)
         second = grow_tree(cells, y, weight, k, **setting)
     for a, b in zip(first, second, strict=True):
         assert a.dtype == b.dtype
         assert_array_equal(a, b)
 
 
-@pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
 @pytest.mark.parametrize(
     "broken", [{"codes": [0, 3]}, {"codes": [-1, 0]}, {"weight": [1, -1]}, {"weight": [2**27, 1]}, {"codes": [0]}]
 )

@@ -91,7 +91,7 @@ MODELS = {
     "ledoit": (lambda: GaussianDiscriminant(shrinkage="ledoit-wolf"), complete),
     "wide": (lambda: GaussianDiscriminant(keep_rows=0), wide),
     "mixed": (lambda: NaiveBayes(), mixed),
-    "families": (lambda: NaiveBayes({0: "laplace", 1: "student_t", 2: "categorical"}), mixed),
+    "families": (lambda: NaiveBayes({0: "laplace", 1: "gaussian", 2: "categorical"}), mixed),
     "poisson": (lambda: NaiveBayes("poisson"), counts),
     "dirichlet": (lambda: NaiveBayes(smoothing=Dirichlet(2.0)), mixed),
     "mixture": (lambda: MixtureDiscriminant(n_components=2), complete),

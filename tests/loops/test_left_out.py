@@ -1,20 +1,16 @@
 """Rows left out by compiled loops and by NumPy: the same bits; what does not fit together is refused unread."""
 
+import in_numpy
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
 from suffice.leave_one_out.pencil import LeftOut
 from suffice.leave_one_out.wishart import WishartClasses
-from suffice.loops import left_out as of_left_out
 from suffice.loops.left_out import Leaving
-from suffice.loops.library import library
 from suffice.stats import FullScatter, GaussianStats
 
-needs_library = pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
 
-
-@needs_library
 @pytest.mark.parametrize("n", [3, 60, 701])
 @pytest.mark.parametrize("p", [1, 2, 9])
 @pytest.mark.parametrize("weights", ["one", "few", "all different"])
@@ -31,7 +27,8 @@ def test_scores_are_the_same_to_the_last_bit(monkeypatch, n, p, weights, balance
         return [scores.copy() for *_, scores in classes.path(left, balanced=balanced)]
 
     found = answers()
-    monkeypatch.setattr(of_left_out, "library", lambda: None)
+    monkeypatch.setattr(Leaving, "take_out", in_numpy.take_out)
+    monkeypatch.setattr(Leaving, "log_densities", in_numpy.log_densities)
     assert_array_equal(found, answers())
     assert np.isfinite(found).all()
 
@@ -40,10 +37,7 @@ def terms(n=4, a=2):
     return [np.ones((n, a)) for _ in range(3)]
 
 
-@pytest.mark.parametrize("loops", [False, pytest.param(True, marks=needs_library)])
-def test_what_does_not_fit_together_is_refused(monkeypatch, loops):
-    if not loops:
-        monkeypatch.setattr(of_left_out, "library", lambda: None)
+def test_what_does_not_fit_together_is_refused():
     leaving, strengths, dets = Leaving.of(*np.ones((6, 4))), np.ones((3, 2)), np.zeros((2, 2))
     constants, place = np.zeros((2, 1, 2)), np.zeros(4, dtype=np.int64)
     for wrong in (terms(n=3), terms(a=3)):
@@ -62,11 +56,8 @@ def test_what_does_not_fit_together_is_refused(monkeypatch, loops):
         leaving.log_densities(*terms()[:2], place, np.zeros((2, 1, 3)), dets)
 
 
-@pytest.mark.parametrize("loops", [False, pytest.param(True, marks=needs_library)])
-def test_one_row_by_hand(monkeypatch, loops):
+def test_one_row_by_hand():
     """a = 2: β = 2 · ½ + 3 = 4, 1 − 4 · ⅛ = ½, and (5 · 2² + 4 · (1 · 2)² / ½ + ⅓ · (6 · 1) + 1 · 7) · 3 / 4 = 45¾."""
-    if not loops:
-        monkeypatch.setattr(of_left_out, "library", lambda: None)
     one = Leaving.of(*(np.array([value]) for value in (2.0, 0.5, 3.0, 1.0, 1.0 / 3.0, 3.0)))
     squares, cross, length, pulled = (np.array([[value]]) for value in (5.0, 1.0, 0.125, 1.0))
     one.take_out(squares, cross, length, pulled, np.array([[2.0], [6.0], [7.0]]), 1e-9)

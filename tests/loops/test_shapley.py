@@ -1,8 +1,9 @@
-"""Shapley values of a product over columns: those of all subsets, and the same to the bit with and without loops."""
+"""Shapley values of a product over columns: those of all subsets, and the same to the bit in NumPy."""
 
 import itertools
 from math import comb
 
+import in_numpy
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -10,7 +11,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice.forest.scores import _nodes
 from suffice.loops import shapley
-from suffice.loops.library import library
 from suffice.loops.shapley import Ways
 
 
@@ -48,7 +48,6 @@ def test_values_are_means_over_all_orders(m, rng):
             assert_allclose(found[i, :, leaf], by_subsets(row, *(part[:, leaf] for part in own)), atol=1e-13)
 
 
-@pytest.mark.skipif(library() is None, reason="no compiled loops here: they need a C compiler")
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1, 2, 3, 17, 63, 64]), st.sampled_from([1, 31, 32, 33, 100]))
 def test_values_are_the_same_to_the_last_bit(seed, m, leaves):
@@ -56,19 +55,17 @@ def test_values_are_the_same_to_the_last_bit(seed, m, leaves):
     own, cells = paths(rng, m, leaves, m + 3), rng.integers(-1, 9, (5, m + 3)).astype(np.int16)
     nodes = _nodes(min(m // 2 + 1, 16))
     found = shapley.product_values(cells, own, nodes)
-    assert_array_equal(found, shapley._in_numpy(cells, own, nodes))
+    assert_array_equal(found, in_numpy.product_values(cells, own, nodes))
     assert_array_equal(
         found, shapley.product_values(np.asfortranarray(cells), Ways(*map(np.asfortranarray, own)), nodes)
     )
 
 
-def test_ways_longer_than_the_library_has_room_for_and_none(rng, monkeypatch):
+def test_long_ways_and_no_rows(rng):
     own, cells = paths(rng, 70, 9, 75), rng.integers(-1, 9, (3, 75)).astype(np.int16)
-    expected = shapley._in_numpy(cells, own, _nodes(16))
+    expected = in_numpy.product_values(cells, own, _nodes(16))
     assert_array_equal(shapley.product_values(cells, own, _nodes(16)), expected)
     assert shapley.product_values(cells[:0], Ways(*(part[:4] for part in own)), _nodes(3)).shape == (0, 4, 9)
-    monkeypatch.setattr(shapley, "library", lambda: None)
-    assert_array_equal(shapley.product_values(cells, own, _nodes(16)), expected)
 
 
 def test_what_does_not_fit_together(rng):

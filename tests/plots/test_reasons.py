@@ -1,4 +1,4 @@
-"""Waterfalls, effects and beeswarms: the numbers behind them against Bayes' rule, and tables as people have them."""
+"""Waterfalls and effects: the numbers behind them against Bayes' rule, and tables as people have them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from suffice import (
     NaiveBayes,
 )
 from suffice.errors import DataError, SchemaError, SettingError
-from suffice.plots import BeeswarmDisplay, ClassDensitiesDisplay, EffectDisplay, WaterfallDisplay
-from suffice.plots.beeswarm import ranks, side_by_side, swarm
+from suffice.plots import ClassDensitiesDisplay, EffectDisplay, WaterfallDisplay
 
 
 @pytest.fixture(params=["bayes", "automatic"])
@@ -191,76 +190,10 @@ def test_missing_cells_have_a_place_of_their_own(mixed):
         assert own == [f"missing, {100 * X[name].isna().mean():.0f} %"]
 
 
-# --- the swarm ------------------------------------------------------------------------------------------
-
-
-def test_dots_stand_at_the_contributions(model, mixed):
-    X, _ = mixed
-    display = BeeswarmDisplay.from_estimator(model, X, label="b", against="a")
-    told = model.explain(X)
-    told = told[:, :, 1] - told[:, :, 0]
-    order = np.argsort(-np.abs(told).mean(axis=0))
-    assert display.columns == [X.columns[j] for j in order]
-    assert_allclose(display.contributions, told[:, order])
-    for s, column in enumerate(display.columns):
-        missing = X[column].isna().to_numpy()
-        assert_allclose(np.isnan(display.values[:, s]), missing)
-        assert not display.contributions[missing, s].any()
-        if display.levels[s] is None:
-            assert_allclose(display.values[~missing, s], X[column].to_numpy(dtype=np.float64)[~missing])
-        else:
-            assert [display.levels[s][int(v)] for v in display.values[~missing, s]] == X[column][~missing].tolist()
-    drawn = np.concatenate([dots.get_offsets()[:, 0] for dots in display.dots_])
-    assert_allclose(np.sort(drawn), np.sort(display.contributions.ravel()))
-
-
-def test_rows_kept_are_explained_once_whatever_their_order(blobs, monkeypatch):
-    X, y = blobs
-    turn = np.random.default_rng(2).permutation(len(X))
-    one, other = GaussianDiscriminant().fit(X, y), GaussianDiscriminant().fit(X[turn], y[turn])
-    a, b = BeeswarmDisplay.from_estimator(one), BeeswarmDisplay.from_estimator(other)
-    assert a.columns == b.columns
-    assert_allclose(np.sort(a.contributions, axis=0), np.sort(b.contributions, axis=0), rtol=1e-6, atol=1e-9)
-    monkeypatch.setattr(type(one), "explain", lambda *told: pytest.fail("explained again"))
-    BeeswarmDisplay.from_estimator(one, label="ash")
-
-
-def test_few_of_many_rows_are_explained():
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(900, 3)), np.arange(900) % 2
-    model = NaiveBayes().fit(X, y)
-    assert len(BeeswarmDisplay.from_estimator(model, X).contributions) == 200
-    assert len(BeeswarmDisplay.from_estimator(model, X, rows=11, most=2).contributions) == 11
-    with pytest.raises(DataError, match="no row"):
-        BeeswarmDisplay.from_estimator(model, X[:0])
-
-
-def test_rows_that_are_the_same_have_a_dot_each():
-    X, y = [["red", 1.0]] * 50 + [["blue", 2.0]] * 30, ["a"] * 50 + ["b"] * 30
-    display = BeeswarmDisplay.from_estimator(NaiveBayes().fit(X, y))
-    assert len(display.contributions) == 80
-    assert np.unique(display.values[:, 0], return_counts=True)[1].tolist() in ([50, 30], [30, 50])
-
-
-def test_swarms_keep_dots_apart_and_ranks_are_ranks():
-    x = np.array([0.0, 0.001, 0.002, 5.0, np.nan][:4])
-    offset = swarm(x, 0.0, 10.0, 100)
-    assert len(set(offset[:3])) == 3
-    assert offset[3] == 0.0
-    assert abs(offset).max() <= 1.0
-    assert_allclose(ranks(np.array([3.0, 1.0, np.nan, 2.0])), [1.0, 0.0, np.nan, 0.5])
-    assert_allclose(ranks(np.exp([3.0, 1.0, 1.0, 2.0, 0.0])), ranks(np.array([3.0, 1.0, 1.0, 2.0, 0.0])))
-    assert_allclose(ranks(np.full(3, 7.0)), 0.5)
-    places = side_by_side(np.array([1.0, 1.1, 9.9]), np.array([2.0, 2.0, 2.0]), (0.0, 10.0))
-    assert (np.diff(places) >= 2.0 - 1e-12).all()
-    assert_allclose(places[[0, -1]], [1.0, 9.0])
-
-
 # --- tables as people have them -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("draw", [EffectDisplay.from_estimator, BeeswarmDisplay.from_estimator])
-def test_awkward_tables(draw):
+def test_awkward_tables():
     rng = np.random.default_rng(0)
     n = 90
     codes = np.arange(n) % 30
@@ -275,8 +208,7 @@ def test_awkward_tables(draw):
         }
     )
     model = NaiveBayes().fit(table, [f"class $_{c}$ with a long name" for c in codes])
-    display = draw(model)
-    display.figure_.canvas.draw()
+    EffectDisplay.from_estimator(model, rows=True).figure_.canvas.draw()
     WaterfallDisplay.from_estimator(model, table, row=4).figure_.canvas.draw()
 
 
@@ -286,7 +218,6 @@ def test_more_columns_than_rows():
     for estimator in (NaiveBayes(), GaussianDiscriminant(shared=True), GaussianDiscriminant()):
         model = estimator.fit(X, y)
         assert len(EffectDisplay.from_estimator(model).axes) == 12
-        assert BeeswarmDisplay.from_estimator(model).left_out == 30
         display = WaterfallDisplay.from_estimator(model, X)
         assert_allclose(display.start + sum(step.nats for step in display.steps), display.end, rtol=1e-6, atol=1e-8)
 
@@ -299,7 +230,6 @@ def test_columns_that_share_out_a_total_have_no_picture_of_their_own():
             display.from_estimator(model)
     display = WaterfallDisplay.from_estimator(model, counts)
     assert_allclose(display.start + sum(step.nats for step in display.steps), display.end)
-    assert BeeswarmDisplay.from_estimator(model).contributions.shape == (40, 6)
 
 
 def test_numbers_as_labels_and_given_axes():
@@ -311,5 +241,4 @@ def test_numbers_as_labels_and_given_axes():
         EffectDisplay.from_estimator(model, label=1)
     ax = display.figure_.add_subplot()
     assert EffectDisplay.from_estimator(model, columns="sepal width (cm)", ax=ax).ax_ is ax
-    assert BeeswarmDisplay.from_estimator(model, ax=ax).ax_ is ax
     assert WaterfallDisplay.from_estimator(model, X, ax=ax).ax_ is ax

@@ -1,4 +1,4 @@
-"""Effect curves and swarms on the page: what is drawn is what the displays hold, in few letters, of any table."""
+"""Effect curves and swarms on the page: what is drawn is what models say, in few letters, of any table."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import xml.etree.ElementTree as ET
 
 import numpy as np
 import pandas as pd
+import pytest
 from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer
 
-from suffice import GaussianDiscriminant, GenerativeForest, NaiveBayes
-from suffice.plots import BeeswarmDisplay, EffectDisplay
+from suffice import GaussianDiscriminant, GenerativeClassifier, GenerativeForest, NaiveBayes
+from suffice.plots import EffectDisplay
 from suffice.plots._view import View
 from suffice.report import render_page
-from suffice.report.effects import FOOT, LEFT, STRIP, WIDE, collect_effects, collect_swarms
+from suffice.report.effects import FOOT, LEFT, WIDE, collect_effects
+from suffice.report.swarms import STRIP, collect_swarms, ranks, swarm
 
 COLORS = ["#111111", "#222222", "#333333"] * 12
 
@@ -46,24 +48,80 @@ def test_curves_are_those_of_the_display():
             )
 
 
-def test_dots_stand_where_the_contributions_say():
+@pytest.fixture(params=[NaiveBayes, GenerativeClassifier])
+def mixed(request):
+    """A model of numbers, truth values and categories, some missing, and its rows, all of which it keeps."""
     rng = np.random.default_rng(0)
-    table = pd.DataFrame({"number": rng.normal(size=80), "kind": rng.choice(["x", "y"], 80)})
+    y = rng.choice(["a", "b"], 80)
+    number = rng.normal(size=80) + 2.0 * (y == "b")
+    table = pd.DataFrame({"number": number, "kind": rng.choice(["x", "y"], 80), "on": rng.random(80) < 0.5})
     table.loc[:9, "number"] = np.nan
-    view = View(NaiveBayes().fit(table, np.where(rng.random(80) < 0.5, "a", "b")))
-    (told,) = collect_swarms(view)
-    found = BeeswarmDisplay.of(view)
-    low, high = found.edges()
-    for s, line in enumerate(told["lines"]):
-        svg = ET.fromstring(f"<svg>{line['strip']}</svg>")
-        dots = np.concatenate([_points(path.get("d")) for path in svg.iter("path") if "dots" in path.get("class")])
-        wanted = np.round(STRIP[0] * (found.contributions[:, s] - low) / (high - low))
-        assert_allclose(np.sort(dots[:, 0]), np.sort(wanted), atol=1.0)
-        gone = [path for path in svg.iter("path") if "gone" in path.get("class")]
-        assert (line["missing"], sum(len(_points(path.get("d"))) for path in gone)) == ((10, 10) if gone else (0, 0))
-    by_name = {line["name"]: line for line in told["lines"]}
-    assert {chip["name"] for chip in by_name["kind"]["chips"]} == {"x", "y"}
-    assert by_name["number"]["missing"] == 10
+    return request.param().fit(table, y), table
+
+
+def _dots(line):
+    """The places along the line of all dots, and of those of missing cells."""
+    paths = [path for path in ET.fromstring(f"<svg>{line['strip']}</svg>").iter("path") if "dots" in path.get("class")]
+    gone = [path for path in paths if "gone" in path.get("class")]
+    return (np.concatenate([np.zeros(0), *(_points(path.get("d"))[:, 0] for path in some)]) for some in (paths, gone))
+
+
+def test_dots_stand_at_the_contributions(mixed):
+    model, rows = mixed
+    (told,) = collect_swarms(View(model))
+    contributions = model.explain(rows)
+    nats = contributions[:, :, 1] - contributions[:, :, 0]
+    order = np.argsort(-np.abs(nats).mean(axis=0))
+    assert [line["name"] for line in told["lines"]] == [rows.columns[j] for j in order]
+    ends = [min(nats.min(), 0.0), max(nats.max(), 0.0)]
+    low, high = ends[0] - 0.06 * (ends[1] - ends[0]), ends[1] + 0.06 * (ends[1] - ends[0])
+    for line, j in zip(told["lines"], order, strict=True):
+        dots, gone = _dots(line)
+        assert_allclose(np.sort(dots), np.sort(STRIP[0] * (nats[:, j] - low) / (high - low)), atol=1.0)
+        missing = rows[rows.columns[j]].isna().sum()
+        assert line["missing"] == len(gone) == missing
+        assert_allclose(gone, STRIP[0] * (0.0 - low) / (high - low), atol=1.0)
+    chips = {line["name"]: {chip["name"] for chip in line["chips"]} for line in told["lines"]}
+    assert chips == {"number": set(), "kind": {"x", "y"}, "on": {"False", "True"}}
+
+
+def test_rows_kept_are_explained_once_whatever_their_order(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y, turn = rng.normal(size=(90, 3)), np.arange(90) % 3, rng.permutation(90)
+    X += y[:, None] * [0.0, 1.0, 2.0]
+    one, other = NaiveBayes().fit(X, y), NaiveBayes().fit(X[turn], y[turn])
+    told = collect_swarms(View(one))
+    assert len(told) == 3
+    for mine, theirs in zip(told, collect_swarms(View(other)), strict=True):
+        assert [line["name"] for line in mine["lines"]] == [line["name"] for line in theirs["lines"]]
+        for a, b in zip(mine["lines"], theirs["lines"], strict=True):
+            assert_allclose(*(np.sort(next(_dots(line))) for line in (a, b)), atol=1.0)
+    monkeypatch.setattr(type(one), "explain", lambda *told: pytest.fail("explained again"))
+    assert collect_swarms(View(one)) == told
+
+
+def test_few_of_many_rows_and_columns_are_drawn():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(900, 40)), np.arange(900) % 2
+    (told,) = collect_swarms(View(NaiveBayes().fit(X, y)))
+    assert told["rows"] == len(next(_dots(told["lines"][0]))) == 150  # 12,000 numbers of 40 columns and two classes
+    assert (len(told["lines"]), told["left_out"]) == (10, 30)
+
+
+def test_rows_that_are_the_same_have_a_dot_each():
+    X, y = [["red", 1.0]] * 50 + [["blue", 2.0]] * 30, ["a"] * 50 + ["b"] * 30
+    (told,) = collect_swarms(View(NaiveBayes().fit(X, y)))
+    assert sorted(np.unique(next(_dots(told["lines"][0])), return_counts=True)[1].tolist()) == [30, 50]
+
+
+def test_swarms_keep_dots_apart_and_ranks_are_ranks():
+    offset = swarm(np.array([0.0, 0.001, 0.002, 5.0]), 0.0, 10.0)
+    assert len(set(offset[:3])) == 3
+    assert offset[3] == 0.0
+    assert abs(offset).max() <= 1.0
+    assert_allclose(ranks(np.array([3.0, 1.0, np.nan, 2.0])), [1.0, 0.0, np.nan, 0.5])
+    assert_allclose(ranks(np.exp([3.0, 1.0, 1.0, 2.0, 0.0])), ranks(np.array([3.0, 1.0, 1.0, 2.0, 0.0])))
+    assert_allclose(ranks(np.full(3, 7.0)), 0.5)
 
 
 def test_they_are_left_out_where_there_is_nothing_to_say():

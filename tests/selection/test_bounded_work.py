@@ -52,6 +52,9 @@ def test_a_hopeless_member_is_dropped_at_a_look_and_the_answer_stays(monkeypatch
     assert {"gaussian, raw", "gaussian, scores"} <= {own["name"] for own in dropped}
     assert all(own["weight"] == 0.0 for own in dropped)
     assert_allclose(few.predict_proba(X), full.predict_proba(X), rtol=0, atol=1e-6)
+    (note,) = {str(note) for note in few.notes_} - {str(note) for note in full.notes_}
+    assert all(repr(own["name"]) in note for own in dropped)
+    assert not any(repr(name) in note for name in names(few))
 
 
 def test_a_member_that_is_not_hopeless_is_judged_in_full(monkeypatch: pytest.MonkeyPatch) -> None:

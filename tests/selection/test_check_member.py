@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 import pytest
+from member_laws import check_shipped_member
 
 from suffice.automatic.member import Member
 from suffice.automatic.members import MEMBERS
 from suffice.automatic.members.gaussian import GaussianMember
 from suffice.automatic.members.levels import LevelMember
 from suffice.automatic.members.splines import SplineCounts, SplineMember
-from suffice.testing import check_member
 
 
 def table(n: int = 120, holes: float = 0.1, unknown: float = 0.1) -> tuple[pd.DataFrame, np.ndarray]:
@@ -28,7 +28,7 @@ def table(n: int = 120, holes: float = 0.1, unknown: float = 0.1) -> tuple[pd.Da
 @pytest.mark.parametrize("holes", [0.0, 0.1])
 @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: member.__name__)
 def test_members_keep_their_laws(member: type[Member], holes: float, unknown: float) -> None:
-    check_member(member, *table(900 if member.needs_rows else 120, holes, unknown))
+    check_shipped_member(member, *table(900 if member.needs_rows else 120, holes, unknown))
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ WRONG: dict[str, tuple[str, type[Member]]] = {
     "a part of a row": (r"^refits: .* without row", CopyLeft),
     "one copy for all": (r"^nothing_removed: ", TakesOne),
     "missing cells": (r"^nothing_known: ", TellsMissing),
-    "reasons": (r"^reasons: ", SaysHalf),
+    "reasons": (r"^contributions: ", SaysHalf),
     "another name": (r"^scores: ", Nameless),
     "no candidates": (r"no candidates", Silent),
 }
@@ -133,4 +133,4 @@ WRONG: dict[str, tuple[str, type[Member]]] = {
 def test_a_wrong_member_is_told_what_it_breaks(broken: str) -> None:
     message, member = WRONG[broken]
     with pytest.raises(AssertionError, match=message):
-        check_member(member, *table(unknown=0.0))
+        check_shipped_member(member, *table(unknown=0.0))

@@ -10,6 +10,7 @@ from hypothesis import given, settings, strategies as st
 from sklearn.datasets import load_wine
 
 from suffice import RDA, GaussianDiscriminant
+from suffice.estimate import WholeRows
 from suffice.leave_one_out import gaussian_leave_one_out
 from suffice.leave_one_out.refit import Refits
 
@@ -24,8 +25,8 @@ def block(model, X, y, weight=None):
     model.fit(X, y, sample_weight=weight)
     known = model.statistics_.classes
     codes = np.searchsorted(known, y)
-    told = replace(model._fitted.told, classes=known, columns=tuple(model._fitted.schema.names))
-    return model._fitted.rows(X)[0], model.statistics_.blocks[0], codes, weight, model._fitted.blocks[0].family, told
+    (own,) = model._fitted.blocks
+    return model._fitted.rows(X)[0], model.statistics_.blocks[0], codes, weight, own.family, model._fitted.told_of(own)
 
 
 def refits(rows, stats, codes, weight, family, told):
@@ -35,7 +36,8 @@ def refits(rows, stats, codes, weight, family, told):
     for i in range(len(rows)):
         others = (np.arange(len(rows)) != i) & (w > 0)
         rest = family.summarize(rows[others], codes[others], k, w[others])
-        out[i] = family.estimate(rest, told)[0].log_density(rows[i : i + 1])[0]
+        left = told if told.kept is None else replace(told, kept=WholeRows(rows[others], codes[others], w[others]))
+        out[i] = family.estimate(rest, left)[0].log_density(rows[i : i + 1])[0]
     return out
 
 

@@ -126,7 +126,6 @@ def test_of_weighted_rows(rng, kind):
         lambda: GaussianDiscriminant(covariance="diagonal"),
         lambda: GaussianDiscriminant(covariance="spherical"),
         lambda: NaiveBayes(families="laplace"),
-        lambda: NaiveBayes(families="student_t"),
         lambda: GaussianDiscriminant(shrinkage=RDA(shared=0.5, amount=0.1)),
         lambda: GaussianDiscriminant(shared=True, priors=[0.2, 0.3, 0.5]),
     ],

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from statistic_laws import assert_same_statistics
 
 from suffice.errors import MergeError
 from suffice.stats import ByClass, CategoricalStats, GaussianStats, PooledScatter
 from suffice.stats.counts import CodedColumns
-from suffice.testing import assert_same_statistics
 
 
 def summary(X, y):

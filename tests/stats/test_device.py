@@ -5,10 +5,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from suffice import _arrays_api as door
-from suffice.errors import DataError
 from suffice.stats import (
     DiagonalScatter,
-    FourthMomentStats,
     FullScatter,
     GaussianStats,
     PatternStats,
@@ -100,22 +98,6 @@ def test_wide_batches_come_as_rows(library, rng):
     there = GaussianStats.summarize(library.array(X), codes, k, w, PooledScatter)
     assert isinstance(there.scatter, ThinScatter)
     assert_array_equal(there.scatter.values, GaussianStats.summarize(X, codes, k, w, PooledScatter).scatter.values)
-
-
-@pytest.mark.parametrize("shared", [False, True])
-@pytest.mark.parametrize("pooled", [False, True])
-def test_fourth_moments(library, rng, shared, pooled, monkeypatch):
-    X, codes, k, w = _table(rng)
-    if pooled:
-        monkeypatch.setattr("suffice.stats.fourth.MOST_CELLS", 60)
-    here = FourthMomentStats.summarize(X, codes, k, w, shared)
-    there = FourthMomentStats.summarize(library.array(X), codes, k, w, shared)
-    assert there.is_pooled == here.is_pooled == (shared and pooled)
-    assert_allclose(there.fourth, here.fourth, rtol=1e-11)
-    assert_allclose(there.third, here.third, rtol=1e-10, atol=1e-9)
-    assert_allclose(there.own, here.own, rtol=1e-11, atol=1e-11)
-    with pytest.raises(DataError, match="Ledoit-Wolf"):
-        FourthMomentStats.summarize(library.array(np.where(X > 5, np.nan, X)), codes, k, w, shared)
 
 
 def test_the_same_rows_are_kept(library, rng):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from statistic_laws import assert_same_statistics
 
 from suffice.stats import DiagonalScatter, FullScatter, GaussianStats, PooledScatter, _kernels, scatter
-from suffice.testing import assert_same_statistics
 
 FORMS = [FullScatter, PooledScatter, DiagonalScatter]
 FORM = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)

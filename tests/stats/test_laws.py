@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose
+from statistic_laws import assert_same_statistics, check_statistics
 
 from suffice.stats import (
     CategoricalStats,
@@ -14,7 +15,6 @@ from suffice.stats import (
     PooledScatter,
 )
 from suffice.stats.counts import CodedColumns
-from suffice.testing import assert_same_statistics, check_statistics
 
 FORMS = [FullScatter, PooledScatter, DiagonalScatter]
 MATRICES = [FullScatter, PooledScatter]

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from statistic_laws import assert_same_statistics, check_statistics
 
 from suffice.stats import SumStats, ValueStats
-from suffice.testing import assert_same_statistics, check_statistics
 
 
 class Settled:

@@ -101,8 +101,8 @@ def test_round_trip_of_mixtures(blobs, tmp_path, name):
 @pytest.mark.parametrize(
     "family",
     [
-        GaussianFamily(structure=Diagonal, shared=True, fourth=True),
-        MixtureFamily(inner=GaussianFamily(structure=Full, fourth=True), within=True, prior=2.5),
+        GaussianFamily(structure=Diagonal, shared=True),
+        MixtureFamily(inner=GaussianFamily(structure=Full, shared=True), within=True, prior=2.5),
         MemberFamily(numbers=3),
     ],
     ids=lambda family: type(family).__name__,

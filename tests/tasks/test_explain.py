@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 from sklearn.datasets import load_iris, load_wine
 
-from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes
+from suffice import GaussianDiscriminant, MixtureDiscriminant, NaiveBayes, NormalInverseWishart
 from suffice.densities import Full, Gaussian, LowRank, Mixture, MultivariateT
 from suffice.errors import SettingError
 from suffice.tasks.explain import explain_block, ordered_terms
@@ -23,7 +23,7 @@ MODELS = {
     "mda": lambda: MixtureDiscriminant(2, covariance="diagonal", shared=True, random_state=0),
     "gaussian": lambda: NaiveBayes(),
     "laplace": lambda: NaiveBayes("laplace"),
-    "student_t": lambda: NaiveBayes("student_t"),
+    "predictive": lambda: NaiveBayes("gaussian", prior=NormalInverseWishart()),
     "joint": lambda: NaiveBayes({(0, 2): "gaussian", 1: "laplace"}),
 }
 

@@ -10,6 +10,7 @@ from scipy.stats import binom, kstest
 from suffice import (
     GaussianDiscriminant,
     GenerativeClassifier,
+    GenerativeForest,
     MixtureDiscriminant,
     NaiveBayes,
     NormalInverseWishart,
@@ -168,7 +169,8 @@ def test_what_was_compared_is_said(rng):
 
 
 def test_rows_with_holes_take_few_passes(rng, monkeypatch):
-    """Each pattern of cells asks each of the models of five folds twice: rows held out, and new ones."""
+    """Each pattern of cells asks each of the models of five folds twice: rows held out, and new ones; and held-out rows
+    once for each of their own patterns, which are the same here."""
     calls = []
     monkeypatch.setattr(held_out, "measure", lambda *told: calls.append(0) or measure(*told))
 
@@ -176,7 +178,45 @@ def test_rows_with_holes_take_few_passes(rng, monkeypatch):
     X[rng.random(X.shape) < 0.2] = np.nan
     GaussianDiscriminant().fit(X, y).outlier_pvalues(X)
     patterns = len(np.unique(np.isnan(X), axis=0))
-    assert len(calls) <= 10 * patterns
+    assert len(calls) <= 15 * patterns
+
+
+@pytest.mark.parametrize(
+    ("n", "complete"), [(200, 0.4), (60, 0.0)], ids=["compared with complete rows", "in own cells"]
+)
+def test_cells_that_are_drawn_do_not_rank(n, complete):
+    """Columns that are nearly one, for a model of independent ones: rows with drawn cells look likelier than real ones.
+
+    Training rows miss either half of their columns, or none; new ones are complete where enough of those are.
+    """
+    found = []
+    for repeat in range(80):
+        rng = np.random.default_rng([repeat, n])
+
+        def draw(m, rng=rng):
+            return rng.normal(size=(m, 1)) + 0.2 * rng.normal(size=(m, 8))
+
+        def holed(X, rng=rng):
+            half = (np.arange(8) < 4) == (rng.random((len(X), 1)) < 0.5)
+            return np.where(half & (rng.random((len(X), 1)) >= complete), np.nan, X)
+
+        X, y, new = holed(draw(n)), np.arange(n) % 2, draw(3) if complete else holed(draw(3))
+        found.append(NaiveBayes().fit(X, y).outlier_pvalues(new))
+    assert kstest(np.concatenate(found), "uniform").pvalue > LEVEL
+
+
+def test_a_forest_measures_all_ways_to_miss_cells_together(rng, monkeypatch):
+    """P-values are those of one way after another."""
+    y = rng.integers(0, 2, 200)
+    X = np.column_stack([rng.normal(size=(200, 6)) + y[:, None], rng.integers(0, 3, 200)])
+    X[rng.random(X.shape) < 0.3] = np.nan
+    model, new = GenerativeForest().fit(X[:150], y[:150]), X[150:]
+    assert len(np.unique(np.isnan(new), axis=0)) > held_out.FEW_WAYS
+    together = [model.outlier_pvalues(new), model.outlier_pvalues(new, by_class=True)]
+    monkeypatch.setattr(held_out, "FEW_WAYS", np.inf)
+    model.fit(X[:150], y[:150])
+    np.testing.assert_allclose(model.outlier_pvalues(new), together[0], rtol=1e-12)
+    np.testing.assert_allclose(model.outlier_pvalues(new, by_class=True), together[1], rtol=1e-12)
 
 
 def test_fewer_held_out_rows_say_as_much(rng):

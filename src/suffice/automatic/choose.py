@@ -19,7 +19,7 @@ from ..errors import DataError, SufficeError, quoted
 from ..notes import Kind, Note
 from ..progress import tell
 from .folds import dealt
-from .judge import Judge
+from .judge import HOPELESS, Judge
 from .judged import JudgedMember
 from .member import Again, Begun, Candidate, Known, Member
 from .members import MEMBERS, UNLABELLED_MEMBERS
@@ -81,7 +81,7 @@ def _choose(sample: Sample, known: Known, kinds: Sequence[type[Member]]) -> Auto
             "names, or those whose numbers are extreme; or fit NaiveBayes or GenerativeForest."
         )
     labelled = _pooled(members, known, sample, judge, kinds)
-    labelled = replace(labelled, notes=(*labelled.notes, *(fault.note for fault in faults)))
+    labelled = replace(labelled, notes=(*labelled.notes, *(fault.note for fault in faults), *_dropped(judge.hopeless)))
     if known.unlabelled is None:
         return labelled
     if sample.folds is not None:
@@ -161,6 +161,13 @@ def _estimable(
     except FAULTS as error:
         faults[kind] = Fault.of(kind, error, some=bool(found))
     return found
+
+
+def _dropped(hopeless: Sequence[str]) -> Iterator[Note]:
+    """Yield a note on members that a look at some rows showed to be hopeless, if there are any."""
+    if hopeless:
+        why = f"in a look at some rows they lost more than the best of the others by over {HOPELESS:g} standard errors"
+        yield Note(f"members {quoted(hopeless)} are left out unjudged", why, kind=Kind.SPARED)
 
 
 class Fault(NamedTuple):

@@ -319,21 +319,7 @@ class FrozenColumns:
 
     def normal_scores(self, numbers: Array) -> Array:
         """Return the numbers as normal scores; beyond the end knots linear, by at most 1."""
-        found = normal_scores(numbers, *self._score_knots)
-        if found is not None:
-            return found
-        out = np.full(numbers.shape, np.nan)
-        for j, (knots, z) in enumerate(self.scores):
-            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
-            x = numbers[seen, j]
-            own = np.interp(x, knots, z)
-            if len(knots) > 1:
-                low, high = end_slopes(knots, z)
-                below, above = np.flatnonzero(x < knots[0]), np.flatnonzero(x > knots[-1])
-                own[below] = np.maximum(z[0] + low * (x[below] - knots[0]), z[0] - 1.0)
-                own[above] = np.minimum(z[-1] + high * (x[above] - knots[-1]), z[-1] + 1.0)
-            out[seen, j] = own
-        return out
+        return normal_scores(numbers, *self._score_knots)
 
     @cached_property
     def _score_knots(self) -> tuple[Knots, Array, Array]:
@@ -364,15 +350,8 @@ class FrozenColumns:
         out = np.empty((len(rows), len(starts) - 1), dtype=np.int64)
         d = len(self.cuts[bins])
         cells = np.empty((len(rows), d), dtype=np.int16)
-        if self._bin_cuts[bins].cells(rows.numbers, cells):
-            out[:, :d] = np.where(cells < 0, -1, cells + np.array(starts[:d], dtype=np.int64))
-        else:
-            for j, cuts in enumerate(self.cuts[bins]):
-                x, place = np.ascontiguousarray(rows.numbers[:, j]), np.full(len(rows), starts[j], dtype=np.int64)
-                for cut in cuts:  # of so few, looking at each takes less than searching
-                    place += x >= cut
-                place[np.isnan(x)] = -1
-                out[:, j] = place
+        self._bin_cuts[bins].cells(rows.numbers, cells)
+        out[:, :d] = np.where(cells < 0, -1, cells + np.array(starts[:d], dtype=np.int64))
         for j, (levels, known) in enumerate(zip(rows.levels, self.vocabulary, strict=True), start=d):
             out[:, j] = np.where((levels < 0) | (levels >= len(known)), -1, levels + starts[j])
         return out

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .._arrays import Array, Codes, log_softmax, np, row_chunks, rows_within
 from ..tasks.importance import CHANCE, Judged, error_of_choice
@@ -20,7 +20,7 @@ class Judge:
     `single` (n,) is the weight that leaves when one row is left out, less than `weight` where several are equal, and
     `best` (n, k) the scores of the best of the members judged before, after its temperature, if there was any. `place`
     (n,) is the fold of each row, for which the others choose once more; None where rows are so many that it would not
-    matter.
+    matter. Members that are dropped as hopeless leave their names in `hopeless`, for a note.
     """
 
     codes: Codes
@@ -29,6 +29,7 @@ class Judge:
     single: Array
     best: Array | None = None
     place: Codes | None = None
+    hopeless: list[str] = field(default_factory=list)
 
     def __getitem__(self, rows: Index) -> Judge:
         return Judge(

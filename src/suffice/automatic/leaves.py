@@ -115,13 +115,4 @@ class LeafWeights(Counts):
     @classmethod
     def count(cls, entry: int, reading: Reading, codes: Codes, k: int, weight: Array | None) -> Array:
         assert reading.columns.forest is not None
-        trees, cells = reading.columns.forest.labels, reading.forest.cells
-        if trees.packed is not None:
-            return trees.packed.count(cells, codes, k, weight)
-        total = np.zeros((k, len(trees.leaf_nodes)))
-        ends = np.append(trees.roots[1:], len(trees.column))
-        for node, first, end in zip(trees.nodes_of(cells), trees.roots, ends, strict=True):
-            held = np.bincount(codes * (end - first) + node, weights=weight, minlength=k * (end - first))
-            own = trees.leaf[first:end]
-            total[:, own[own >= 0]] = held.reshape(k, end - first)[:, own >= 0]
-        return total
+        return reading.columns.forest.labels.packed.count(reading.forest.cells, codes, k, weight)

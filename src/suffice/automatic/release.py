@@ -196,12 +196,8 @@ def _counted(splines: Splines, columns: FrozenColumns, tables: Sequence[Array], 
     for j, table in enumerate(tables):
         edges = columns.scores[j][0]
         middles = np.concatenate([edges[:1], 0.5 * (edges[1:] + edges[:-1]), edges[-1:]])
-        left, share, _ = splines.weights(middles, j)
-        own = np.zeros((k, len(splines.knots[j]) + 1))
-        for b in range(len(middles)):
-            own[:, left[b]] += table[:, b] * (1.0 - share[b])
-            own[:, left[b] + 1] += table[:, b] * share[b]
-        parts.append(own[:, :-1])
+        codes = np.repeat(np.arange(k), len(middles))
+        parts.append(splines.sides(np.tile(middles, k), j, codes, k, table.ravel()).sum(axis=0))
     return np.concatenate(parts, axis=1)
 
 

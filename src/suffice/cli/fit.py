@@ -102,8 +102,8 @@ def fit(
         several Gaussians per class, each with its own covariance.
     family
         For nb: the distribution of a column, `--family visits=poisson`, or of all numeric and boolean columns,
-        `--family laplace`; may be repeated. Families: gaussian, laplace, student_t, poisson, bernoulli, categorical,
-        multinomial. If not given: gaussian for numbers, bernoulli for truth values, categorical for text.
+        `--family laplace`; may be repeated. Families: gaussian, laplace, poisson, bernoulli, categorical, multinomial.
+        If not given: gaussian for numbers, bernoulli for truth values, categorical for text.
     components
         For mixture: Gaussians per class, or `bic` for the number with the least Bayesian information criterion, class
         by class; bic if not given.

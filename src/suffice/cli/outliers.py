@@ -26,6 +26,7 @@ def outliers(
     *,
     output: Answers = None,
     below: Annotated[float | None, Parameter(metavar="NUMBER", validator=Between(gt=0, lte=1))] = None,
+    by_class: Switch = False,
     keep: Switch = False,
     sheet: Sheet = None,
     common: Common = COMMON,
@@ -39,7 +40,10 @@ def outliers(
     Parameters
     ----------
     below
-        Only rows with p-values up to this.
+        Only rows with p-values up to this; with --by-class, rows that are as far out from every class.
+    by_class
+        A column p_value_CLASS per class in the place of p_value: how likely a row of the class is at least as far out
+        from it. So rows of a wide, rare class do not look odd more often than others.
     keep
         Copy the columns of DATA beside the answers.
 
@@ -54,26 +58,33 @@ def outliers(
     read, rows = read_rows(estimator, schema, data, sheet)
     table = read.kept(rows.column_names, output, common.json)
     with progress(common, f"Judging {data.name}"):
-        found = {"p_value": estimator.outlier_pvalues(rows), "log_density": estimator.score_samples(rows)}
+        p_values = estimator.outlier_pvalues(rows, by_class=by_class)
+        names = [f"p_value_{label}" for label in estimator.classes_.tolist()] if by_class else ["p_value"]
+        found = dict(zip(names, p_values.T if by_class else [p_values], strict=True))
+        found["log_density"] = estimator.score_samples(rows)
+    largest = p_values.max(axis=1) if by_class else p_values
     number = free_name("row", "outlier_", table.column_names if keep else [], common)
     answers = table.add_column(0, number, pa.array(range(1, table.num_rows + 1)))
     answers = answers if keep else answers.select([number])
     for name, values in found.items():
         answers = answers.append_column(free_name(name, "outlier_", answers.column_names, common), pa.array(values))
     common.remark(f"P-values: {estimator.outlier_reference_}.")
-    few = found["p_value"] <= (1.0 if below is None else below)
+    few = largest <= (1.0 if below is None else below)
     told = 0.01 if below is None else below
-    number_of = int((found["p_value"] <= told).sum())
+    number_of = int((largest <= told).sum())
+    every = " for every class" if by_class else ""
     written = ", which is what comes out" if below is not None and below < 1 else ""
-    common.remark(f"{count(number_of, 'row')} of {table.num_rows:,} with a p-value up to {told:g}{written}.")
-    doubt = _doubt(found["p_value"])
+    common.remark(f"{count(number_of, 'row')} of {table.num_rows:,} with a p-value up to {told:g}{every}{written}.")
+    doubt = _doubt(largest, uniform=not by_class)
     if doubt:
         common.remark(doubt)
     deliver(answers.filter(pa.array(few)), output, common, {"judged": table.num_rows}, "outliers")
 
 
-def _doubt(p_values: Array) -> str | None:
+def _doubt(p_values: Array, uniform: bool = True) -> str | None:
     """Return what to say where more, or fewer, p-values are small than chance explains, None where that is not so.
+
+    Those that are not `uniform` are the largest of several, so that few of them being small says nothing.
 
     Of n rows like those learned a share of 5 % is up to 0.05, give or take √(0.05 · 0.95 (1 / n + 1 / m)) for m rows to
     compare with; m is taken for n, so that the note errs on the side of silence.
@@ -88,6 +99,6 @@ def _doubt(p_values: Array) -> str | None:
             "So either many rows here are unlike what the model knows, or its densities do not fit such rows, and "
             "p-values rank rows rather than count them. `suffice drift` says which columns have moved."
         )
-    if small < SMALL - SURE * spread:
+    if uniform and small < SMALL - SURE * spread:
         return told + "So few are as if the model had learned these very rows, and p-values are those of new ones."
     return None

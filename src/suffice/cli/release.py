@@ -31,9 +31,9 @@ def release(
 ) -> None:
     """Make a model file for others: no row is in it, and no number that sums over few rows.
 
-    The new model predicts, draws rows and merges as others do. The command says what was given up, and what that costs
-    in log-loss on rows that the model keeps, which are judged by models of other rows. It is a promise about the rows
-    of one file, not about the difference of two; `docs/editing.md` says what stays open.
+    The new model predicts, draws rows and merges as others do. The command says what was given up; what that costs
+    `suffice score` says of rows that neither model has seen, by either file. It is a promise about the rows of one
+    file, not about the difference of two; `docs/editing.md` says what stays open.
 
     Parameters
     ----------
@@ -66,7 +66,6 @@ def _report(common: Common, found: GenerativeEstimator, output: Path) -> None:
         print_json({"output": str(output), "classes": found.classes_.tolist(), **held(found), "released": told.plain()})
     for note in told.notes:
         common.remark(f"Given up: {spoken(note)}.")
-    common.remark(f"What that costs: {told}." if told.cost else f"{str(told).capitalize()}.")
     rows = count(found.statistics_.rows, "row")
     common.remark(f"Wrote {output}: it {found.rows_held_}; learned from {rows}.")
 

@@ -71,6 +71,13 @@ class Density(ABC):
 
         yield slice(0, len(table)), value
 
+    def in_ways(self, rows: Any, known: Array) -> Array:
+        """Return log densities (m, n, k) of complete rows in some columns alone, m times: 1 in `known` (m, d), else 0.
+
+        Asked where `has_ways`: of a density for which many ways together take less than each by itself.
+        """
+        raise NotImplementedError
+
     def prefixes(self, rows: Any, orders: Codes) -> Iterator[Array] | None:
         """Yield log p(the first 1, 2, … columns | k), (k, n, d), for each of some orders of the columns (·, d).
 
@@ -107,6 +114,11 @@ class Density(ABC):
     @property
     def has_leading(self) -> bool:
         """Whether `leading_log_density` measures fewer classes than `log_density`, of many rows at least."""
+        return False
+
+    @property
+    def has_ways(self) -> bool:
+        """Whether there is `in_ways`, and rows that miss cells in many ways are best asked together, too."""
         return False
 
     @property

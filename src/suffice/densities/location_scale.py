@@ -1,4 +1,4 @@
-"""Columns with a location and a scale and heavier tails than a Gaussian: Laplace and Student t, each by itself."""
+"""Columns with a location and a scale, each by itself: Laplace, and the Student t of Gaussians under a prior."""
 
 from __future__ import annotations
 

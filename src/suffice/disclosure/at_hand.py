@@ -27,6 +27,23 @@ class Kept:
             return self
         return replace(self, rows=np.where(cells, np.nan, np.asarray(self.rows)))
 
+    def counting(self, share: Array) -> Kept:
+        """Return the rows with this share of their weight (m,); those of share 0 without any cell."""
+        none = share <= 0
+        found = self.hiding(np.broadcast_to(none[:, None], np.asarray(self.rows).shape))
+        return replace(found, weight=np.where(none, self.weight, self.weight * share))
+
+    def less_than(self, other: Kept) -> NDArray[np.bool_]:
+        """Return which cells (m, d) count less than in the same rows before."""
+        gone = np.isnan(np.asarray(self.rows)) & ~np.isnan(np.asarray(other.rows))
+        return np.asarray(gone | (self.weight < other.weight)[:, None])
+
+    def missing_of(self, other: Kept, k: int) -> Array:
+        """Return how much less the rows of each class (k,) weigh than before; without a cell they weigh nothing."""
+        none = np.isnan(np.asarray(self.rows)).all(axis=1) & ~np.isnan(np.asarray(other.rows)).all(axis=1)
+        lost = np.where(none, other.weight, other.weight - self.weight)
+        return np.bincount(self.codes, weights=lost, minlength=k).astype(np.float64)
+
     def shared_out(self, share: Array) -> Kept:
         """Return the rows of dense cells once for each component (m, parts) they count in; these are the classes."""
         assert isinstance(self.rows, np.ndarray)

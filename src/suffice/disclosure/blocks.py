@@ -15,7 +15,6 @@ from ..stats import (
     CategoricalStats,
     CompletedStats,
     DiagonalScatter,
-    FourthMomentStats,
     FullScatter,
     GaussianStats,
     MixtureStats,
@@ -45,11 +44,14 @@ class Released:
 
 @dataclass(frozen=True)
 class Asked:
-    """What a fitted model says of a block: from its statistics the scatters (g, d, d) that shrinkage by fourth moments
-    gives, and of encoded rows of these classes how much each is of each component of a mixture (m, parts).
+    """What a fitted model says of a block.
+
+    `shrunk`, where Ledoit-Wolf shrinks it: from its statistics, and which rows kept they are of and by what weights
+    (None: all rows), the scatters (g, d, d) that gives. `shares`: of encoded rows of these classes how much each is of
+    each component of a mixture (m, parts).
     """
 
-    shrunk: Callable[[Statistic], Array]
+    shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array] | None
     shares: Callable[[Array, Codes], Array]
 
 
@@ -69,8 +71,9 @@ def release_block(
         return Released(block, release_sums(stats, weight, least, given, None if zeros else support, zeros))
     if isinstance(stats, ValueStats):
         return Released(block, release_values(stats, weight, least, given))
-    if isinstance(stats, FourthMomentStats):
-        return _release_shrunk(block, stats, weight, least, given, kept, asked)
+    if asked.shrunk is not None:
+        assert isinstance(stats, PatternStats)
+        return _release_shrunk(block, stats, weight, least, given, kept, asked.shrunk)
     if isinstance(stats, MixtureStats):
         return Released(block, _release_mixture(block, stats, least, given, kept, asked))
     if isinstance(stats, GaussianStats | PatternStats | CompletedStats):
@@ -96,52 +99,46 @@ def release_gaussian(
     settled = without(stats, weight, kept, least, given, summarize)
     if isinstance(settled.stats.scatter, DiagonalScatter):
         return release_diagonal(settled.stats, settled.facts, given)
-    found = release_joint(settled.stats, settled.facts, given, settled.plan)
+    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
     return found if isinstance(stats, GaussianStats) else PatternStats(found, {})
 
 
 def _summarize(family: GaussianFamily, k: int) -> Summarize:
-    def summarize(rows: Array, codes: Codes, weight: Array) -> Gaussians:
-        found = family.summarize(rows, codes, k, weight)
-        assert not isinstance(found, FourthMomentStats)
-        return found
-
-    return summarize
+    return lambda rows, codes, weight: family.summarize(rows, codes, k, weight)
 
 
 def _release_shrunk(
     block: Block,
-    stats: FourthMomentStats,
+    stats: PatternStats,
     weight: Array,
     least: Least,
     given: Given,
     kept: Kept | None,
-    asked: Asked,
+    shrunk: Callable[[Statistic, tuple[Codes, Array] | None], Array],
 ) -> Released:
     """Return Gaussian statistics whose own estimate is the shrunk one, that of the rows which are not left out."""
     family = block.family
     assert isinstance(family, GaussianFamily)
     given.up(FROZEN)
-    plain = replace(family, fourth=False)
-    gaussian = stats.gaussian.dense()
-    if family.shared:
-        pooled = PooledScatter(gaussian.scatter.values.sum(axis=0))
-        gaussian = GaussianStats(gaussian.weight, gaussian.mean, pooled, PooledScatter)
-    whole = PatternStats(gaussian, {})
-    settled = without_lonely(whole, weight, kept, least, given, _summarize(plain, len(weight)))
+    whole = PatternStats(stats.complete.dense(), {})
+    settled = without_lonely(whole, weight, kept, least, given, _summarize(family, len(weight)))
     own: Statistic | None = stats
-    if kept is not None and settled.hidden is not None and settled.hidden.any():
-        left = np.flatnonzero(~settled.hidden.any(axis=1))
-        cells = np.asarray(kept.rows)
-        own = family.count(cells[left], kept.codes[left], len(weight), kept.weight[left]) if kept.whole else None
-    values = None if own is None or not _same(whole, settled, kept) else asked.shrunk(own)
+    left, some = settled.left, None
+    if kept is not None and left is not None and left.less_than(kept).any():
+        some = np.flatnonzero(~np.isnan(np.asarray(left.rows)).any(axis=1))
+        rows, codes, counted = np.asarray(left.rows)[some], left.codes[some], left.weight[some]
+        own = family.count(rows, codes, len(weight), counted) if left.whole else None
+    if own is None or not _same(whole, settled, kept):
+        values = None
+    else:
+        values = shrunk(own, None if some is None or left is None else (some, left.weight[some]))
     if values is None:  # nobody knows by how much to shrink what is left
         settled = replace(settled, plan=Plan.nobody(len(weight)))
     else:
         scatter = PooledScatter(values[0]) if family.shared else FullScatter(values)
         settled = replace(settled, stats=GaussianStats(weight, settled.stats.mean, scatter, family.form))
-    found = release_joint(settled.stats, settled.facts, given, settled.plan)
-    return Released(replace(block, family=plain), PatternStats(found, {}))
+    found = release_joint(settled.stats, settled.facts, given, settled.plan, settled.left_out)
+    return Released(block, PatternStats(found, {}))
 
 
 def _same(whole: PatternStats, settled: Settled, kept: Kept | None) -> bool:

@@ -19,7 +19,7 @@ from ..errors import DataError
 from ..stats import CompletedStats, DiagonalScatter, FullScatter, GaussianStats, PatternStats, PooledScatter
 from ..stats.patterns import MAX_CELLS
 from .counts import ROUNDED, SPREAD
-from .least import Given, Least
+from .least import SLACK, Given, Least
 
 COMPLETED = "filled missing cells by EM, once for all, so that which cells miss together is not told"
 POOLED = "gave classes of too few rows for so many columns the covariance of other classes"
@@ -241,8 +241,13 @@ class Plan:
         return not (self.own.any() or self.lent.any())
 
 
-def release_joint(stats: GaussianStats, facts: Facts, given: Given, plan: Plan) -> GaussianStats:
-    """Return means by class and scatters, by class or pooled, none of which is of too few rows."""
+def release_joint(
+    stats: GaussianStats, facts: Facts, given: Given, plan: Plan, left_out: Array | None
+) -> GaussianStats:
+    """Return means by class and scatters, by class or pooled, none of which is of too few rows.
+
+    In the place of the rows of each class that were `left_out` (k,) come as many of any class.
+    """
     k, d = stats.mean.shape
     pooled = stats.form is PooledScatter
     if (1 if pooled else k) * d * d > MAX_CELLS:
@@ -274,6 +279,8 @@ def release_joint(stats: GaussianStats, facts: Facts, given: Given, plan: Plan) 
     given.up(UNCORRELATED, np.asarray(gone.any(axis=1)))
     mended = np.stack([_without(own, gone[g], squares[g]) for g, own in enumerate(values)])
     found = _of_enough(mended, facts, plan, given)
+    if not pooled and left_out is not None:
+        found = _like_any_class(found, weight, left_out, facts.least)
     scatter = PooledScatter(found[0]) if pooled else FullScatter(found)
     return GaussianStats(weight, mean, scatter, stats.form)
 
@@ -317,6 +324,16 @@ def _of_enough(values: Array, facts: Facts, plan: Plan, given: Given) -> Array:
         for c in numbers:
             found[c] = np.diag(np.diagonal(values[c]))
     return found
+
+
+def _like_any_class(values: Array, weight: Array, left_out: Array, least: Least) -> Array:
+    """Return scatters (k, d, d) in which what all classes have within them stands for rows left out (k,).
+
+    Else what such rows alone show would never happen. How many they were is told in steps of rows enough.
+    """
+    share = np.minimum(np.ceil(left_out / least.size - SLACK) * least.size / weight, 1.0)[:, None, None]
+    within = values.sum(axis=0) / weight.sum()
+    return np.asarray((1.0 - share) * values + share * weight[:, None, None] * within)
 
 
 def _without(scatter: Array, gone: NDArray[np.bool_], squares: Array) -> Array:

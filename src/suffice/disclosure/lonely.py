@@ -1,4 +1,4 @@
-"""Gaussian statistics without the rows that alone hold the variance of a direction, as far as rows at hand tell."""
+"""Gaussian statistics in which no row alone holds the variance of a direction, as far as rows at hand tell."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .gaussian import COMPLETED, Facts, Gaussians, Plan, gaussian_facts, observe
 from .least import Given, Least
 from .leverage import Crowd, lonely, lonely_cells, of_rows_at_hand
 
-LONELY = "left out rows that alone, or with too few others, have the variance of some combination of columns"
+LONELY = "left out, or counted for less, rows that have the variance of some combination of columns nearly alone"
 UNSEEN = "left out correlations, since no rows are kept to tell whose they are"
 ROUNDS = 10  # of leaving rows out and filling the missing cells of the others again; two are seldom needed
 Summarize = Callable[[Array, Codes, Array], Gaussians]
@@ -30,13 +30,15 @@ Flags = NDArray[np.bool_]
 class Settled:
     """Statistics with every cell filled, what is known of them, and which classes keep a scatter.
 
-    `hidden` (m, d) are cells of the rows at hand that no longer count.
+    `left` are the rows at hand as far as they still count, None where none are kept; `left_out` (k,) is the weight of
+    the rest of them.
     """
 
     stats: GaussianStats
     facts: Facts
     plan: Plan
-    hidden: Flags | None = None
+    left: Kept | None = None
+    left_out: Array | None = None
 
 
 def without_lonely(
@@ -60,26 +62,26 @@ def without_lonely(
         done, facts = gaussian_facts(stats, weight, None, least, fill if diagonal else observed_alone)
         return Settled(done, facts, Plan.nobody(len(weight)))
     search = _Search(stats, weight, kept, least, summarize, fill)
-    hidden, now = np.zeros(kept.rows.shape, dtype=bool), stats
+    left, now = kept, stats
     for _ in range(ROUNDS):
-        found, more = search.look(now, hidden)
-        if not more.any():
+        found, less = search.look(now, left)
+        if less is None:
             break
-        hidden |= more
-        without = search.without(hidden)
+        without = search.without(less)
         if without is None:  # of statistics that no row can leave
-            found = search.of_variances(stats, np.zeros_like(hidden))
+            found, left = search.of_variances(stats, kept), kept
             break
-        now = without
+        left, now = less, without
     else:
-        found = search.of_variances(now, hidden)
+        found = search.of_variances(now, left)
+    hidden = left.less_than(kept)
     if hidden.any():
         given.up(LONELY, hidden, np.unique(kept.codes[hidden.any(axis=1)]))
     filled = isinstance(now, CompletedStats) or bool(now.incomplete)
     if not diagonal and filled and not found.plan.none:
         given.up(COMPLETED, found.facts.seen < found.facts.weight[:, None] * (1.0 - 1e-9))
-    found = replace(found, hidden=hidden)
-    return found if kept.whole else search.as_at_hand(found)
+    found = replace(found, left=left, left_out=left.missing_of(kept, len(weight)))
+    return found if kept.whole else search.as_at_hand(found, left)
 
 
 @dataclass(frozen=True)
@@ -98,82 +100,75 @@ class _Search:
         """Whether all classes share one scatter."""
         return self.stats.complete.form is PooledScatter
 
-    def look(self, stats: Gaussians, hidden: Flags) -> tuple[Settled, Flags]:
-        """Return statistics as they are without the hidden cells, and which cells must be hidden besides."""
-        none = np.zeros_like(hidden)
+    def look(self, stats: Gaussians, left: Kept) -> tuple[Settled, Kept | None]:
+        """Return statistics of the rows as they are left, and what must be left of these instead, None for all."""
         if self.stats.complete.form is DiagonalScatter:
-            done, facts = gaussian_facts(stats, self.weight, self._varied(hidden), self.least)
-            return Settled(done, facts, Plan.nobody(len(self.weight))), self._lonely_cells(facts, hidden)
+            done, facts = gaussian_facts(stats, self.weight, left.varied(len(self.weight)), self.least)
+            return Settled(done, facts, Plan.nobody(len(self.weight))), self._without_cells(facts, left)
         rows = rows_seen(stats) / self.least.heaviest
-        if not Plan.by_rows(rows, hidden.shape[1], self.least.rows, self.pooled).none:
-            done, facts = self._facts(stats, hidden, self.fill)
-            plan, out = self._plan(done, facts, hidden, rows)
+        if not Plan.by_rows(rows, self.stats.complete.mean.shape[1], self.least.rows, self.pooled).none:
+            done, facts = self._facts(stats, left, self.fill)
+            plan, counted = self._plan(done, facts, left, rows)
             if not plan.none:
-                none[out] = ~hidden[out]
-                return Settled(done, facts, plan), none
-        found = self.of_variances(stats, hidden)
-        return found, self._lonely_cells(found.facts, hidden) if self.kept.whole else none
+                return Settled(done, facts, plan), None if (counted >= 1.0).all() else left.counting(counted)
+        found = self.of_variances(stats, left)
+        return found, self._without_cells(found.facts, left) if self.kept.whole else None
 
-    def of_variances(self, stats: Gaussians, hidden: Flags) -> Settled:
+    def of_variances(self, stats: Gaussians, left: Kept) -> Settled:
         """Return statistics of which variances alone are left: missing cells need not be filled."""
-        done, facts = self._facts(stats, hidden, observed_alone)
+        done, facts = self._facts(stats, left, observed_alone)
         return Settled(done, facts, Plan.nobody(len(self.weight)))
 
-    def without(self, hidden: Flags) -> Gaussians | None:
-        """Return the statistics without the hidden cells; None where rows cannot leave them."""
-        kept, rows = self.kept, np.asarray(self.kept.hiding(hidden).rows)
-        if kept.whole:
-            return self.summarize(rows, kept.codes, kept.weight)
-        own = np.flatnonzero(hidden.any(axis=1))
+    def without(self, left: Kept) -> Gaussians | None:
+        """Return the statistics of the rows as they are left; None where rows cannot leave them."""
+        if left.whole:
+            return self.summarize(np.asarray(left.rows), left.codes, left.weight)
+        own = np.flatnonzero(left.less_than(self.kept).any(axis=1))
         before, after = (
-            self.summarize(np.asarray(part)[own], kept.codes[own], kept.weight[own]) for part in (kept.rows, rows)
+            self.summarize(np.asarray(part.rows)[own], part.codes[own], part.weight[own]) for part in (self.kept, left)
         )
         try:
             stats: Any = self.stats
-            left: Gaussians = stats.subtract(before).merge(after)
+            found: Gaussians = stats.subtract(before).merge(after)
         except (MergeError, NotLearnedError):
             return None
-        return left
+        return found
 
-    def _varied(self, hidden: Flags) -> Array | None:
-        return self.kept.hiding(hidden).varied(len(self.weight))
+    def _facts(self, stats: Gaussians, left: Kept, fill: Fill) -> tuple[GaussianStats, Facts]:
+        k = len(self.weight)
+        pairs = left.few_pairs(k, self.pooled, self.least)
+        return gaussian_facts(stats, self.weight, left.varied(k), self.least, fill, pairs)
 
-    def _facts(self, stats: Gaussians, hidden: Flags, fill: Fill) -> tuple[GaussianStats, Facts]:
-        pairs = self.kept.hiding(hidden).few_pairs(len(self.weight), self.pooled, self.least)
-        return gaussian_facts(stats, self.weight, self._varied(hidden), self.least, fill, pairs)
-
-    def _lonely_cells(self, facts: Facts, hidden: Flags) -> Flags:
-        own = self.kept.hiding(hidden)
-        return lonely_cells(np.asarray(own.rows), own.codes, own.copies, own.weight, self._weak(facts), self.least.rows)
+    def _without_cells(self, facts: Facts, left: Kept) -> Kept | None:
+        rows, weak = np.asarray(left.rows), self._weak(facts)
+        cells = lonely_cells(rows, left.codes, left.copies, left.weight, weak, self.least.rows)
+        return left.hiding(cells) if cells.any() else None
 
     def _weak(self, facts: Facts) -> Flags:
         """Return the columns (k, d) whose products with others go in any case."""
         shape = np.shape(facts.rare)
         return np.broadcast_to(facts.scarce, shape) if self.pooled else np.asarray(facts.rare | facts.lost)
 
-    def _plan(self, done: GaussianStats, facts: Facts, hidden: Flags, rows: Array) -> tuple[Plan, Codes]:
-        """Return which classes keep a scatter, and which rows must leave these; `rows` (k,) are what they have."""
-        k, d, least = len(self.weight), hidden.shape[1], self.least.rows
-        crowds = self._crowds(done, facts, hidden)
+    def _plan(self, done: GaussianStats, facts: Facts, left: Kept, rows: Array) -> tuple[Plan, Array]:
+        """Return which classes keep a scatter, and how much rows may count in it; `rows` (k,) are what they have."""
+        k, d, least = len(self.weight), done.mean.shape[1], self.least.rows
+        crowds = self._crowds(done, facts, left)
         first = Plan.by_rows(rows, d, least, self.pooled)
-        own, out = np.zeros(k, dtype=bool), list[Codes]()
+        own, counted = np.zeros(k, dtype=bool), np.ones(len(left.codes))
         for members in (range(k),) if self.pooled else ((int(c),) for c in np.flatnonzero(first.own)):
             found, enough = crowds(members)
             own[list(members)] = enough
-            out += [found] if enough else []
+            counted *= found if enough else 1.0
         lent = own
         if not own.all() and not self.pooled and Plan.together(rows[~own], d, least):
             found, enough = crowds(np.flatnonzero(~own).tolist())
             lent = ~own if enough else own
-            out += [found] if enough else []
-        return Plan(own, lent), np.concatenate([np.zeros(0, dtype=np.int64), *out])
+            counted *= found if enough else 1.0
+        return Plan(own, lent), counted
 
-    def _crowds(
-        self, done: GaussianStats, facts: Facts, hidden: Flags
-    ) -> Callable[[Sequence[int]], tuple[Codes, bool]]:
-        """Return what tells of some classes which rows must leave their scatter, and whether enough are left."""
-        kept, weak = self.kept, self._weak(facts)
-        rows = np.asarray(kept.hiding(hidden).rows)
+    def _crowds(self, done: GaussianStats, facts: Facts, kept: Kept) -> Callable[[Sequence[int]], tuple[Array, bool]]:
+        """Return what tells of some classes how much rows may count in their scatter, and whether enough are left."""
+        weak, rows = self._weak(facts), np.asarray(kept.rows)
         some = np.flatnonzero(~np.isnan(rows).all(axis=1))
         cells, open_cells = self._filled(rows[some], kept.codes[some], kept.weight[some], done)
         every = Crowd(
@@ -181,7 +176,7 @@ class _Search:
         )
         beside = rows_seen(done) - np.bincount(every.codes, weights=every.weight, minlength=len(self.weight))
 
-        def of_some(members: Sequence[int]) -> tuple[Codes, bool]:
+        def of_some(members: Sequence[int]) -> tuple[Array, bool]:
             index = np.flatnonzero(np.isin(every.codes, list(members)))
             crowd = every.some(index)
             if not kept.whole:
@@ -191,7 +186,9 @@ class _Search:
                     rest -= (_sum(open_cells, members, weak) - own) * (1.0 + more / float(crowd.weight.sum()))
                 crowd = replace(crowd, rest=rest, beside=more)
             found, enough = lonely(crowd, self.least.rows)
-            return some[index[found]], enough
+            counted = np.ones(len(rows))
+            counted[some[index]] = found
+            return counted, enough
 
         return of_some
 
@@ -212,11 +209,9 @@ class _Search:
         cells = law.condition(rows, (codes[:, None] == np.arange(k)).astype(np.float64))
         return cells, expected(cells if not len(used) else rows, codes, k, weight, law, self.stats.complete.form)
 
-    def as_at_hand(self, found: Settled) -> Settled:
+    def as_at_hand(self, found: Settled, kept: Kept) -> Settled:
         """Return what was found without variance that the rows at hand do not show: few others may hold it."""
-        done, kept, hidden = found.stats, self.kept, found.hidden
-        assert hidden is not None
-        rows = np.asarray(kept.hiding(hidden).rows)
+        done, rows = found.stats, np.asarray(kept.rows)
         k = len(done.mean)
         if isinstance(done.scatter, DiagonalScatter):
             return replace(found, stats=_columns_at_hand(done, rows, kept))

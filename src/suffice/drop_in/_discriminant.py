@@ -20,6 +20,10 @@ from ..stats import ByClass, CompletedStats, FullScatter, GaussianStats, Pattern
 from ..stats.batch import Batch
 from ._common import DropIn, DropInFitted, attribute
 
+EVERY_ROW = (
+    2**40
+)  # rows that are kept for Ledoit-Wolf, whose amount of shrinkage scikit-learn computes from all of them
+
 
 @dataclass(frozen=True, eq=False)
 class DiscriminantFitted(DropInFitted):
@@ -150,7 +154,8 @@ class _Discriminant(DropIn, GaussianDiscriminant):
     def _settings(self, schema: Schema | None = None) -> Settings:
         own: Any = self.shrinkage
         rule = "ledoit-wolf" if own == "auto" else RDA(amount=own, target="identity") if own else None
-        return Settings(shrinkage=Shrinkage(rule), keep_rows=int(self.keep_rows))
+        kept = EVERY_ROW if own == "auto" and not self.keep_rows else int(self.keep_rows)
+        return Settings(shrinkage=Shrinkage(rule), keep_rows=kept)
 
     def _particulars(self) -> dict[str, object]:
         return {"covariance_estimator": self.covariance_estimator}

@@ -16,6 +16,7 @@ from ..densities import Diagonal, Full, Mixture
 from ..errors import DataError
 from ..schema import Level
 from ..stats import MixtureStats
+from .kmeans import far_apart, lloyd
 from .mixture import Climb, Job, Rows, T, climb, expect, log_shares, owners, share_by_class
 from .mixture_model import Mixing, MixtureFamily
 
@@ -225,7 +226,8 @@ def _starts(rows: Rows, m: int, rng: np.random.Generator, number: int) -> Iterat
     for i in range(number):
         whitened, steps = KMEANS if i == 0 else LOOSE[(i - 1) % len(LOOSE)]
         space = white if whitened else z
-        yield _lloyd(space, rows.weight, _plus_plus(space, rows.weight, m, rng), steps)
+        part = lloyd(space, rows.weight, far_apart(space, rows.weight, m, rng), steps)
+        yield np.asarray(part[:, None] == np.arange(m), dtype=np.float64)
 
 
 def _standard(rows: Rows) -> Array:
@@ -246,39 +248,6 @@ def _whitened(z: Array, weight: Array) -> Array:
     values, vectors = np.linalg.eigh((z * weight[:, None]).T @ z / weight.sum())
     kept = values > RANK * max(float(values[-1]), 0.0)
     return np.asarray(z @ (vectors[:, kept] / np.sqrt(values[kept])))
-
-
-def _lloyd(z: Array, weight: Array, centers: Array, steps: int) -> Array:
-    """Return responsibilities (n, m) of 0 and 1 after some of Lloyd's steps."""
-    m = len(centers)
-    nearest = _squares(z, centers).argmin(axis=1)
-    for _ in range(steps):
-        share = (nearest[:, None] == np.arange(m)) * weight[:, None]
-        total = share.sum(axis=0)[:, None]
-        centers = np.where(total > 0, share.T @ z / np.where(total > 0, total, 1.0), centers)
-        before, nearest = nearest, _squares(z, centers).argmin(axis=1)
-        if (before == nearest).all():
-            break
-    return np.asarray(nearest[:, None] == np.arange(m), dtype=np.float64)
-
-
-def _plus_plus(z: Array, weight: Array, m: int, rng: np.random.Generator) -> Array:
-    """Return m of the rows as centres, each drawn in proportion to weight × squared distance from those before.
-
-    Arthur & Vassilvitskii (2007), k-means++: the advantages of careful seeding.
-    """
-    distance, chosen = np.ones(len(z)), []
-    for _ in range(m):
-        steps = np.cumsum(weight * distance)
-        position = int(np.searchsorted(steps, rng.random() * steps[-1], side="right"))
-        chosen.append(z[min(position, len(z) - 1)])
-        distance = _squares(z, np.stack(chosen)).min(axis=1)
-    return np.stack(chosen)
-
-
-def _squares(z: Array, centers: Array) -> Array:
-    """Return squared distances (n, m)."""
-    return np.stack([((z - center) ** 2).sum(axis=1) for center in centers], axis=1)
 
 
 def _distinct(values: Array) -> int:

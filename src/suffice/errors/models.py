@@ -82,15 +82,6 @@ class MergeError(SufficeError):
         )
 
     @classmethod
-    def moments_added_up(cls, k: int) -> MergeError:
-        return cls(
-            f'shrinkage="ledoit-wolf" of a covariance shared by {k} classes: moments of each class would not fit in '
-            "memory, so that only the classes that came last can take in more rows exactly, and none can lose any. "
-            "Next: give the rows of a class one after another (sorted by class), or all rows to fit; or use "
-            'shrinkage="oas", which has no such limit.'
-        )
-
-    @classmethod
     def completed(cls) -> MergeError:
         return cls(
             "The rows miss cells in too many different patterns to keep statistics of each, so that their cells were "
@@ -140,6 +131,14 @@ class ModelFileError(SufficeError):
     @classmethod
     def unreadable(cls, path: object, why: str) -> ModelFileError:
         return cls(f"{path} is not a usable suffice model file: {why}. Next: save the model again, or restore a copy.")
+
+    @classmethod
+    def gone(cls, path: object, what: str, instead: str) -> ModelFileError:
+        """Say that a file holds what this version has no more."""
+        return cls(
+            f"{path} is a model with {what}, which this version of suffice no longer has. "
+            f"Next: load it with suffice 0.2, or {instead}."
+        )
 
     @classmethod
     def unsaved(cls, path: object, why: str) -> ModelFileError:

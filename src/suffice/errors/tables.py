@@ -150,10 +150,10 @@ class DataError(SufficeError):
         )
 
     @classmethod
-    def vanishing_fourth(cls, columns: Sequence[object]) -> DataError:
+    def not_whole(cls) -> DataError:
         return cls(
-            f"The numbers in {quoted(columns)} vary by less than 1e-72, so that their fourth powers, which Ledoit-Wolf "
-            'shrinkage is computed from, vanish. Next: express them in smaller units, or use shrinkage="oas".'
+            "Ledoit-Wolf shrinkage is computed from complete rows, and cells (NaN) are missing. "
+            'Next: use shrinkage="oas", which takes them, or drop the incomplete rows.'
         )
 
     @classmethod

@@ -18,9 +18,9 @@ from ..em.cells import climb_notes, complete
 from ..errors import DataError, SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
-from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import CompletedStats, GaussianStats, PatternStats, ThinScatter
 from ..stats.pooling import Pool, divisors, mixed_divisors, overall_mean, pooled_variance, total_variance
-from .shrinkage import Shrinkage, ledoit_wolf_amount, oas_amount
+from .shrinkage import Shrinkage, WholeRows, ledoit_wolf_amount, oas_amount
 
 Flags = NDArray[np.bool_]
 MEAN, SPREAD = "took the mean of all classes", "took the spread of all classes"
@@ -33,7 +33,7 @@ NO_SPREAD = "the column never varies, so it has no density"
 class GaussianEstimate:
     """One pass from Gaussian statistics to a density; `notes` records every repair on the way."""
 
-    stats: GaussianStats | PatternStats | CompletedStats | FourthMomentStats
+    stats: GaussianStats | PatternStats | CompletedStats
     structure: type[Covariance]
     shared: bool
     divisor: str
@@ -42,6 +42,8 @@ class GaussianEstimate:
     columns: Sequence[Name]
     notes: list[Note] = field(default_factory=list)
     leaves_tiny: bool = False
+    kept: WholeRows | None = None
+    _whole: GaussianStats | None = None
     _row_weight: Array = field(default_factory=lambda: np.zeros(0))
     _divisor: Array | None = None  # of the sums that the covariances are made of
     _repaired: bool = False  # whether they are anything else than such sums divided
@@ -49,6 +51,8 @@ class GaussianEstimate:
     def run(self) -> Gaussian:
         """Return the estimated density; SingularCovarianceError where shrinkage=0.0 forbids a repair."""
         stats = self.stats
+        if self.shrinkage.rule == "ledoit-wolf" and self.structure is Full:
+            self._check_rows(stats)
         if isinstance(stats, CompletedStats):
             self._note_sweeps(stats)
             stats, self._repaired = stats.complete, True
@@ -56,9 +60,7 @@ class GaussianEstimate:
             self._note_unseen(stats)
             self._repaired |= bool(stats.incomplete)
             stats = complete(stats, report=self._note_climb, classes=self.classes)
-        if isinstance(stats, FourthMomentStats):
-            stats = stats.gaussian.pooled() if self.shared else stats.gaussian
-        weight = stats.column_weight()
+        self._whole, weight = stats, stats.column_weight()
         self._repaired |= self.shrinkage.pooling > 0 and len(weight) > 1
         means = fill_means(stats.mean, weight)
         self._row_weight = weight.max(axis=1)
@@ -79,6 +81,16 @@ class GaussianEstimate:
             covariance = self._spherical(stats, weight[:, keep], reference, keep)
         divisor = None if self._repaired else self._divisor
         return Gaussian(means, covariance, tuple(int(j) for j in keep), divisor=divisor)
+
+    def _check_rows(self, stats: GaussianStats | PatternStats | CompletedStats) -> None:
+        """Raise an error where there are no rows, or no complete ones, to find a Ledoit-Wolf amount from."""
+        if not isinstance(stats, GaussianStats) and (isinstance(stats, CompletedStats) or stats.incomplete):
+            raise DataError.not_whole()
+        if self.kept is None and stats.column_weight().any():
+            raise SettingError(
+                'shrinkage="ledoit-wolf" is computed from rows that are kept, and these statistics hold none. '
+                'Next: fit again with keep_rows=2000, or use shrinkage="oas", which needs none.'
+            )
 
     def _note_sweeps(self, stats: CompletedStats) -> None:
         """Record how missing cells were filled in by passes over the rows."""
@@ -155,8 +167,6 @@ class GaussianEstimate:
         if vanishing.any() and not self.leaves_tiny:
             raise DataError.vanishing(_pick(self.columns, vanishing))
         used &= ~vanishing
-        if self.shrinkage.rule == "ledoit-wolf" and (used & (total < SMALLEST**0.5)).any():
-            raise DataError.vanishing_fourth(_pick(self.columns, used & (total < SMALLEST**0.5)))
         if not used.all():
             self._refuse_singular(None, _pick(self.columns, ~used), int(used.sum()), len(used))
             for why, own in ((NO_SPREAD, ~used & ~vanishing), (TOO_SMALL, vanishing)):
@@ -259,7 +269,7 @@ class GaussianEstimate:
         label = self.classes[alike[0]] if not self.shared else None
         amount = self.shrinkage.amount
         if self.shrinkage.rule:
-            amount = self._rule_amount(alike, label, float(np.vdot(correlation, correlation)), variance, keep)
+            amount = self._rule_amount(alike, label, float(np.vdot(correlation, correlation)), keep)
             amount = max(amount, least_amount(correlation)) if amount < USABLE else amount
         elif self.shrinkage.spherical_target:
             share = amount or 0.0
@@ -278,23 +288,26 @@ class GaussianEstimate:
         self._repaired |= amount > 0 and len(names) > 1
         shrink(covariance, variance, amount, out=covariance)
 
-    def _rule_amount(
-        self, alike: Sequence[int], label: Level | None, squares: float, variance: Array, keep: Codes
-    ) -> float:
+    def _rule_amount(self, alike: Sequence[int], label: Level | None, squares: float, keep: Codes) -> float:
         """Return the amount a rule finds for the classes `alike`, noting it; `squares` is Σ R² of the correlations."""
-        weight, d = float(sum(self._row_weight[i] for i in alike)), len(variance)
+        weight, d = float(sum(self._row_weight[i] for i in alike)), len(keep)
         if weight == 0:
             return 1.0
         if self.shrinkage.rule == "oas":
             amount = oas_amount(d, squares, weight)
         else:
-            assert isinstance(self.stats, FourthMomentStats)
-            scale = np.full(self.stats.gaussian.mean.shape[1], np.inf)
-            squares_by_class = self.stats.gaussian.scatter.diagonal(len(self._row_weight))
-            own = squares_by_class[list(alike)].sum(axis=0) if len(alike) == 1 else squares_by_class.sum(axis=0)
-            scale[keep] = np.where(own[keep] > weight * SMALLEST**0.5, np.sqrt(own[keep] / weight), np.inf)
-            amount = ledoit_wolf_amount(d, squares, weight, self.stats.norms(scale, list(alike)))
+            stats = self._whole
+            assert self.kept is not None
+            assert stats is not None
+            by_class = stats.scatter.diagonal(len(self._row_weight))
+            own = by_class[list(alike)].sum(axis=0) if len(alike) == 1 else by_class.sum(axis=0)
+            scale = np.full(stats.mean.shape[1], np.inf)
+            scale[keep] = np.where(own[keep] > 0, np.sqrt(own[keep] / weight), np.inf)
+            norm = self.kept.mean_norm(stats.mean, scale, alike, self._row_weight)
+            amount = ledoit_wolf_amount(d, squares, weight, norm)
         why = f"by the amount that {self.shrinkage.rule} estimates"
+        if self.kept is not None and not self.kept.are_all(self._row_weight):
+            why += f" from the {len(self.kept.codes):,} rows kept; keep_rows says how many"
         self.notes.append(Note("shrunk the correlations", why, label, (), amount, kind=Kind.SHRUNK))
         return amount
 
@@ -344,7 +357,7 @@ class GaussianEstimate:
         alike = range(len(self._row_weight)) if everyone else [i]
         label = None if self.shared else self.classes[i]
         squares = float(((z @ z.T) ** 2).sum())
-        return max(self._rule_amount(alike, label, squares, variance, keep), USABLE)
+        return max(self._rule_amount(alike, label, squares, keep), USABLE)
 
 
 def _pick(names: Sequence[Name], chosen: Flags) -> tuple[Name, ...]:

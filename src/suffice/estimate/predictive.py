@@ -17,7 +17,7 @@ from ..em.cells import complete
 from ..errors import SettingError, SingularCovarianceError
 from ..notes import Kind, Note
 from ..schema import Level, Name
-from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats, ThinScatter
+from ..stats import CompletedStats, GaussianStats, PatternStats, ThinScatter
 from ..stats.pooling import overall_mean, total_variance
 from .bayes import Balance, Predictive, balance, complete_under, posterior_weight, prior_covariance, prior_target
 from .likelihood import MEAN, SPREAD, GaussianEstimate, fill_means, part_of
@@ -85,8 +85,6 @@ class BayesEstimate(GaussianEstimate):
     def _without_holes(self) -> GaussianStats:
         """Return statistics without missing cells: of joint Gaussians, those EM completes."""
         stats = self.stats
-        if isinstance(stats, FourthMomentStats):
-            return stats.gaussian.pooled() if self.shared else stats.gaussian
         if isinstance(stats, CompletedStats):
             self._note_sweeps(stats)
             return stats.complete

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from .._arrays import np
+from .._arrays import Array, Codes, np
 from ..errors import SettingError
 
 
@@ -31,6 +32,7 @@ class RDA:
 
 
 RULES = ("ledoit-wolf", "oas")
+WHOLE = 1e-9  # relative difference of weights that rounding explains
 
 
 def _check_share(name: str, value: object) -> None:
@@ -87,6 +89,43 @@ class Shrinkage:
         return not isinstance(self.setting, RDA) and self.amount == 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class WholeRows:
+    """Complete rows (m, d) that Ledoit-Wolf amounts are computed from, the class of each (m,) and its weight (m,)."""
+
+    rows: Array
+    codes: Codes
+    weight: Array
+
+    def _held(self, total: Array) -> Array:
+        return np.bincount(self.codes, weights=self.weight, minlength=len(total)).astype(np.float64)
+
+    def are_all(self, total: Array) -> bool:
+        """Return whether there are no others, in classes of these weights (k,)."""
+        return bool(np.allclose(self._held(total), total, rtol=WHOLE, atol=0.0))
+
+    def mean_norm(self, mean: Array, scale: Array, members: Sequence[int], total: Array) -> float:
+        """Return the weighted mean of |(x − mean) / scale|⁴ over the rows of some classes, ∞ where none are here.
+
+        `mean` is (k, d), `scale` (d,). Each class counts by its weight in all rows, `total` (k,).
+        """
+        held = self._held(total)
+        own = np.isin(self.codes, members) & (self.weight > 0)
+        codes = self.codes[own]
+        if not len(codes):
+            return np.inf
+        z = (self.rows[own] - mean[codes]) / scale
+        return float(np.average((z * z).sum(axis=1) ** 2, weights=self.weight[own] * (total / held)[codes]))
+
+    def without(self, rows: Array, codes: Codes, weight: Array) -> WholeRows:
+        """Return these rows without those of them that are equal to others (n, d) in cells and class."""
+        left = self.weight.copy()
+        for row, code, amount in zip(rows, codes, weight, strict=True):
+            for i in np.flatnonzero((self.codes == code) & (self.rows == row).all(axis=1))[:1]:
+                left[i] = max(left[i] - amount, 0.0) if amount < left[i] * (1.0 - WHOLE) else 0.0
+        return replace(self, weight=left)
+
+
 def oas_amount(d: int, squares: float, weight: float) -> float:
     """Return the oracle approximating amount for a correlation matrix R (d, d) with Σ R² = `squares`.
 
@@ -97,11 +136,11 @@ def oas_amount(d: int, squares: float, weight: float) -> float:
     return 1.0 if below == 0 else min((alpha + 1.0) / below, 1.0)
 
 
-def ledoit_wolf_amount(d: int, squares: float, weight: float, norms: float) -> float:
-    """Return the Ledoit-Wolf amount for a correlation matrix R with Σ R² = `squares` and Σ |z|⁴ = `norms`.
+def ledoit_wolf_amount(d: int, squares: float, weight: float, norm: float) -> float:
+    """Return the Ledoit-Wolf amount for a correlation matrix R with Σ R² = `squares` and mean |z|⁴ = `norm`.
 
     Ledoit & Wolf (2004), doi:10.1016/S0047-259X(03)00096-4, as scikit-learn's `ledoit_wolf` on standardised rows z.
     """
     apart = (squares - d) / d
-    spread = min((norms / weight - squares) / (d * weight), apart)
+    spread = min((norm - squares) / (d * weight), apart)
     return 0.0 if spread <= 0 or apart <= 0 else spread / apart

@@ -194,7 +194,7 @@ class Answers(Columns):
         -----
         Closed forms: categorical, Bernoulli, multinomial, Poisson (counts less the row's own), Laplace (medians
         without a value from running sums), Gaussian (rank-one downdates of the scatter; Fukunaga & Hummels 1989,
-        doi:10.1109/34.31448). Student t columns are estimated again for each row.
+        doi:10.1109/34.31448).
 
         Examples
         --------
@@ -283,10 +283,10 @@ class Answers(Columns):
         says anything: there they go on with an exponential tail, which keeps the order of far rows.
         `outlier_reference_` says what was compared.
 
-        A row that misses cells is compared in those it has; held-out rows that miss some of these have them drawn as
-        their model expects. A row without any cell has p-value 1. Models without rows (`keep_rows=0`) have p-values
-        where classes are unrepaired Gaussians: their law, and for several classes the ranks among rows simulated from
-        the model.
+        A row that misses cells is compared in those it has, with the held-out rows that have them, too, if these are
+        50; else with all, each as far out as it is in its own cells. A row without any cell has p-value 1. Models
+        without rows (`keep_rows=0`) have p-values where classes are unrepaired Gaussians: their law, and for several
+        classes the ranks among rows simulated from the model.
 
         Parameters
         ----------

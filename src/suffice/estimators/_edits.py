@@ -157,14 +157,13 @@ class Edits(Diagnoses):
 
         It answers as any model does, merges with other released models, and can be saved and updated; leave-one-out,
         forgetting and what else needs rows it refuses. This model stays as it is. What the other one gave up is in its
-        `notes_`; `released_` also says what that costs: the log-loss of rows that are kept, each judged by a model of
-        other folds, as it is and released. Where no rows are kept, nobody can know.
+        `notes_`; what that costs, `score` of both says on rows that neither has seen.
 
         - Missing cells of joint Gaussians are filled by EM, once for all; no pattern of missing cells is left.
         - A covariance of no more rows than columns and `least` is taken from other classes; a shared one no longer
           knows what each class adds to it.
         - Small counts of levels are rounded to 0 or `least`; levels of few rows become missing cells.
-        - Values of Laplace and Student t columns are means of groups of at least `least` neighbours.
+        - Values of Laplace columns are means of groups of at least `least` neighbours.
         - Components of mixtures that are of few rows join others.
         - A column in which fewer than `least` rows of a class differ from all its others is taken from other classes.
           Where no rows are kept this can be told of columns of 0 and 1 alone.
@@ -213,7 +212,7 @@ class Edits(Diagnoses):
 
     @property
     def released_(self) -> Release:
-        """What was given up when the model was released, and what that costs; AttributeError for any other model."""
+        """What was given up when the model was released; AttributeError for any other model."""
         released = self._fitted.past.released
         if released is None or released.joined:
             raise AttributeError("released_ exists in models that `release` returned.")

@@ -75,7 +75,8 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         Σ_s = (1 − s) Σ + s diag(Σ), which scales every correlation by 1 − s and does not depend on units. None: the
         least that makes Σ usable (usually 0), recorded in `notes_`. 0.0: none, and SingularCovarianceError if singular.
         "ledoit-wolf" and "oas" estimate s on the correlation scale: the amounts scikit-learn finds on standardised
-        columns, per class or, when shared, about the class means. `suffice.RDA` also draws the class covariances
+        columns, per class or, when shared, about the class means; "ledoit-wolf" from the kept rows, exactly while these
+        are all. `suffice.RDA` also draws the class covariances
         towards the shared one. "loo" finds its amounts by leave-one-out over the kept rows (covariance="full" only),
         anew whenever the model has learned or forgotten rows; `leave_one_out` then holds them fixed.
     priors : None, "uniform", array (k,) in the order of `classes_`, dict by label, or Dirichlet
@@ -191,8 +192,7 @@ class GaussianDiscriminant(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ge
         labels = [column.name for column in schema.columns if column.kind.is_label]
         if labels:
             raise SchemaError.needs_numbers(labels, type(self).__name__)
-        fourth = self.covariance == "full" and self._settings().shrinkage.rule == "ledoit-wolf"
-        family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared), fourth=fourth)
+        family = GaussianFamily(structure=STRUCTURES[self.covariance], shared=bool(self.shared))
         return (Block(family, tuple(range(len(schema)))),)
 
     @property

@@ -35,9 +35,9 @@ class NaiveBayes(GenerativeEstimator):
     ----------
     families : "auto", one family name, or a dict {column or tuple of columns: family}
         "auto" takes Gaussian for numbers, Bernoulli for truth values, categorical for text and categories. A dict
-        names columns (or positions) and leaves the rest to "auto". Names: "gaussian", "laplace", "student_t",
-        "poisson", "bernoulli", "categorical", "multinomial"; or a family object of `suffice.estimate.families`, such
-        as `StudentTFamily(df=None)`. A tuple of columns is one block: a joint Gaussian with a full covariance per
+        names columns (or positions) and leaves the rest to "auto". Names: "gaussian", "laplace", "poisson",
+        "bernoulli", "categorical", "multinomial"; or a family object of `suffice.estimate.families`, such as
+        `LaplaceFamily(distinct=100)`. A tuple of columns is one block: a joint Gaussian with a full covariance per
         class, or a multinomial of its own. Columns of SciPy sparse matrices that are "multinomial", "bernoulli" or
         "poisson" are never made dense; others are, if memory allows it.
     smoothing : float of at least 0, Dirichlet, or a dict of these by column
@@ -70,7 +70,7 @@ class NaiveBayes(GenerativeEstimator):
     probabilities_ : dict {column: {level: array (k,)}}
         Of the categorical and Bernoulli columns.
     parameters_ : dict {column: {name: array (k,)}}
-        Of the Laplace, Student t, Poisson, Bernoulli and multinomial columns.
+        Of the Laplace, Poisson, Bernoulli and multinomial columns.
     n_features_in_ : int
         The number of columns; `feature_names_in_`, an array (d,), has their names where they have any.
     n_iter_ : int

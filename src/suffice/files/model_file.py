@@ -31,7 +31,6 @@ from ..stats import (
     ByClass,
     CategoricalStats,
     CompletedStats,
-    FourthMomentStats,
     GaussianStats,
     MixtureStats,
     PatternStats,
@@ -63,7 +62,6 @@ STATISTICS: dict[str, type[Statistic]] = {
         GaussianStats,
         PatternStats,
         CompletedStats,
-        FourthMomentStats,
         CategoricalStats,
         MixtureStats,
         SumStats,
@@ -188,6 +186,7 @@ def read_model(
     except DamagedArchive as error:
         raise ModelFileError.unreadable(path, str(error)) from error
     try:
+        _refuse_gone(path, document)
         with np.errstate(all="ignore"):  # numbers that overflow are refused by name
             schema = _schema(document["schema"])
             return document, schema, _statistics(document, schema, arrays, {**STATISTICS, **more}), choice
@@ -195,6 +194,15 @@ def read_model(
         if isinstance(error, ModelFileError):
             raise
         raise ModelFileError.unreadable(path, f"its contents do not fit together ({error!r})") from error
+
+
+def _refuse_gone(path: FilePath, document: Plain) -> None:
+    """Raise ModelFileError where the file holds what earlier versions learned and this one cannot."""
+    families = [block["family"] for block in document["blocks"]]
+    if any(isinstance(family, dict) and family.get("family") == "student_t" for family in families):
+        raise ModelFileError.gone(path, "Student t columns", 'fit it again with "laplace" columns')
+    if any(saved["type"] == "FourthMomentStats" for saved in document["statistics"]):
+        raise ModelFileError.gone(path, "the fourth moments of Ledoit-Wolf shrinkage", "fit it again")
 
 
 def check_whole(document: Plain, state: Mapping[str, object], schema: Schema, statistics: ByClass) -> None:
@@ -242,6 +250,10 @@ def _read_document(path: FilePath, archive: Archive) -> Plain:
         )
     if found > 1 and archive.read("model.sha256") != hashlib.sha256(data).hexdigest().encode():
         raise ModelFileError.unreadable(path, "model.json is not the one that was saved")
+    released = document.get("released")
+    if isinstance(released, dict):
+        for gone in ("cost", "unknown"):  # what older files say a release costs
+            released.pop(gone, None)
     return document
 
 

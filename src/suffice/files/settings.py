@@ -93,7 +93,7 @@ def _plain_family(family: GaussianFamily | MemberFamily | MixtureFamily) -> dict
     if isinstance(family, MixtureFamily):
         return {"mixture": [plain(family.inner), family.within, family.prior]}
     structure = next(name for name, kind in STRUCTURES.items() if kind is family.structure)
-    return {"gaussian": [structure, family.shared, family.fourth]}
+    return {"gaussian": [structure, family.shared, False]}  # no fourth moments, which files of 0.2 may hold
 
 
 def unplain(plain: Any) -> Any:
@@ -104,7 +104,7 @@ def unplain(plain: Any) -> Any:
         return _family(plain["family"], plain.get("with"))
     ((tag, content),) = plain.items()
     if tag == "gaussian":
-        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]), fourth=bool(content[2]))
+        return GaussianFamily(structure=STRUCTURES[content[0]], shared=bool(content[1]))
     if tag in MEMBER_FAMILIES:
         return MEMBER_FAMILIES[tag](int(content))
     if tag == "mixture":

@@ -201,9 +201,7 @@ class ForestColumns:
     def reading(self, numbers: Array, levels: Sequence[Codes]) -> ForestReading:
         """Return rows whose level numbers are those of the vocabulary, −1 where missing and one more where unknown."""
         cells = np.empty((len(numbers), self.d), dtype=np.int16)
-        if not self._cuts.cells(numbers, cells):
-            for j, own in enumerate(self.numbers):
-                cells[:, j] = own.cells(numbers[:, j])
+        self._cuts.cells(numbers, cells)
         for j, (column, order) in enumerate(zip(levels, self.order, strict=True), start=len(self.numbers)):
             cells[:, j] = np.append(order, [self.sizes[j] - 1, MISSING])[column]
         return ForestReading(numbers, cells, self)

@@ -24,6 +24,7 @@ from .within import LEAST_SHARE, NEAR, log_mass, log_number, log_share, log_with
 
 TOGETHER = 4096  # rows and leaves whose cells are looked up before the next ones
 LEAVES = 512  # looked at together, where columns are few
+FAR_OUTSIDE = -1e9  # log share of a cell outside a leaf's box: 0 times it is 0, as it is not of −∞
 GROUPS = 32  # of the cells of a number, where it is asked what it may hold
 
 
@@ -196,6 +197,31 @@ class ForestDensity(Density):
                 return np.asarray(found + base[:, columns].sum(axis=1)[:, None])
 
             yield part, value
+
+    def in_ways(self, rows: Array, known: Array) -> Array:
+        """Return log densities (m, n, k) of complete rows in several sets of columns, by products of two matrices."""
+        reading, log_share = self.columns.of_values(rows), np.ascontiguousarray(self.tables.log_share.T)
+        base = log_base(reading)
+        out = np.empty((len(known), len(rows), self.k))
+        together = rows_within(16 * log_share.size, IN_MEMORY)
+
+        def fill(i: int) -> None:
+            terms = np.maximum(self._terms(reading[i : i + 1])[0], FAR_OUTSIDE).transpose(0, 2, 1)
+            terms = np.ascontiguousarray(terms).reshape(self.columns.d, -1)
+            for part in row_chunks(len(known), together):
+                score = (known[part] @ terms).reshape(-1, *log_share.shape)
+                score += log_share
+                most = score.max(axis=2)
+                score -= most[:, :, None]
+                out[part, i] = np.log(np.exp(score, out=score).sum(axis=2)) + most + (known[part] @ base[i])[:, None]
+
+        _ = self._boxes, self._log_mass  # made here, and not by every thread
+        parallel_each(fill, range(len(rows)), cost=30.0 * log_share.size * len(rows) * len(known))
+        return out
+
+    @property
+    def has_ways(self) -> bool:
+        return 8 * self.columns.d * self.tables.log_share.size <= 8 * IN_MEMORY  # the terms of a row
 
     def _terms(self, reading: ForestReading) -> Array:
         """Return log p(cell_j | leaf, k), (n, d, L, k), −∞ outside a leaf's box and 0 where the cell is open."""

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from .._arrays import Array, Codes, NDArray, np, parallel_map
 from ..loops.growing import Nodes
+from ..loops.trees import WIDEST
 from ..stats.rows import mixed
 from .columns import Cells, ForestReading
 from .splits import grow_tree, with_leaves
@@ -102,12 +103,12 @@ def _canonical(reading: ForestReading, codes: Codes, weight: Array) -> tuple[Cod
 
 
 def canonical_columns(reading: ForestReading) -> Codes:
-    """Return columns in an order that only contents decide."""
+    """Return columns in an order that only contents decide, as many as trees can ask."""
     keys = [
         mixed(mixed((column.astype(np.int64) + 2).astype(np.uint64)) ^ reading.contents).sum()
         for column in reading.cells.T
     ]
-    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")
+    return np.argsort(np.array(keys, dtype=np.uint64), kind="stable")[:WIDEST]
 
 
 def _joined(trees: Sequence[Nodes], columns: Codes, share: float) -> Trees:

@@ -45,15 +45,7 @@ class TreeScores:
             return total
 
         def add(part: slice) -> None:
-            own = total[part]
-            if self.trees.packed is not None:
-                self.trees.packed.add_values(cells[part], *self._by_leaf, own)
-                return
-            for (classes, values), node in zip(self._by_node, self.trees.nodes_of(cells[part]), strict=True):
-                if classes is None:
-                    own += values.take(node, axis=0)
-                else:
-                    own[:, classes] += values.take(node)
+            self.trees.packed.add_values(cells[part], *self._by_leaf, total[part])
 
         parallel_each(add, row_chunks(len(cells), TOGETHER), cost=100.0 * len(cells) * len(self.trees))
         return total
@@ -66,17 +58,6 @@ class TreeScores:
         held = np.logical_or.reduceat(values != 0.0, first) if len(first) else np.zeros((0, 1), dtype=np.bool_)
         only = np.where(held.sum(axis=1) == 1, held.argmax(axis=1), -1).astype(np.int32)
         return only, values[np.arange(len(values)), np.maximum(only, 0)[tree]], values
-
-    @cached_property
-    def _by_node(self) -> tuple[tuple[int | None, Array], ...]:
-        """For each tree the values of its nodes (nodes, k), 0 but at leaves; or the one class that has any, and its."""
-        values = np.zeros((len(self.trees.column), self.values.shape[1]))
-        values[self.trees.leaf_nodes] = self.values
-        found: list[tuple[int | None, Array]] = []
-        for own in np.split(values, self.trees.roots[1:]) if len(self.trees) else ():
-            classes = np.flatnonzero(own.any(axis=0))
-            found.append((int(classes[0]), own[:, classes[0]].copy()) if len(classes) == 1 else (None, own))
-        return tuple(found)
 
     def _linked(self, total: Array) -> Array:
         return np.asarray((np.log(np.maximum(total, 1e-300)) if self.logs else total) + self.base)

@@ -38,7 +38,7 @@ class LeafArrays:
         """Return the sums of rows (n,)."""
         columns, numbers = reading.columns, len(reading.columns.numbers)
         heavy = np.ones(len(codes)) if weight is None else weight
-        if trees.packed is not None and columns.d == numbers and not reading.open.any():
+        if columns.d == numbers and not reading.open.any():
             total = np.zeros((k, len(trees.leaf_nodes), 1 + 2 * numbers))
             for part in row_chunks(len(codes), TOGETHER):
                 values = _powers(reading[part], heavy[part])
@@ -50,7 +50,8 @@ class LeafArrays:
             rows = np.flatnonzero(~reading.open[:, j])
             known_levels.append((rows, reading.cells[rows, j]))
         every = np.arange(len(codes) + 1)
-        for t, leaf in enumerate(trees.routes(reading)):
+        for t in range(len(trees)):
+            leaf = trees.routed(reading, t)
             first, last = (int(end) for end in np.searchsorted(trees.leaf_tree, [t, t + 1]))
             size = last - first
             place = codes * size + (leaf - first)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Self
@@ -12,10 +11,8 @@ from ..loops.trees import Packed
 from ..stats.rows import mixed
 from ..stats.statistic import Fields, Plain
 from .columns import MISSING, Cells, ForestReading
-from .compiled import FEW, Walk, compiled, readable
 
 GOLDEN = 0x9E3779B97F4A7C15
-STRIDE = 4  # steps down a tree before rows that have arrived are left out
 DRAWS = 1 << 16  # steps of a draw
 
 
@@ -113,103 +110,22 @@ class Trees:
         return low, high
 
     @cached_property
-    def _steps(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int32], NDArray[np.int32]]:
-        """Column, threshold, left and right of each node, where leaves lead to themselves."""
-        ends, every = self.column < 0, np.arange(len(self.column))
-        found = (
-            np.where(ends, 0, self.column),
-            self.threshold,
-            np.where(ends, every, self.left),
-            np.where(ends, every, self.right),
-        )
-        column, threshold, left, right = (own.astype(np.int32) for own in found)
-        return column, threshold, left, right
-
-    @cached_property
-    def packed(self) -> Packed | None:
-        """The trees as compiled loops walk them; None where these are not there, or cannot walk them."""
+    def packed(self) -> Packed:
+        """The trees as compiled loops walk them."""
         children = self.left, self.right
         return Packed.of(self.column, self.threshold, children, self.missing_right, self.roots, self.leaf)
 
     def leaves_of(self, cells: Cells, tree: int) -> Codes:
         """Return the leaf (n,), counted through all trees, in which the rows of one tree end."""
-        if self.packed is not None:
-            return np.asarray(self.packed.leaves_of(cells, tree, tree + 1)[0])
-        walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
-        if walks is None:
-            return self.steps_of(cells, tree)
-        return np.asarray(self.leaf[walks[tree](readable(cells)) + self.roots[tree]])
+        return np.asarray(self.packed.leaves_of(cells, tree, tree + 1)[0])
 
     def all_leaves(self, cells: Cells) -> Codes:
-        """Return the leaf (n, trees) of a few rows in every tree, all of them walked at once."""
-        if self.packed is not None:
-            return np.asarray(self.packed.leaves_of(cells, 0, len(self)).T)
-        n, count = len(cells), len(self)
-        node = np.tile(self.roots, n)
-        row, walking = np.repeat(np.arange(n), count), np.arange(n * count)
-        while len(walking):
-            here = node[walking]
-            inner = self.column[here] >= 0
-            walking, here = walking[inner], here[inner]
-            cell = cells[row[walking], self.column[here]]
-            right = np.where(cell < 0, self.missing_right[here], cell > self.threshold[here])
-            node[walking] = np.where(right, self.right[here], self.left[here])
-        return self.leaf[node].reshape(n, count)
-
-    def nodes_of(self, cells: Cells) -> Iterator[Codes]:
-        """Yield by tree the node (n,), counted within the tree, in which the rows end, without compiled loops of ours.
-
-        Those make of the leaves at once what is wanted of them.
-        """
-        walks = self._walks(cells.shape[1]) if len(cells) >= FEW else None
-        if walks is not None:
-            read = readable(cells)
-            yield from (walk(read) for walk in walks)
-            return
-        for t, root in enumerate(self.roots.tolist()):
-            yield self.leaf_nodes[self.steps_of(cells, t)] - root
-
-    def _walks(self, d: int) -> tuple[Walk, ...] | None:
-        if d not in self._made:
-            self._made[d] = compiled(self, d)
-        return self._made[d]
-
-    @cached_property
-    def _made(self) -> dict[int, tuple[Walk, ...] | None]:
-        """The compiled walks by the number of columns."""
-        return {}
-
-    def steps_of(self, cells: Cells, tree: int) -> Codes:
-        """Return what `leaves_of` returns, by steps in NumPy."""
-        column, threshold, left, right = self._steps
-        n, d = cells.shape
-        flat = np.ascontiguousarray(cells).reshape(-1)
-        holed = bool(n) and bool(flat.min() < 0)
-        node = np.full(n, self.roots[tree], dtype=np.int32)
-        rows, own, begin = np.arange(n), node, np.arange(n) * d
-        while len(rows):
-            for _ in range(STRIDE):
-                cell = flat[begin + column[own]]
-                below = cell <= threshold[own]
-                if holed:
-                    below = np.where(cell < 0, ~self.missing_right[own], below)
-                own = np.where(below, left[own], right[own])
-            node[rows] = own
-            inner = np.flatnonzero(self.column[own] >= 0)
-            rows, own, begin = rows[inner], own[inner], begin[inner]
-        return self.leaf[node]
+        """Return the leaf (n, trees) of rows in every tree."""
+        return np.asarray(self.packed.leaves_of(cells, 0, len(self)).T)
 
     def routed(self, reading: ForestReading, tree: int) -> Codes:
         """Return the leaf (n,) that learns from each row, its missing cells drawn; see `drawn`."""
         return self.leaves_of(drawn(reading, tree), tree)
-
-    def routes(self, reading: ForestReading) -> Iterator[Codes]:
-        """Yield what `routed` returns, by tree."""
-        if self.packed is not None or reading.open.any():
-            yield from (self.routed(reading, t) for t in range(len(self)))
-            return
-        for node, root in zip(self.nodes_of(reading.cells), self.roots.tolist(), strict=True):
-            yield self.leaf[node + root]
 
     def in_bag(self, reading: ForestReading, tree: int) -> NDArray[np.bool_]:
         """Return which rows (n,) had a part in the structure of a tree, if they were there: equal rows alike."""
@@ -243,6 +159,7 @@ class Trees:
             raise ValueError("trees")
         if m and ((threshold[inner] < MISSING) | (threshold[inner] >= np.asarray(sizes)[column[inner]])).any():
             raise ValueError("trees")
+        _ = found.packed  # ValueError where a node leads to another tree
         return found
 
 

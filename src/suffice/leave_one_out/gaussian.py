@@ -47,7 +47,7 @@ def gaussian_leave_one_out(
         scores, sure = predictive.without_row(rows, codes, w, moments, density, family, settings.prior.settled())
     elif isinstance(stats, PatternStats) and not notes and _is_plain(stats, density, settings):
         scores, sure = side_by_side.without_row(rows, codes, w, stats, density, settings, family.shared)
-    elif moments is None or not comfortable(moments, density, settings, family.shared):
+    elif moments is None or settings.kept is not None or not comfortable(moments, density, settings, family.shared):
         scores, sure = density.log_density(rows), np.zeros(len(rows), dtype=bool)
     else:
         scores, sure = _without_each(rows, codes, w, moments, density, family, settings)

@@ -61,6 +61,7 @@ def _left_out(learned: Learned, rows: Rows, codes: Codes, weight: Array, own: Co
     total = Parts(np.zeros(prior.shape), np.zeros(prior.shape))
     for block, told, stats, part in zip(learned.blocks, learned.settings, statistics.blocks, rows, strict=True):
         left = _without(block, stats, part, codes, weight, own, others if complete else None)
+        told = told.without(take_rows(part, own), codes[own], weight[own])
         density = as_density(block.family.estimate(left, told)[0])
         order, score = density.limit(block.family.recode(take_rows(part, own), left))
         np.add(total.order, order, out=total.order)

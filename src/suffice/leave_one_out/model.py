@@ -17,7 +17,7 @@ from ..errors import DataError
 from ..estimate import Block, Settings
 from ..estimate.families import GaussianFamily
 from ..estimate.priors import plain_smoothing
-from ..stats import ByClass, FourthMomentStats, GaussianStats, PatternStats, Statistic
+from ..stats import ByClass, GaussianStats, PatternStats, Statistic
 from ..tasks import classify
 from .gaussian import gaussian_leave_one_out
 from .refit import refit_limit
@@ -142,7 +142,7 @@ def refits_needed(blocks: Sequence[Statistic], repaired: bool) -> float:
     total = 0.0
     for stats in blocks:
         patterns = len(stats.incomplete) if isinstance(stats, PatternStats) else 0
-        known = isinstance(stats, GaussianStats | PatternStats | FourthMomentStats)
+        known = isinstance(stats, GaussianStats | PatternStats)
         if known and (patterns or repaired):
             weight = stats.column_weight()
             total += float(weight.max(axis=1).sum()) * max(patterns, 1) * (1.0 + weight.shape[1] ** 2 / 100.0)

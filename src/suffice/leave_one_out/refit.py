@@ -7,9 +7,9 @@ from typing import Any
 
 from .._arrays import Array, Codes, np
 from ..densities import as_density
-from ..errors import DataError, MergeError, NotLearnedError, SettingError, quoted
+from ..errors import DataError, NotLearnedError, SettingError, quoted
 from ..estimate import Family, Settings
-from ..stats import CompletedStats, FourthMomentStats, GaussianStats, PatternStats
+from ..stats import CompletedStats, GaussianStats, PatternStats
 from ..stats.rows import take_rows
 
 SLACK = 1e-9  # relative difference of weights that rounding explains
@@ -73,7 +73,7 @@ def alike_rows(rows: Any, codes: Codes, weight: Array) -> list[Codes]:
     return list(np.split(order, np.cumsum(np.bincount(group.ravel()))[:-1]))
 
 
-GaussianBlock = GaussianStats | PatternStats | FourthMomentStats | CompletedStats
+GaussianBlock = GaussianStats | PatternStats | CompletedStats
 
 SMALL = 1 << 18  # n d² up to which all other rows are summarised again, which repeats a refit to the last digit
 DOMINANT = 0.5  # share of a sum of squares: what a row holds more of is not subtracted but summed again
@@ -88,21 +88,20 @@ class Refits:
         self.rows, self.stats, self.codes, self.weight = rows, stats, codes, weight
         self.family, self.settings = family, settings
         self.k = len(stats.column_weight())
-        if isinstance(stats, FourthMomentStats) and stats.is_pooled:
-            raise MergeError.moments_added_up(self.k)
-        self._whole = stats.gaussian if isinstance(stats, FourthMomentStats) else stats
         self._complete = self._has_all_rows()
 
     def _has_all_rows(self) -> bool:
         """Return whether the statistics are those of the given rows and no others."""
-        found = np.zeros_like(self._whole.column_weight())
+        found = np.zeros_like(self.stats.column_weight())
         np.add.at(found, self.codes, np.where(np.isnan(self.rows), 0.0, self.weight[:, None]))
-        return bool(np.allclose(found, self._whole.column_weight(), rtol=SLACK, atol=0.0))
+        return bool(np.allclose(found, self.stats.column_weight(), rtol=SLACK, atol=0.0))
 
     def log_density(self, i: int) -> Array:
         """Return the log density of row i under every class of an estimate without it (k,), in nats."""
         try:
-            density, _ = self.family.estimate(self.without(i), self.settings)
+            own = slice(i, i + 1)
+            settings = self.settings.without(self.rows[own], self.codes[own], self.weight[own])
+            density, _ = self.family.estimate(self.without(i), settings)
         except np.linalg.LinAlgError:  # the row was never among those of the statistics
             raise NotLearnedError("what is left without it varies less than not at all", int(self.codes[i])) from None
         return np.asarray(density.log_density(self.rows[i : i + 1])[0])
@@ -118,7 +117,7 @@ class Refits:
 
     def _is_minor(self, i: int) -> bool:
         """Return whether no sum of squares loses more than the share DOMINANT with row i."""
-        whole = self._whole
+        whole = self.stats
         if isinstance(whole, PatternStats):
             if whole.incomplete:
                 return False
@@ -137,8 +136,6 @@ class Refits:
 
 def negative(stats: Any) -> Any:
     """Return the statistics of one row with its weight negative: merged into others, they take the row out again."""
-    if isinstance(stats, FourthMomentStats):
-        return replace(stats, gaussian=negative(stats.gaussian.dense()))
     if isinstance(stats, PatternStats):
         parts = {pattern: (present, negative(part)) for pattern, (present, part) in stats.incomplete.items()}
         return replace(stats, complete=negative(stats.complete), incomplete=parts)

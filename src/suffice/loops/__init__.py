@@ -1,6 +1,5 @@
-"""Loops over rows, compiled where there was a C compiler; with or without them every answer is the same, bit for bit.
+"""Compiled loops over rows: trees grown and walked, knots looked up, rows left out.
 
-The files in C are the source, `hatch_build.py` compiles them, `library` loads what was compiled. The other modules ask
-it for what is in the file of their name; where there is none, NumPy does the same.
-SUFFICE_LOOPS=0 in the environment leaves it alone.
+The files in C are the source, `hatch_build.py` compiles them when the package is built or installed, and `library`
+loads what was compiled. Every other module calls the C file of its name.
 """

@@ -32,13 +32,13 @@ class Grower:
     """Grows trees on columns of cells (d, n), of which the first `inside` rows count and the others are sent along.
 
     Column j has cells below starts[j + 1] − starts[j] − 1, −1 where missing. A tree has at most `most` leaves, each
-    with at least so many rows and so much of the hessian. See `forest.boosting.Growing`.
+    with at least so many rows and so much of the hessian. See `forest.boosting`.
     """
 
     def __init__(
         self, cells: NDArray[np.int16], starts: Codes, inside: int, *, most: int, rows: int, hessian: int
     ) -> None:
-        self._loops, (d, n) = library(), cells.shape
+        d, n = cells.shape
         high = starts[1:] - starts[:-1] - 2
         if not 0 < inside <= n or inside >= 1 << ROWS or most < 1 or rows < 1 or hessian < 1 or len(starts) != d + 1:
             raise ValueError(f"{inside} of {n} rows, {d} columns, {most} leaves of {rows} rows")
@@ -68,7 +68,7 @@ class Grower:
         ends, made = np.empty(n, np.int32), np.zeros(1, np.int64)
         given = address(self._cells), n, d, address(self._starts), address(self._held), self._inside
         room = self._rows, *self._room, nodes, whole, gain, slot, ends, made
-        self._loops.suffice_boost(*given, *self._limits, self._slots, *map(address, room))
+        library().suffice_boost(*given, *self._limits, self._slots, *map(address, room))
         size = int(made[0])
         nodes, whole = nodes[:size], whole[:size]
         counted = whole[:, 1] & ((1 << ROWS) - 1)

@@ -25,26 +25,22 @@ class Knots:
         starts = np.cumsum([0, *map(len, columns)], dtype=np.int64)
         return cls(np.concatenate([*columns, np.zeros(0)]), starts)
 
-    def cells(self, x: Array, out: Cells) -> bool:
-        """Enter in the first columns of `out` (n, ·) how many knots are at most each of x (n, d), −1 for NaN.
-
-        Return whether that was done: False without a library.
-        """
-        if library() is None or not _regular(x) or not out.flags.c_contiguous:
-            return False
-        if x.shape[1] != len(self.starts) - 1 or out.shape[1] < x.shape[1] or len(out) != len(x):
+    def cells(self, x: Array, out: Cells) -> None:
+        """Enter in the first columns of `out` (n, ·), contiguous, how many knots are at most each of x, −1 for NaN."""
+        x = _regular(x)
+        if (
+            not out.flags.c_contiguous
+            or x.shape[1] != len(self.starts) - 1
+            or out.shape[1] < x.shape[1]
+            or len(out) != len(x)
+        ):
             raise ValueError(f"cells {out.shape} of numbers {x.shape} in {len(self.starts) - 1} columns")
         library().suffice_cells(*_rows(x), address(self.values), address(self.starts), out.shape[1], address(out))
-        return True
 
 
-def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array | None:
-    """Return x (n, d) between knots as the `scores` at these, linear, and beyond with `slopes` (d, 2), by at most 1.
-
-    None without a library.
-    """
-    if library() is None or not _regular(x):
-        return None
+def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array:
+    """Return x (n, d) between knots as the `scores` at these, linear, and beyond with `slopes` (d, 2), by at most 1."""
+    x = _regular(x)
     if not x.shape[1] == len(knots.starts) - 1 == len(slopes) or len(scores) != len(knots.values):
         raise ValueError(f"numbers {x.shape} with knots of {len(knots.starts) - 1} columns")
     out = np.empty(x.shape)
@@ -53,13 +49,12 @@ def normal_scores(x: Array, knots: Knots, scores: Array, slopes: Array) -> Array
     return out
 
 
-def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k: int) -> Array | None:
+def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k: int) -> Array:
     """Return the weights (2, k, knots) of linear B-splines by class: of numbers x (n,) right of a knot, and left of it.
 
-    `knots` are two at least, `codes` (n,) below k. None without a library.
+    `knots` are two at least, `codes` (n,) below k.
     """
-    if library() is None or not _regular(x):
-        return None
+    x = _regular(x)
     out = np.zeros((2, k, len(knots)))
     codes, knots = below(codes, k), np.ascontiguousarray(knots, dtype=np.float64)
     if len(codes) != len(x):
@@ -70,13 +65,12 @@ def count_splines(x: Array, knots: Array, codes: Codes, weight: Array | None, k:
     return out
 
 
-def between_knots(x: Array, knots: Array, values: Array) -> Array | None:
+def between_knots(x: Array, knots: Array, values: Array) -> Array:
     """Return what lies between the values (k, knots) at the knots on either side of x (n,), (n, k), 0 for NaN.
 
-    `knots` are two at least. None without a library.
+    `knots` are two at least.
     """
-    if library() is None or not _regular(x):
-        return None
+    x = _regular(x)
     if values.shape[1] != len(knots) or len(knots) < 2:
         raise ValueError(f"values at {values.shape[1]} of {len(knots)} knots")
     by_knot, knots = np.ascontiguousarray(values.T), np.ascontiguousarray(knots, dtype=np.float64)
@@ -88,14 +82,12 @@ def between_knots(x: Array, knots: Array, values: Array) -> Array | None:
 
 def spline_ratios(
     x: Array, knots: Array, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
-) -> Array | None:
+) -> Array:
     """Return log density ratios (strengths, n, k) of numbers x (n,) on linear B-splines, each row left out.
 
-    `counts` (k, knots) hold the rows, of whose weights `removed` (n,) leave; see `automatic.members.splines`. None
-    without a library.
+    `counts` (k, knots) hold the rows, of whose weights `removed` (n,) leave; see `automatic.members.splines`.
     """
-    if library() is None or not _regular(x):
-        return None
+    x = _regular(x)
     codes, (k, m), a, n = below(codes, len(counts)), counts.shape, len(strengths), len(x)
     if m != len(knots) or not m or len(codes) != n or len(removed) != n:
         raise ValueError(f"{n} numbers of {len(codes)} rows, {len(removed)} weights, counts of {m} among {len(knots)}")
@@ -111,14 +103,12 @@ def spline_ratios(
     return np.asarray(out[0])
 
 
-def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array | None:
+def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:
     """Return the weights (k, size, size) of rows by class and the levels of two columns, or of one column twice.
 
     `levels` (n, p) are counted through all columns, those of a column after those of the columns before it, −1 where
-    missing. None without a library.
+    missing.
     """
-    if library() is None:
-        return None
     levels, codes = np.ascontiguousarray(levels, dtype=np.int64), below(codes, k)
     if len(codes) != len(levels):
         raise ValueError(f"levels of {len(levels)} rows, and classes of {len(codes)}")
@@ -133,8 +123,10 @@ def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | 
     return out
 
 
-def _regular(x: Array) -> bool:
-    return x.dtype == np.float64 and x.flags.aligned and not any(step % x.itemsize for step in x.strides)
+def _regular(x: Array) -> Array:
+    """Return numbers as the library reads them: aligned, and whole numbers of doubles apart."""
+    regular = x.dtype == np.float64 and x.flags.aligned and not any(step % x.itemsize for step in x.strides)
+    return x if regular else np.array(x, dtype=np.float64)
 
 
 def _rows(x: Array) -> tuple[Any, ...]:

@@ -36,11 +36,8 @@ def grow(
     least: int,
     drawn: bool,
     tree: int,
-) -> Nodes | None:
-    """Return a tree of rows whose cells are (d, n); None without a library. See `forest.splits.grow_tree`."""
-    loops = library()
-    if loops is None:
-        return None
+) -> Nodes:
+    """Return a tree of rows whose cells are (d, n). See `forest.splits.grow_tree`."""
     d, n = cells.shape
     if not n == len(codes) == len(weight) or not n or not d or least < 1:
         raise ValueError(f"{n} rows of {d} columns, {len(codes)} classes, {len(weight)} weights")
@@ -55,6 +52,6 @@ def grow(
     room += [np.empty(max(n, width), np.int32), np.empty(2 * n, np.uint64)]
     nodes, gain, count = np.empty((2 * n, 5), np.int32), np.empty(2 * n), np.zeros(1, np.int64)
     given = address(cells), n, d, k, address(held), tries, least, int(drawn), tree
-    loops.suffice_grow(*given, *map(address, room), address(nodes), address(gain), address(count))
+    library().suffice_grow(*given, *map(address, room), address(nodes), address(gain), address(count))
     made = int(count[0])
     return Nodes.of(nodes[:made, 2], nodes[:made, 3], nodes[:made, 4], gain[:made].copy())

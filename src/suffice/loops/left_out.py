@@ -26,11 +26,6 @@ class Leaving(NamedTuple):
         """The weight behind the class's mean (n,)."""
         return np.asarray(self.rows[5])
 
-    @property
-    def columns(self) -> tuple[Array, ...]:
-        """The six columns (n, 1)."""
-        return tuple(self.rows[:, :, None])
-
     def take_out(
         self, squares: Array, cross: Array, length: Array, pulled: Array | None, strengths: Array, floor: float
     ) -> None:
@@ -41,23 +36,10 @@ class Leaving(NamedTuple):
         average row of the class takes of `pulled` (n, a), none if that is None, and of every square.
         """
         _check(self.rows, strengths, 3, squares, cross, length, *([] if pulled is None else [pulled]))
-        loops = library()
-        if loops is None:
-            stretch, lighter, h, leaving, share, weight = self.columns
-            beta = strengths[0] * lighter + h
-            length[:] = np.maximum(1.0 - beta * length, floor)
-            squares *= stretch**2
-            squares += beta * (cross * stretch) ** 2 / length
-            if pulled is not None:
-                squares += share * (strengths[1] * pulled)
-                squares += leaving * strengths[2]
-            squares *= weight
-            squares /= weight + 1.0
-            return
         least = np.array([floor])
         given = None if pulled is None else address(pulled)
         about = address(self.rows), address(strengths), address(least)
-        loops.suffice_take_out(address(squares), address(cross), address(length), given, *squares.shape, *about)
+        library().suffice_take_out(address(squares), address(cross), address(length), given, *squares.shape, *about)
 
     def log_densities(self, squares: Array, kept: Array, place: Codes, terms: Array, dets: Array) -> None:
         """Make of `squares` (n, a), log(1 + ·) by now, constant − ½ log |A| − slope log(1 + ·).
@@ -70,17 +52,8 @@ class Leaving(NamedTuple):
         fits = terms.shape == (2, kinds, squares.shape[1]) and terms.flags.c_contiguous and place.shape == (len(kept),)
         if not fits or (len(place) and not 0 <= int(place.min()) <= int(place.max()) < kinds):
             raise ValueError(f"rows of kinds other than {kinds}, or terms {terms.shape} of these")
-        loops = library()
-        if loops is None:
-            kept += dets[0]
-            kept += self.columns[3] * dets[1]
-            kept *= 0.5
-            squares *= terms[1][place]
-            squares += kept
-            np.subtract(terms[0][place], squares, out=squares)
-            return
         about = address(self.rows), address(place), *map(address, terms), address(dets)
-        loops.suffice_student(address(squares), address(kept), *squares.shape, *about)
+        library().suffice_student(address(squares), address(kept), *squares.shape, *about)
 
 
 def _check(rows: Array, strengths: Array, lines: int, *made: Array) -> None:

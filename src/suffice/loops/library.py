@@ -1,9 +1,8 @@
-"""The compiled library, if there is one that was made of the source beside it."""
+"""The compiled library, which must have been made of the source beside it."""
 
 from __future__ import annotations
 
 import ctypes
-import os
 import zlib
 from functools import cache
 from pathlib import Path
@@ -13,7 +12,6 @@ from .._arrays import Array, Codes, NDArray, np
 
 FOLDER = Path(__file__).parent
 NAMES = ("_loops.so", "_loops.dll")
-SWITCH = "SUFFICE_LOOPS"
 
 # What each function takes: "p" an array, "n" a number.
 FUNCTIONS = {
@@ -29,7 +27,7 @@ FUNCTIONS = {
     "suffice_spline_ratios": "pnnpnppppnpppnpp",
     "suffice_blend": "ppnnn",
     "suffice_take_out": "ppppnnppp",
-    "suffice_shapley": "pnnppppnnpnp",
+    "suffice_shapley": "pnnppppnnpnpp",
     "suffice_student": "ppnnppppp",
     "suffice_grow": "pnnnpnnnnppppppppppp",
     "suffice_boost": "pnnppnnnnnpppppppppp",
@@ -39,22 +37,28 @@ KINDS = {"p": ctypes.c_void_p, "n": ctypes.c_int64}
 
 @cache
 def library() -> Any:
-    """Return the library, or None: switched off, not compiled, or of another version of its source."""
-    if os.environ.get(SWITCH) == "0":
-        return None
-    for name in NAMES:
-        try:
-            found = ctypes.CDLL(str(FOLDER / name))
-            found.suffice_digest.restype = ctypes.c_uint32
-            if found.suffice_digest() != digest():
-                continue
-            for function, kinds in FUNCTIONS.items():
-                own = getattr(found, function)
-                own.argtypes, own.restype = [KINDS[kind] for kind in kinds], None
-        except (OSError, AttributeError):  # not there, or of another machine
-            continue
-        return found
-    return None
+    """Return the library; ImportError where it is missing, of another machine or of another version of its source."""
+    there = [name for name in NAMES if (FOLDER / name).exists()]
+    if not there:
+        raise _unusable("is missing")
+    try:
+        found = ctypes.CDLL(str(FOLDER / there[0]))
+        found.suffice_digest.restype = ctypes.c_uint32
+        if found.suffice_digest() != digest():
+            raise _unusable("was made of another version of its source")
+        for function, kinds in FUNCTIONS.items():
+            own = getattr(found, function)
+            own.argtypes, own.restype = [KINDS[kind] for kind in kinds], None
+    except (OSError, AttributeError) as error:
+        raise _unusable(f"cannot be loaded: {error}") from error
+    return found
+
+
+def _unusable(problem: str) -> ImportError:
+    return ImportError(
+        f"suffice's compiled library {problem} ({FOLDER}). Next: pip install --force-reinstall suffice, or, in a "
+        "checkout, python hatch_build.py"
+    )
 
 
 def digest() -> int:

@@ -2,17 +2,17 @@
 
 #include "loops.h"
 
-#define WIDE 32 /* leaves looked at together */
-#define MOST 64 /* columns asked on the way to a leaf */
+#define WIDE 32 /* leaves looked at together; loops/shapley.py makes as much room */
 
 /* total (n, m, leaves) = the Shapley values, in a game that is a product over columns, of the m that are asked on the
    way to each leaf: `column`, the cells it allows, above `low` and up to `high`, and the `share` of rows that go that
-   way, (m, leaves) each, m at most 64. `nodes` (points, 2) are the points and weights of the integral over [0, 1]. A
-   missing cell, below 0, adds nothing. */
+   way, (m, leaves) each. `nodes` (points, 2) are the points and weights of the integral over [0, 1]. A
+   missing cell, below 0, adds nothing. `room` (4, m, WIDE) is for what is made on the way. */
 PUBLIC void suffice_shapley(const int16_t *cells, int64_t n, int64_t d, const int64_t *column, const int16_t *low,
                             const int16_t *high, const double *share, int64_t m, int64_t leaves, const double *nodes,
-                            int64_t points, double *total) {
-    double way[MOST][WIDE], apart[MOST][WIDE], factor[MOST][WIDE], sum[MOST][WIDE], whole[WIDE];
+                            int64_t points, double *room, double *total) {
+    double (*restrict way)[WIDE] = (double (*)[WIDE])room, (*restrict apart)[WIDE] = way + m;
+    double (*restrict factor)[WIDE] = apart + m, (*restrict sum)[WIDE] = factor + m, whole[WIDE];
     for (int64_t begin = 0; begin < leaves; begin += WIDE) {
         int64_t size = least(WIDE, leaves - begin);
         for (int64_t j = 0; j < m; j++)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from .._arrays import Array, Codes, NDArray, np
 from .library import address, library
 
-MOST = 64  # columns asked on the way to a leaf, as the library has room for
+WIDE = 32  # leaves that the library takes at a time
 
 
 class Ways(NamedTuple):
@@ -33,29 +33,11 @@ def product_values(cells: NDArray[np.int16], ways: Ways, nodes: Array) -> Array:
     shapes = {own.shape for own in (low, high, share)}
     if shapes != {(m, leaves)} or (column.size and not 0 <= column.min() <= column.max() < cells.shape[1]):
         raise ValueError(f"columns {column.shape} of {cells.shape[1]}, and what they allow {sorted(shapes)}")
-    loops = library()
-    if loops is None or m > MOST:
-        return _in_numpy(cells, ways, nodes)
-    out = np.empty((len(cells), m, leaves))
+    out, room = np.empty((len(cells), m, leaves)), np.empty((4, m, WIDE))
     cells, low, high = (np.ascontiguousarray(own, dtype=np.int16) for own in (cells, low, high))
     share, nodes = (np.ascontiguousarray(own, dtype=np.float64) for own in (share, nodes))
     column = np.ascontiguousarray(column, dtype=np.int64)
     asked = address(column), address(low), address(high), address(share), m, leaves
-    loops.suffice_shapley(address(cells), *cells.shape, *asked, address(nodes), len(nodes), address(out))
+    here = address(nodes), len(nodes), address(room), address(out)
+    library().suffice_shapley(address(cells), *cells.shape, *asked, *here)
     return out
-
-
-def _in_numpy(cells: NDArray[np.int16], ways: Ways, nodes: Array) -> Array:
-    column, low, high, share = ways
-    cell = cells[:, column]
-    apart = ((cell > low) & (cell <= high)) - share
-    apart[cell < 0] = 0.0
-    total = np.zeros(apart.shape)
-    for point, weight in nodes.tolist():
-        factor = point * apart
-        factor += share
-        whole = weight * factor.prod(axis=1, keepdims=True)
-        factor[factor == 0.0] = 1.0  # of a branch without rows: all other factors are with the product 0
-        total += np.divide(whole, factor, out=factor)
-    total *= apart
-    return np.asarray(total)

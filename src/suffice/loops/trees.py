@@ -8,7 +8,7 @@ from typing import Any, Self
 from .._arrays import Array, Codes, NDArray, np
 from .library import address, below, library, weights
 
-WIDEST = 2**15  # columns that a node can name
+WIDEST = 2**15  # columns that nodes can name, by their place among those asked
 LARGEST = 2**16  # nodes of a tree that a node can name
 
 Cells = NDArray[np.int16]
@@ -18,13 +18,15 @@ Cells = NDArray[np.int16]
 class Packed:
     """Nodes (m, 4) of all trees: what is asked, up to where it goes left, and the two nodes it leads to.
 
-    `roots` (t,) begin the trees, `leaf` (m,) numbers the leaves through all trees, and `d` columns are asked at most.
+    `roots` (t,) begin the trees, `leaf` (m,) numbers the leaves through all trees. Rows have at least `d` columns.
+    Nodes name columns by their numbers, or, of very many, by their places among those `asked`.
     """
 
     nodes: NDArray[np.uint16]
     roots: Codes
     leaf: NDArray[np.int32]
     d: int
+    asked: Codes | None
     leaves: int
 
     @classmethod
@@ -36,14 +38,12 @@ class Packed:
         missing_right: NDArray[np.bool_],
         roots: Codes,
         leaf: Codes,
-    ) -> Self | None:
-        """Return trees packed; None without a library, or where a node leads to another tree or to one before it.
+    ) -> Self:
+        """Return trees packed; ValueError where a node leads to another tree or back, or its numbers do not fit.
 
         All arrays are by node (m,), −1 for the `column` of a leaf, children by their numbers through all trees. A row
         goes left where its cell is at most the threshold, and where it is missing unless `missing_right`.
         """
-        if library() is None:
-            return None
         every, ends = np.arange(len(column)), column < 0
         sizes = np.diff(np.append(roots, len(column)))
         begin = np.repeat(roots, sizes)
@@ -53,17 +53,26 @@ class Packed:
         onward = all(((own > every) & (own < last))[inner].all() for own in (left, right))
         low, high = int(threshold.min(initial=0)), int(threshold.max(initial=0))
         d = int(column.max(initial=-1)) + 1
-        if not onward or d > WIDEST or sizes.max(initial=0) > LARGEST or low < -1 or high >= 2**16 - 1:
-            return None
-        if (missing_right & inner & (threshold < 0)).any():  # nothing would go left
-            return None
+        asked = np.unique(column[inner]) if d > WIDEST else None
+        if asked is not None:
+            column = np.searchsorted(asked, column)
+        if (
+            not onward
+            or int(column.max(initial=-1)) >= WIDEST
+            or sizes.max(initial=0) > LARGEST
+            or low < -1
+            or high >= 2**16 - 1
+        ):
+            raise ValueError(f"trees of {d} columns and up to {sizes.max(initial=0)} nodes, thresholds {low} to {high}")
+        if (missing_right & inner & (threshold < 0)).any():
+            raise ValueError("a node from which no row goes left")
         goes_left = inner & ~missing_right
         nodes = np.empty((len(column), 4), dtype=np.uint16)
         nodes[:, 0] = 2 * np.where(ends, 0, column) + goes_left
         nodes[:, 1] = np.where(ends, 0, threshold + goes_left)
         nodes[:, 2], nodes[:, 3] = left - begin, right - begin
         counted = np.ascontiguousarray(leaf, dtype=np.int32)
-        return cls(nodes, np.ascontiguousarray(roots, dtype=np.int64), counted, d, int(ends.sum()))
+        return cls(nodes, np.ascontiguousarray(roots, dtype=np.int64), counted, d, asked, int(ends.sum()))
 
     def leaves_of(self, cells: Cells, first: int, last: int) -> Codes:
         """Return the leaf (trees, n), counted through all trees, of rows in the trees from one number to another."""
@@ -119,7 +128,7 @@ class Packed:
     def _readable(self, cells: Cells) -> Cells:
         if cells.shape[1] < self.d:
             raise ValueError(f"{cells.shape[1]} columns, where trees ask {self.d}")
-        return np.ascontiguousarray(cells, dtype=np.int16)
+        return np.ascontiguousarray(cells if self.asked is None else cells[:, self.asked], dtype=np.int16)
 
 
 def _shape(cells: Cells) -> tuple[Any, ...]:

@@ -5,7 +5,6 @@ A class has the same colour, marker and line in every plot: those of its place i
 are integrated out. Matplotlib is needed to draw, and loaded then: `pip install 'suffice[plot]'`.
 """
 
-from .beeswarm import BeeswarmDisplay
 from .calibration import CalibrationCurveDisplay
 from .columns import ClassDensitiesDisplay
 from .comparison import ModelComparisonDisplay
@@ -20,7 +19,6 @@ from .regions import DecisionRegionsDisplay
 from .waterfall import WaterfallDisplay
 
 __all__ = [
-    "BeeswarmDisplay",
     "CalibrationCurveDisplay",
     "ClassDensitiesDisplay",
     "ClassEllipsesDisplay",

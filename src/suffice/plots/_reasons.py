@@ -106,28 +106,27 @@ class Explained:
     contributions: Array
 
 
-def explained(view: View, X: object = None, most: int | None = None) -> Explained:
+def explained(view: View, X: object = None) -> Explained:
     """Return some rows of a table, or of those that the model keeps, and what their cells say.
 
-    `most` rows at even steps, the same ones every time; by default up to 200, fewer of many columns or classes.
-    DataError where there is no row.
+    Up to 200 rows at even steps, fewer of many columns or classes, the same ones every time. DataError where there is
+    no row.
     """
     if X is not None:
-        return _explained(view, X, np.arange(view.aligned(X)[0].rows), most)
+        return _explained(view, X, np.arange(view.aligned(X)[0].rows))
     known = view.fitted.made(_nothing_explained)
-    if most not in known:
+    if not known:
         table, _, sample = view.kept()
         every = np.repeat(np.arange(len(sample.codes)), np.maximum(np.round(sample.copies), 1).astype(np.intp))
-        known[most] = _explained(view, table, every, most)
-    return known[most]
+        known.append(_explained(view, table, every))
+    return known[0]
 
 
-def _explained(view: View, X: Any, index: Codes, most: int | None) -> Explained:
+def _explained(view: View, X: Any, index: Codes) -> Explained:
     """Return what is said of the rows of a table that have these numbers, rows that occur again explained once."""
     if not len(index):
         raise DataError("There is no row to draw. Next: give at least one.")
-    if most is None:
-        most = int(np.clip(MOST_NUMBERS // (len(view.schema) * len(view.classes)), LEAST_ROWS, MOST_ROWS))
+    most = int(np.clip(MOST_NUMBERS // (len(view.schema) * len(view.classes)), LEAST_ROWS, MOST_ROWS))
     if len(index) > most:
         index = index[np.unique(np.linspace(0, len(index) - 1, most).astype(np.intp))]
     distinct, place = np.unique(index, return_inverse=True)
@@ -136,6 +135,6 @@ def _explained(view: View, X: Any, index: Codes, most: int | None) -> Explained:
     return Explained(rows, np.asarray(view.estimator.explain(take(X, distinct)))[place])
 
 
-def _nothing_explained(fitted: Fitted) -> dict[int | None, Explained]:
-    """Return where a value keeps what the cells of its rows say, by how many rows were asked for."""
-    return {}
+def _nothing_explained(fitted: Fitted) -> list[Explained]:
+    """Return where a value keeps what the cells of its rows say."""
+    return []

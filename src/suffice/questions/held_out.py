@@ -15,6 +15,7 @@ from ..stats import ByClass, Reservoir
 from ..stats.batch import Batch
 from ..stats.units import deal_groups
 from ..tasks.held_out import Fold, HeldOut
+from ..tasks.outliers import observed_cells
 from .leave_one_out import taken
 
 FEWEST, MOST = 5, 10  # folds: models of few rows differ less, and p-values are less cautious, where folds are many
@@ -55,7 +56,8 @@ def hold_out(fitted: Fitted) -> HeldOut:
             )
         left = _without(fitted, sample, rows, index, others)
         folds.append(_fold(fitted, left, sample, rows, index, np.random.RandomState(number)))
-    return HeldOut.make(sample.codes, weight, fitted.reservoir.copies, density, folds)
+    known = observed_cells(read) if any(has_holes(part) for part in read) else None
+    return HeldOut.make(sample.codes, weight, fitted.reservoir.copies, density, folds, known)
 
 
 def _parted(sample: Reservoir, read: Rows, density: Array) -> list[Codes]:

@@ -11,7 +11,7 @@ from ..fitted import Fitted
 from ..leave_one_out.model import log_densities
 from ..stats.rows import take_rows
 from ..tasks import outliers
-from ..tasks.held_out import HeldOut, own_rank_pvalues, rank_pvalues
+from ..tasks.held_out import HeldOut, in_own_cells, own_rank_pvalues, rank_pvalues
 from ..tasks.outlier_laws import HotellingLaw
 from .held_out import hold_out
 from .leave_one_out import known_codes
@@ -32,7 +32,7 @@ def outlier_pvalues(fitted: Fitted, X: object, y: object, by_class: bool = False
             if by_class:
                 return outliers.class_pvalues(model, rows, law)
             return outliers.pvalues(model, rows, _replicates(asked), law)
-        return rank_pvalues(_held_out(fitted), encoded, rows, model.log_prior, by_class)
+        return rank_pvalues(fitted.made(_compared), encoded, rows, model.log_prior, by_class)
     codes = known_codes(fitted, y, n)
     if isinstance(law, HotellingLaw):
         return outliers.own_pvalues(model, rows, codes, law)
@@ -50,7 +50,7 @@ def outlier_reference(fitted: Fitted) -> str:
         return f"the exact law of distances from a class of {asked.statistics.total:g} rows ({law.name})"
     if law is not None and asked.statistics.sample is None:
         return f"{law.name} within classes, and over classes the ranks among rows simulated from the model"
-    held = _held_out(fitted)
+    held = fitted.made(_compared)
     return (
         f"the rank among {len(held.codes)} rows held out, each judged by one of {len(held.folds)} models of the "
         f"others; p-values below {1.0 / (1.0 + held.size):.2g} are extrapolated"
@@ -60,6 +60,11 @@ def outlier_reference(fitted: Fitted) -> str:
 def _held_out(fitted: Fitted) -> HeldOut:
     """Return rows held out and the models of the others, made once for what was learned."""
     return fitted.made(hold_out, whatever_priors=True)
+
+
+def _compared(fitted: Fitted) -> HeldOut:
+    """Return the same for new rows, which are compared with those that miss cells in the cells that these have."""
+    return in_own_cells(_held_out(fitted), fitted.joint_value.joint.log_prior)
 
 
 def _replicates(fitted: Fitted) -> list[outliers.Replicate]:

@@ -22,8 +22,8 @@ from ..estimate import Block, Shrinkage
 from ..estimate.families import GaussianFamily
 from ..fitted import Fitted
 from ..notes import Kind, Note
-from ..released import FEWEST, Cost, Past, Release, RowsHeld
-from ..stats import ByClass, FourthMomentStats, GaussianStats, Reservoir, Statistic
+from ..released import FEWEST, Past, Release, RowsHeld
+from ..stats import ByClass, GaussianStats, Reservoir, Statistic
 from ..stats.batch import Batch
 from ..stats.reservoir import ALL
 from ..stats.scatter import ThinScatter
@@ -32,7 +32,6 @@ from .leave_one_out import taken
 from .sets import held_out_scores
 
 FOLDS = 5
-LEAST_LOSS = 1e-15  # the least probability that a loss is taken of
 WHY = "no number may sum over fewer than {least} rows"
 F = TypeVar("F", bound=Fitted)
 
@@ -68,9 +67,9 @@ def release(fitted: F, least: int, like: F | None) -> F:
             "rename-class), or leave it out with drop_class (drop-class)."
         )
     found, notes = let_go(fitted, limit, like)
-    cost, unknown, scores = _cost(fitted, limit, like)
+    scores = _held_out(fitted, limit, found if like is None else like)
     unit = 1.0 if fitted.statistics.sample is None else fitted.reservoir.rows_per_weight
-    now = Release(int(least), tuple(notes), cost, unknown, sets=_sets(found, scores, limit.size * unit))
+    now = Release(int(least), tuple(notes), sets=_sets(found, scores, limit.size * unit))
     if fitted.past.released is not None:  # rows have joined: what was given up before stays so
         now = replace(now, notes=fitted.past.released.merge(now).notes)
     return found.with_past(released=now)
@@ -102,13 +101,15 @@ def let_go(fitted: F, limit: Least, like: F | None) -> tuple[F, list[Note]]:
     for number, (block, stats) in enumerate(zip(fitted.blocks, statistics.blocks, strict=True)):
         given = Given()
         kept = None if statistics.sample is None else _kept(statistics, statistics.sample, number)
-        asked = Asked(partial(_shrunk_scatters, fitted, number), partial(_shares, fitted, number))
+        by_rows = fitted.told_of(block).kept is not None
+        shrunk = partial(_shrunk_scatters, fitted, number) if by_rows else None
+        asked = Asked(shrunk, partial(_shares, fitted, number))
         done = release_block(block, stats, statistics.weight, limit, given, kept, asked)
         blocks.append(done.block)
         found.append(done.stats)
         notes += _given_up(fitted, given, block, limit)
     settings = replace(fitted.told, keep_rows=0, by_loo=False)
-    if any(isinstance(stats, FourthMomentStats) for stats in statistics.blocks):
+    if settings.shrinkage.rule == "ledoit-wolf":
         settings = replace(settings, shrinkage=Shrinkage(None))
     released = replace(statistics, blocks=tuple(found), sample=None, heaviest=limit.told, unlabelled=None)
     return _passed_on(fitted.with_statistics(released, blocks=tuple(blocks), settings=settings)), notes
@@ -138,12 +139,16 @@ def _shares(fitted: Fitted, number: int, rows: Array, codes: Codes) -> Array:
     return density.shares(rows, codes)
 
 
-def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic) -> Array:
-    """Return scatters (g, d, d) whose own estimate is the covariance that shrinkage by fourth moments gives."""
-    own = fitted.statistics.blocks
-    if stats is not own[number]:
+def _shrunk_scatters(fitted: Fitted, number: int, stats: Statistic, left: tuple[Codes, Array] | None) -> Array:
+    """Return scatters (g, d, d) whose own estimate is the covariance that Ledoit-Wolf shrinkage gives.
+
+    `stats` are of the rows kept that are `left`, by these weights; None: of all rows.
+    """
+    own, sample = fitted.statistics.blocks, fitted.statistics.sample
+    if left is not None and sample is not None:
         blocks = (*own[:number], stats, *own[number + 1 :])
-        fitted = fitted.with_statistics(replace(fitted.statistics, blocks=blocks))
+        some = replace(sample.part(left[0]), weight=left[1])
+        fitted = fitted.with_statistics(replace(fitted.statistics, blocks=blocks, sample=some))
     density, family = fitted.joint.density.blocks[number], fitted.blocks[number].family
     assert isinstance(density, Gaussian)
     assert isinstance(family, GaussianFamily)
@@ -178,19 +183,20 @@ def _sets(released: Fitted, scores: Sequence[Scores], least: float) -> MeanScore
     return MeanScores.of(Scores.together(scores), classes, np.exp(released.log_prior), columns, least)
 
 
-def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str, list[Scores]]:
-    """Return what a release costs in held-out loss, or why nobody can know; and scores of rows held out."""
-    if fitted.statistics.sample is None:
-        return None, "no rows are kept to judge by", []
-    if fitted.past.joined:
-        return None, "rows without a label have joined", []
+def _held_out(fitted: F, limit: Least, like: F) -> list[Scores]:
+    """Return scores of the rows kept, each by a released model of other folds; none where nobody can know.
+
+    What these models choose is what `like` chose: leaving a row out of a model leaves its choices as well.
+    """
+    if fitted.statistics.sample is None or fitted.past.joined:
+        return []
     sample = fitted.statistics.sample
     batch = Batch(fitted.statistics.classes, sample.codes, fitted.sampled_rows(), sample.weight)
     fold = np.zeros(len(batch.codes), dtype=np.int64)
     for c in range(len(batch.classes)):
         own = np.flatnonzero(batch.codes == c)
         fold[own] = np.arange(len(own)) % FOLDS
-    losses, weights, scores = list[Array](), list[Array](), list[Scores]()
+    scores = list[Scores]()
     for number in range(FOLDS):
         there, out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
         known = np.unique(batch.codes[there])
@@ -198,25 +204,10 @@ def _cost(fitted: F, limit: Least, like: F | None) -> tuple[Cost | None, str, li
         if not len(out) or not len(there):
             continue
         statistics = fitted.summarize(batch.take(there).of_present_classes())
-        before = fitted.with_statistics(statistics, past=Past())
-        after, _ = let_go(before, limit, like)
+        model, _ = let_go(fitted.with_statistics(statistics, past=Past()), limit, like)
         place = np.arange(len(out)), np.searchsorted(known, batch.codes[out])
-        rows = taken(batch.rows, out)
-        pair = [_loss(value.log_posterior(value.recoded(rows))[place]) for value in (before, after)]
-        losses.append(np.stack(pair))
-        weights.append(np.ones(len(out)) if batch.weight is None else batch.weight[out])
-        scores += held_out_scores(fitted, after, out, rows, place, number)
-    if not losses:
-        return None, "too few rows are kept to judge by", []
-    both, w = np.concatenate(losses, axis=1), np.concatenate(weights)
-    share = w / w.sum()
-    mean, apart = both @ share, both[1] - both[0]
-    error = float(np.sqrt((share**2) @ (apart - share @ apart) ** 2))
-    return Cost(float(mean[0]), float(mean[1]), error, len(w), FOLDS), "", scores
-
-
-def _loss(log_posterior: Array) -> Array:
-    return -np.maximum(log_posterior, np.log(LEAST_LOSS))
+        scores += held_out_scores(fitted, model, out, taken(batch.rows, out), place, number)
+    return scores
 
 
 def _kept(statistics: ByClass, sample: Reservoir, number: int) -> Kept:

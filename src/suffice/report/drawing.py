@@ -104,7 +104,7 @@ def draw(estimator: object) -> dict[str, dict[str, Any]]:
     for own in PICTURES:
         if own.name == "ellipses" and forest:  # whose contours follow the cuts of its trees, and take long
             continue
-        if not few and _takes_folds(own.name, estimator):
+        if own.name == "outliers" and not few:
             continue
         try:
             if own.name == "densities" and (panels := _panels(estimator)):
@@ -157,11 +157,6 @@ def picture(title: str, text: str, figure: object, name: str) -> dict[str, Any]:
     svg = as_svg(figure, name)
     pyplot().close(figure)
     return {"title": title, "text": text, "svg": svg}
-
-
-def _takes_folds(name: str, estimator: object) -> bool:
-    """Return whether a picture takes models of folds of the rows."""
-    return name == "outliers"
 
 
 def class_color(c: int) -> str:

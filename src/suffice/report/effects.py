@@ -1,4 +1,4 @@
-"""What values and cells say, on the page: effect curves and beeswarms as small drawings that follow its colours."""
+"""What values say, on the page: effect curves as small drawings that follow its colours."""
 
 from __future__ import annotations
 
@@ -6,24 +6,17 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from .._arrays import Array, Codes, np
-from ..plots import BeeswarmDisplay, EffectDisplay
+from .._arrays import Array, np
+from ..plots import EffectDisplay
 from ..plots._cells import in_words
 from ..plots._style import COLORS, are_whole, brief, ticks
 from ..plots._view import Axis, View
-from ..plots.beeswarm import LEVELS, commonest, ranks, swarm
 from ..plots.effects import MOST_CURVES
 
 MOST_COLUMNS = 30  # with a curve; the first of them are open
 OPEN = 9
 MOST_POINTS = 6_000  # of all curves
-MOST_SWARMS = 4  # classes
-SHADES = 7  # of numbers, from low to high
 WIDE, HIGH, LEFT, FOOT = 240.0, 132.0, 30.0, 104.0  # of a drawing; where its curves begin, and where they end
-STRIP = 1000.0, 48.0  # width and height of a line of dots
-
-
-# --- effects ----------------------------------------------------------------------------------------------------------
 
 
 def collect_effects(view: View, colors: Sequence[str]) -> dict[str, Any] | None:
@@ -117,11 +110,11 @@ def _numbers(
     for y in ticks(low, high, 4):
         kind = "zero" if y == 0 else "grid"
         yield f'<path class="{kind}" d="M{LEFT:.0f} {up(y):.1f}H{WIDE - 4:.0f}"/>'
-        yield f'<text x="{LEFT - 4:.0f}" y="{up(y) + 3.5:.1f}" text-anchor="end">{_number(y)}</text>'
+        yield f'<text x="{LEFT - 4:.0f}" y="{up(y) + 3.5:.1f}" text-anchor="end">{number_text(y)}</text>'
     for x in ticks(axis.low, axis.high, 4, bool(len(cells)) and are_whole(cells)):
         if axis.low <= x <= axis.high:
             anchor = "end" if across(x) > WIDE - 16 else "middle"
-            yield f'<text x="{across(x):.1f}" y="{FOOT + 15:.0f}" text-anchor="{anchor}">{_number(x)}</text>'
+            yield f'<text x="{across(x):.1f}" y="{FOOT + 15:.0f}" text-anchor="{anchor}">{number_text(x)}</text>'
     for s, color in enumerate(colors):
         yield f'<path class="curve" style="stroke:{color}" d="{_path(across(axis.at), up(curves[:, s]))}"/>'
 
@@ -150,7 +143,7 @@ def _levels(axis: Axis, curves: Array, colors: Sequence[str], limits: tuple[floa
     for x in ticks(low, high, 3):
         kind = "zero" if x == 0 else "grid"
         yield f'<path class="{kind}" d="M{across(x):.1f} 2V{foot:.0f}"/>'
-        yield f'<text x="{across(x):.1f}" y="{foot + 12:.0f}" text-anchor="middle">{_number(x)}</text>'
+        yield f'<text x="{across(x):.1f}" y="{foot + 12:.0f}" text-anchor="middle">{number_text(x)}</text>'
     for i, level in enumerate(axis.levels or ()):
         y = 18.0 * i + 12
         yield f'<text x="{left - 8:.0f}" y="{y + 3.5:.1f}" text-anchor="end">{escape(brief(level, 15))}</text>'
@@ -162,59 +155,6 @@ def _levels(axis: Axis, curves: Array, colors: Sequence[str], limits: tuple[floa
                 yield f'<circle cx="{across(value):.1f}" cy="{at:.1f}" r="2.4" style="fill:{color}"/>'
 
 
-def _number(x: float) -> str:
+def number_text(x: float) -> str:
+    """Return a number in few letters, with a true minus."""
     return in_words(round(x, 12)).replace("-", "−")
-
-
-# --- swarms -----------------------------------------------------------------------------------------------------------
-
-
-def collect_swarms(view: View) -> list[dict[str, Any]] | None:
-    """Return what the cells of some of the rows kept say, for the second of two classes, or for the commonest ones.
-
-    None where no rows are kept, of one class, and of forests, which would take a second for each row.
-    """
-    if len(view.classes) < 2 or view.fitted.statistics.sample is None or not view.fitted.explains_soon:
-        return None
-    order = np.argsort(-np.asarray(view.estimator.priors_), kind="stable").tolist()
-    shown = [1] if len(view.classes) == 2 else order[:MOST_SWARMS]
-    return [_swarm(BeeswarmDisplay.of(view, label=view.classes[c])) for c in shown]
-
-
-def _swarm(found: BeeswarmDisplay) -> dict[str, Any]:
-    low, high = found.edges()
-    width, _ = STRIP
-    marks = [{"at": 100 * (x - low) / (high - low), "text": _number(x)} for x in ticks(low, high, 5)]
-    zero = width * (0.0 - low) / (high - low)
-    lines = []
-    for s, name in enumerate(found.columns):
-        x, values, levels = found.contributions[:, s], found.values[:, s], found.levels[s]
-        shown = [] if levels is None else commonest(values, levels)[: len(LEVELS)]
-        chips = [{"name": brief(levels[own], 18), "kind": f"k{i}"} for i, own in enumerate(shown)] if levels else []
-        drawing = "".join(_dots(np.clip(x, low, high), _kinds(values, levels, shown), low, high))
-        strip = f'<path class="zero" d="M{zero:.1f} 0V{STRIP[1]:.0f}"/>{drawing}'
-        lines.append({"name": name, "strip": strip, "chips": chips, "missing": int(np.isnan(values).sum())})
-    return {"sides": found.sides, "rows": len(found.values), "lines": lines, "marks": marks, "left_out": found.left_out}
-
-
-def _kinds(values: Array, levels: Sequence[object] | None, shown: Sequence[int]) -> list[str]:
-    """Return the class in the style sheet of each dot: by rank, by category, or missing."""
-    if levels is None:
-        rank = np.minimum((np.nan_to_num(ranks(values)) * SHADES).astype(np.intp), SHADES - 1)
-        return ["gone" if value != value else f"v{place}" for value, place in zip(values, rank, strict=True)]
-    of = {level: f"k{i}" for i, level in enumerate(shown)}
-    return ["gone" if value != value else of.get(int(value), "kx") for value in values]
-
-
-def _dots(x: Array, kinds: Sequence[str], low: float, high: float) -> Iterator[str]:
-    """Yield a path for each kind of dots: lines of no length, whose round ends are dots at any width of the page."""
-    width, height = STRIP
-    across = np.round(width * (x - low) / (high - low)).astype(np.intp)
-    up = np.round(height / 2 + swarm(x, low, high, 100) * 0.44 * height).astype(np.intp)
-    groups: dict[str, list[int]] = {}
-    for i, kind in enumerate(kinds):
-        groups.setdefault(kind, []).append(i)
-    for kind in sorted(groups):
-        index: Codes = np.array(groups[kind])
-        d = "".join(f"M{a} {b}h0" for a, b in zip(across[index].tolist(), up[index].tolist(), strict=True))
-        yield f'<path class="dots {kind}" d="{d}"/>'

@@ -22,12 +22,11 @@ from ..questions.sets import set_limits
 from ..schema import Level
 from ..table import read_table, recode
 from ..tasks.information import HERMITE_BELOW, HERMITE_WEIGHT
-from .few_columns import of_columns
 from .form_fields import fields_of, recorded_columns
 from .worth import by_worth
 
 MOST_COLUMNS = 100  # of a form that a person may fill in
-FEW = 20  # columns asked of a model with more, or whose parameters take more than a page holds
+FEW = 20  # columns asked of a model with more
 MOST_CLASSES = 100
 MOST_LETTERS = 4_000_000  # of parameters
 SET_ALPHA = 0.1  # of rows, whose sets of classes may lack their class: the page says 90 %
@@ -45,10 +44,10 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
     """Return what the explorer needs of a fitted model as plain values, or {"why_not": reason}.
 
     `program` holds the parameters, `fields` how each column is asked for, those that tell most first, and `left_out`
-    how many columns are not asked: of more than 100, or where the parameters of all would take more than 4 MB, the
-    twenty that tell most are, and the others are unknown in every row. The rows in `drawn` are drawn from the model:
-    none is one that it was fitted on. Where the program has no joint density, `beside` is one of Gaussians and
-    categories by which rows are compared instead; None where there is none either.
+    how many columns are not asked: of more than 100, the twenty that tell most are, and the others are unknown in every
+    row. The rows in `drawn` are drawn from the model: none is one that it was fitted on. Where the program has no joint
+    density, `beside` is one of Gaussians and categories by which rows are compared instead; None where there is none
+    either.
     """
     view = View(estimator)
     columns, classes = len(view.schema), len(view.classes)
@@ -60,35 +59,26 @@ def collect_explorer(estimator: object) -> dict[str, Any]:
         return {"why_not": str(error).removesuffix(".")}
     if any(isinstance(reading, Projected) for reading in program.readings):
         return {"why_not": "the model sees its columns through principal directions"}
-    positions = by_worth(view)
-    plain, size = None, 0
-    for few in dict.fromkeys((columns, min(columns, FEW))):
-        if few > MOST_COLUMNS:
-            continue
-        asked = positions[:few]
-        plain = _asked(view, program, asked)
-        size = len(write_json(plain))
-        if size <= MOST_LETTERS:
-            return {"program": plain, "fields": fields_of(view, program, asked), "left_out": columns - len(asked)}
-    return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
+    asked = by_worth(view)[: columns if columns <= MOST_COLUMNS else FEW]
+    plain = _parameters(view, program, asked)
+    size = len(write_json(plain))
+    if size > MOST_LETTERS:
+        return {"why_not": f"its parameters would take {size / 1e6:.1f} MB, above {MOST_LETTERS / 1e6:.0f} MB"}
+    return {"program": plain, "fields": fields_of(view, program, asked), "left_out": columns - len(asked)}
 
 
-def _asked(view: View, program: Program, positions: Sequence[int]) -> dict[str, object]:
-    """Return the parameters of a program that asks these columns alone, and what the page compares rows with."""
-    order = sorted(positions)
-    whole = len(order) == len(program.columns)
-    few = program if whole else of_columns(program, order)
+def _parameters(view: View, program: Program, asked: Sequence[int]) -> dict[str, object]:
+    """Return the parameters of a program, and what the page compares rows with, in which these columns are known."""
     beside = _beside(view) if program.joint is None else None
-    drawn = [] if few.joint is None and beside is None else _draw(view.estimator, program, order)
-    plain = _program(few) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
+    drawn = [] if program.joint is None and beside is None else _draw(view.estimator, program, asked)
+    plain = _program(program) | {"drawn": [[_short(cell) for cell in row] for row in drawn]}
     plain["sets"] = _sets(view.fitted)
-    plain["ahead"] = _ahead(view.fitted, program, order)
+    plain["ahead"] = _ahead(view.fitted, program)
     plain["beside"] = None
     if beside is not None:
-        own = beside if whole else of_columns(beside, order)
-        pairs = zip(few.columns, own.columns, strict=True)
+        pairs = zip(program.columns, beside.columns, strict=True)
         maps = [_places(mine.levels, theirs.levels) if mine.kind == "category" else None for mine, theirs in pairs]
-        plain["beside"] = _program(own) | {"levels": maps}
+        plain["beside"] = _program(beside) | {"levels": maps}
     return plain
 
 
@@ -221,20 +211,25 @@ def page_cells(program: Program, X: object) -> list[list[float | None]]:
     return [[None if cell != cell else float(cell) for cell in row] for row in zip(*columns, strict=True)]
 
 
-def _draw(model: Model, program: Program, columns: Sequence[int]) -> list[list[float | None]]:
-    """Return these columns of rows drawn from the joint density, always the same ones, to compare densities with."""
-    rows = max(50, min(DRAWN_ROWS, DRAWN_CELLS // max(len(columns), 1)))
+def _draw(model: Model, program: Program, asked: Sequence[int]) -> list[list[float | None]]:
+    """Return rows drawn from the joint density, always the same ones, to compare densities with.
+
+    Cells of columns that are not asked are unknown.
+    """
+    rows = max(50, min(DRAWN_ROWS, DRAWN_CELLS // max(len(asked), 1)))
     try:
         X, _ = model.sample(rows, random_state=0, as_recorded=False)
     except (SufficeError, ValueError):
         return []
-    return [[row[j] for j in columns] for row in page_cells(program, X.toarray() if is_sparse(X) else X)]
+    known = set(asked)
+    cells = page_cells(program, X.toarray() if is_sparse(X) else X)
+    return [[cell if j in known else None for j, cell in enumerate(row)] for row in cells]
 
 
-def _ahead(fitted: Fitted, program: Program, columns: Sequence[int]) -> dict[str, object] | None:
+def _ahead(fitted: Fitted, program: Program) -> dict[str, object] | None:
     """Return what the page needs to say what an unknown cell would tell a pool; None where there is none.
 
-    `hermite` are the nodes that stand for a number, `recorded` how the numbers of each of `columns` were recorded, and
+    `hermite` are the nodes that stand for a number, `recorded` how the numbers of each column were recorded, and
     `by_class` what each holds in each class, where the program has no joint density.
     """
     if program.stack is None:
@@ -249,7 +244,7 @@ def _ahead(fitted: Fitted, program: Program, columns: Sequence[int]) -> dict[str
             share = [[_short(cell) for cell in row] for row in found.share[0].T]
             by_class[position] = {"value": found.value[0], "share": share, "levels": levels}
     hermite = {"below": HERMITE_BELOW, "weight": HERMITE_WEIGHT}
-    return {"hermite": hermite, "recorded": [kept[j] for j in columns], "by_class": [by_class[j] for j in columns]}
+    return {"hermite": hermite, "recorded": kept, "by_class": by_class}
 
 
 def _short(cell: float | None) -> float | None:

@@ -11,11 +11,9 @@ from ..plots._cells import in_words
 from ..plots._view import View
 from ..questions.recorded import recorded
 
-SHOWN_AT_ONCE = 24  # fields; those of the other columns are folded away
-
 
 def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[dict[str, object]]:
-    """Return the fields of these columns, in this order; `cell` is the place of the column among those asked.
+    """Return the fields of these columns, in this order; `cell` is the place of the column in a row.
 
     Of a number: `step` and `decimals` in which it was recorded and the bounds `low` and `high` that its values keep to,
     each None where rows do not show one, and `seen`, the least and largest of the rows kept. `count` says that what is
@@ -26,13 +24,12 @@ def fields_of(view: View, program: Program, positions: Sequence[int]) -> list[di
         if isinstance(term, Counts):
             readings = [program.readings[number] for number in term.readings]
             counts |= {reading.column: term.law for reading in readings if isinstance(reading, Number)}
-    place = {position: cell for cell, position in enumerate(sorted(positions))}
     told, rows = recorded_columns(view.fitted), view.rows()
     found: list[dict[str, object]] = []
     for position in positions:
         column = program.columns[position]
         name = str(column.name) if program.named else f"column {column.name}"
-        own: dict[str, object] = {"name": name, "cell": place[position], "levels": None}
+        own: dict[str, object] = {"name": name, "cell": position, "levels": None}
         if column.kind == "category":
             own |= {"levels": [str(level) for level in column.levels], "open": True}
         elif column.kind == "truth" or counts.get(position) == "bernoulli":

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..plots._view import View
-from .effects import collect_effects, collect_swarms
+from .effects import collect_effects
 from .profile import profile_view
+from .swarms import collect_swarms
 from .worth import collect_worth
 
 

@@ -1,13 +1,12 @@
 """Mergeable facts about data, by class: no parameters, no priors, no engines.
 
 `statistic.Statistic` says what a statistic is asked. One gets for free: growing class lists (`ByClass`), streaming,
-merging, saving, and the laws in `suffice.testing.check_statistics`.
+merging, saving, and the laws in `tests/laws/statistic_laws.py`.
 """
 
 from .by_class import ByClass as ByClass
 from .completed import CompletedStats as CompletedStats
 from .counts import CategoricalStats as CategoricalStats
-from .fourth import FourthMomentStats as FourthMomentStats
 from .gaussian import GaussianStats as GaussianStats
 from .mixture import MixtureStats as MixtureStats
 from .moments import SumStats as SumStats

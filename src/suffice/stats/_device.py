@@ -185,27 +185,3 @@ def _squares(block: _Block) -> tuple[Array, Array, Array]:
         shifted = shifted if observed is None else shifted * observed
         mean = mean + fetch(step).astype(np.float64)
     return total, mean, fetch(_gram(indicators, shifted * shifted)).astype(np.float64)
-
-
-def moments_on_device(
-    values: DeviceArray, codes: Codes, mean: Array, weight: Array | None, pooled: bool
-) -> tuple[Array, Array]:
-    """Return Σ w z_j² z_l and Σ w z_j² z_l² of rows z about given class means, by class (k, d, d) or pooled.
-
-    Pooled, the first is empty, (0, 0), and the second (d, d).
-    """
-    k, d = mean.shape
-    third, fourth = (np.zeros((0, 0)), np.zeros((d, d))) if pooled else np.zeros((2, k, d, d))
-    sums = _Sums(values, fourth if pooled else None)
-    for block in _in_blocks(values, codes, k, weight):
-        z = block.rows - block.by_row(put(mean[block.present], block.rows))
-        square = z * z
-        weighted = square if block.weight is None else square * put(block.weight, square)[:, None]
-        if pooled:
-            sums.add(_gram(weighted, square))
-            continue
-        for c, own in block.runs():
-            third[c] += fetch(_gram(weighted[own, ...], z[own, ...]))
-            fourth[c] += fetch(_gram(weighted[own, ...], square[own, ...]))
-    sums.finish()
-    return third, fourth

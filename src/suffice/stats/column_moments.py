@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 
 from .._arrays import Array, Codes, np
 from .completed import CompletedStats
-from .fourth import FourthMomentStats
 from .gaussian import GaussianStats
 from .mixture import MixtureStats
 from .patterns import PatternStats
@@ -94,11 +93,6 @@ def _(stats: CompletedStats) -> Moments:
     own = _of(stats.complete)
     scatter = np.where(own.weight > 0, own.scatter * stats.observed / np.where(own.weight > 0, own.weight, 1.0), 0.0)
     return Moments(stats.observed, own.mean, scatter)
-
-
-@column_moments.register
-def _(stats: FourthMomentStats) -> Moments:
-    return _of(stats.gaussian)
 
 
 @column_moments.register

@@ -183,14 +183,6 @@ class GaussianStats(Statistic):
         """Those of patterns of missing cells, see `PatternStats`: none."""
         return {}
 
-    def pooled(self) -> Self:
-        """Return the same statistics with the scatters of all classes added up."""
-        if self.form is PooledScatter:
-            return self
-        if isinstance(self.scatter, ThinScatter):
-            return type(self)(self.weight, self.mean, self.scatter, PooledScatter)
-        return type(self)(self.weight, self.mean, PooledScatter(self.scatter.values.sum(axis=0)), PooledScatter)
-
     def place(self, index: Sequence[int], k: int) -> Self:
         return type(self)(
             spread(self.weight, index, k), spread(self.mean, index, k), self.scatter.place(index, k), self.form

@@ -10,14 +10,14 @@ models of the folds differ much.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from .._arrays import Array, Codes, np, parallel_each, row_chunks, single_blas_thread
 from ..densities import Rows
 from ..joint import JointModel
 from .outlier_laws import Flags
-from .outliers import CHUNK_ROWS, NEGLIGIBLE, hide, measure, patterns, take
+from .outliers import CHUNK_ROWS, NEGLIGIBLE, hide, measure, measured, patterns, take
 
 TIE = 1e-9  # relative difference of distances that rounding explains
 TAIL = 0.1  # share of the held-out rows of a class by which its tail goes on
@@ -25,6 +25,8 @@ LEAST_TAIL = 5  # rows
 LOWEST = 1e-300
 MOST_MEASURED = 1_000_000  # cells of held-out rows, of all ways to miss cells together: a forest takes .02 ms for each
 LEAST_MEASURED = 50  # held-out rows, for each of these ways
+FEW_WAYS, WAYS = 16, 1024  # fewer are measured one by one; so many together
+Measured = tuple[Array, Array]  # distances and log posteriors (n, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class HeldOut:
 
     `codes` (m,) are their class numbers and `weight` (m,) the share of the learned weight that each stands for; they
     count for `size` rows, and those of each class for `class_sizes` (k,). `log_density` (m, k) is what the model of all
-    rows says of each class.
+    rows says of each class. `known` (m, d) are the cells that were not drawn, None where none were, and `own` (2, m)
+    how far out each row is in these alone, over classes and within its own, see `in_own_cells`.
     """
 
     codes: Codes
@@ -57,15 +60,25 @@ class HeldOut:
     class_sizes: Array
     log_density: Array
     folds: tuple[Fold, ...]
+    known: Flags | None = None
+    own: Array | None = None
 
     @classmethod
-    def make(cls, codes: Codes, weight: Array, copies: Array, log_density: Array, folds: Sequence[Fold]) -> HeldOut:
+    def make(
+        cls,
+        codes: Codes,
+        weight: Array,
+        copies: Array,
+        log_density: Array,
+        folds: Sequence[Fold],
+        known: Flags | None,
+    ) -> HeldOut:
         """Return held-out rows, each of which stands for some `copies` (m,), of this weight (m,) in all."""
         share, k = weight / weight.sum(), log_density.shape[1]
         total = np.bincount(codes, weights=share, minlength=k)
         squares = np.bincount(codes, weights=share**2 / copies, minlength=k)
         sizes = total**2 / np.where(squares > 0, squares, 1.0)
-        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), sizes, log_density, tuple(folds))
+        return cls(codes, share, 1.0 / float((share**2 / copies).sum()), sizes, log_density, tuple(folds), known)
 
     def thinned(self, most: int) -> HeldOut:
         """Return about so many of the rows, some of each fold and class; all classes count as they did.
@@ -93,7 +106,14 @@ class HeldOut:
         part = np.bincount(self.codes[kept], minlength=k) / np.maximum(np.bincount(self.codes, minlength=k), 1)
         size = self.size * float(kept.mean())
         return HeldOut(
-            self.codes[kept], weight[kept], size, self.class_sizes * part, self.log_density[kept], tuple(folds)
+            self.codes[kept],
+            weight[kept],
+            size,
+            self.class_sizes * part,
+            self.log_density[kept],
+            tuple(folds),
+            None if self.known is None else self.known[kept],
+            None if self.own is None else self.own[:, kept],
         )
 
 
@@ -101,20 +121,37 @@ class _Scale:
     """How far out the held-out rows are in some of the columns: a scale (0, 1] on which all classes count alike.
 
     A distance from class k becomes the share of the class's held-out rows that are as far out, interpolated, and beyond
-    the last with an exponential tail. A row's score is the mean of these over its classes, by their posterior.
+    the last with an exponential tail. A row's score is the mean of these over its classes, by their posterior. Drawn
+    cells are likelier than real ones where densities do not fit, and so do not rank: new rows are compared with those
+    that have all of the columns, or where these are few with all rows, each in its own cells.
     """
 
-    def __init__(self, held: HeldOut, observed: Flags, log_prior: Array) -> None:
-        self.held, self.log_prior = held, log_prior
-        k = len(log_prior)
-        found = [_measured(fold, hide(fold.rows, observed), log_prior) for fold in held.folds]
+    def __init__(self, held: HeldOut, way: Flags, found: Sequence[Measured], k: int) -> None:
+        self.held = held
         own = np.empty(len(held.codes))
         for fold, (distance, _) in zip(held.folds, found, strict=True):
             own[fold.index] = distance[np.arange(len(fold.index)), held.codes[fold.index]]
         self.own = own
         self.tails = [_Tail(own[held.codes == c], held.weight[held.codes == c]) for c in range(k)]
-        scores = [self.score(*each) for each in found]
-        self.ranks = _Ranks(scores, [held.weight[fold.index] for fold in held.folds], held.size)
+        self.scores, self.within = np.empty(len(own)), np.empty(len(own))
+        for fold, each in zip(held.folds, found, strict=True):
+            self.scores[fold.index] = self.score(*each)
+        for c, tail in enumerate(self.tails):
+            self.within[held.codes == c] = tail.beyond(own[held.codes == c])
+        self.whole = None if held.known is None else (held.known | ~way).all(axis=1)
+
+    def ranks(self, c: int | None = None) -> _Ranks:
+        """Return the ranks of held-out rows over all classes, or within class c."""
+        held, kept = self.held, np.ones(len(self.own), dtype=bool) if c is None else self.held.codes == c
+        here, size = self.scores if c is None else self.within, held.size if c is None else float(held.class_sizes[c])
+        if self.whole is not None and held.own is not None:
+            whole = self.whole & kept
+            if whole.sum() >= LEAST_MEASURED:
+                kept, size = whole, size * float(whole.sum() / kept.sum())
+            elif whole.sum() < kept.sum():
+                here = held.own[0 if c is None else 1]
+        index = [fold.index[kept[fold.index]] for fold in held.folds]
+        return _Ranks([here[own] for own in index], [held.weight[own] for own in index], size)
 
     def score(self, distance: Array, posterior: Array) -> Array:
         """Return Σ_k p(k | x) p_k(x), (n,), of distances and log posteriors (n, k): small for rows far out."""
@@ -124,24 +161,16 @@ class _Scale:
             total[rows] += np.exp(posterior[rows, c]) * self.tails[c].beyond(distance[rows, c])
         return total
 
-    def pvalues(self, parts: Sequence[Rows]) -> Array:
-        """Return the p-values (n,) of new rows, given as the model of each fold reads them."""
-        return self.ranks.pvalues([self.score(*found) for found in self._measured(parts)])
+    def pvalues(self, found: Sequence[Measured]) -> Array:
+        """Return the p-values (n,) of new rows, measured by the model of each fold."""
+        return self.ranks().pvalues([self.score(*own) for own in found])
 
-    def class_pvalues(self, parts: Sequence[Rows]) -> Array:
+    def class_pvalues(self, found: Sequence[Measured]) -> Array:
         """Return the same within each class (n, k), by its rows alone."""
-        found = [distance for distance, _ in self._measured(parts)]
-        out = np.ones((len(found[0]), len(self.tails)))
+        out = np.ones((len(found[0][0]), len(self.tails)))
         for c, tail in enumerate(self.tails):
-            mine = [fold.index[self.held.codes[fold.index] == c] for fold in self.held.folds]
-            own = [tail.beyond(self.own[index]) for index in mine]
-            ranks = _Ranks(own, [self.held.weight[index] for index in mine], float(self.held.class_sizes[c]))
-            out[:, c] = ranks.pvalues([tail.beyond(distance[:, c]) for distance in found])
+            out[:, c] = self.ranks(c).pvalues([tail.beyond(distance[:, c]) for distance, _ in found])
         return out
-
-    def _measured(self, parts: Sequence[Rows]) -> list[tuple[Array, Array]]:
-        pairs = zip(self.held.folds, parts, strict=True)
-        return [_measured(fold, part, self.log_prior) for fold, part in pairs]
 
 
 class _Ranks:
@@ -198,31 +227,82 @@ class _Tail:
         return np.asarray(found)
 
 
+def in_own_cells(held: HeldOut, log_prior: Array) -> HeldOut:
+    """Return held-out rows that know how far out those that missed cells are in the cells they have.
+
+    They are as many as can be measured in all these ways.
+    """
+    if held.known is None:
+        return held
+    d, ways = held.known.shape[1], len(np.unique(held.known, axis=0))
+    held = held.thinned(max(MOST_MEASURED // (ways * d), int((MOST_MEASURED / d) ** 0.5), LEAST_MEASURED))
+    assert held.known is not None
+    groups = [(way, index) for way, index in patterns([np.where(held.known, 0.0, np.nan)]) if way.any()]
+    own = np.ones((2, len(held.codes)))
+    for scale, (_, index) in zip(_scales(held, [way for way, _ in groups], log_prior), groups, strict=True):
+        own[:, index] = scale.scores[index], scale.within[index]
+    return replace(held, own=own)
+
+
 def rank_pvalues(held: HeldOut, rows: Rows, read: Rows, log_prior: Array, by_class: bool = False) -> Array:
     """Return the p-value of each new row (n,), encoded as `rows`; `read` is what the whole model reads of them.
 
     If `by_class`, those within each class (n, k): the share of its held-out rows that are as far out from it.
 
     A row that misses cells is compared with the held-out rows in the cells it has; one without a cell has p-value 1.
+    Where few held-out rows have all of these, all are ranked by how far out they are in their own (`in_own_cells`).
     Where rows miss cells in very many ways they are compared with fewer, as all of these are measured for each way.
     """
-    groups = list(patterns(read))
-    n, cells = sum(len(index) for _, index in groups), sum(len(observed) for observed, _ in groups)
+    every = list(patterns(read))
+    n, cells = sum(len(index) for _, index in every), sum(len(observed) for observed, _ in every)
     held = held.thinned(max(MOST_MEASURED // max(cells, 1), LEAST_MEASURED))  # each is measured in each way
     out = np.ones((n, len(log_prior)) if by_class else n)
-    whole = [fold.read(rows) for fold in held.folds]
-    for observed, index in groups:
-        if not observed.any():
-            continue
-        with single_blas_thread():
-            scale = _Scale(held, observed, log_prior)
+    groups = [(observed, index) for observed, index in every if observed.any()]
+    measure_own = _measuring(held, rows, log_prior, len(groups))
+    for scale, (_, index) in zip(_scales(held, [way for way, _ in groups], log_prior), groups, strict=True):
 
         def answer(own: Codes, scale: _Scale = scale) -> None:
-            parts = [take(part, own) for part in whole]
-            out[own] = scale.class_pvalues(parts) if by_class else scale.pvalues(parts)
+            found = measure_own(own)
+            out[own] = scale.class_pvalues(found) if by_class else scale.pvalues(found)
 
         parallel_each(answer, [index[part] for part in row_chunks(len(index), CHUNK_ROWS)])
     return out
+
+
+def _scales(held: HeldOut, ways: Sequence[Flags], log_prior: Array) -> Iterator[_Scale]:
+    """Yield how far out the held-out rows are in each of some sets of columns."""
+    k = len(log_prior)
+    if not _is_measured_at_once(held, len(ways)):
+        for way in ways:
+            with single_blas_thread():
+                found = [_measured(fold, hide(fold.rows, way), log_prior) for fold in held.folds]
+            yield _Scale(held, way, found, k)
+        return
+    for part in row_chunks(len(ways), WAYS):
+        known = np.array(ways[part], dtype=np.float64)
+        with single_blas_thread():
+            densities = [fold.model.density.blocks[0].in_ways(fold.rows[0], known) for fold in held.folds]
+        for way, *each in zip(ways[part], *densities, strict=True):
+            pairs = zip(held.folds, each, strict=True)
+            found = [_of_all(fold, *measured(own, _prior(fold, log_prior)), k) for fold, own in pairs]
+            yield _Scale(held, way, found, k)
+
+
+def _measuring(held: HeldOut, rows: Rows, log_prior: Array, ways: int) -> Callable[[Codes], list[Measured]]:
+    """Return what measures new rows of some numbers, which miss the same cells, by the model of each fold."""
+    read = [fold.read(rows) for fold in held.folds]
+    if not _is_measured_at_once(held, ways):
+        return lambda own: [
+            _measured(fold, take(part, own), log_prior) for fold, part in zip(held.folds, read, strict=True)
+        ]
+    found = [_measured(fold, part, log_prior) for fold, part in zip(held.folds, read, strict=True)]
+    return lambda own: [(distance[own], posterior[own]) for distance, posterior in found]
+
+
+def _is_measured_at_once(held: HeldOut, ways: int) -> bool:
+    """Whether rows that miss cells in so many ways are measured together: by densities alone, which know how."""
+    blocks = [fold.model.density.blocks for fold in held.folds]
+    return ways >= FEW_WAYS and all(len(own) == 1 and own[0].has_ways for own in blocks)
 
 
 def own_rank_pvalues(
@@ -234,11 +314,9 @@ def own_rank_pvalues(
     which only sums are known: how far out these are without themselves says `apart`, of row numbers with these cells.
     """
     out = np.ones(len(codes))
-    for observed, index in patterns(rows):
-        if not observed.any():
-            continue
-        with single_blas_thread():
-            scale = _Scale(held, observed, np.zeros(int(held.codes.max()) + 1))
+    groups = [(observed, index) for observed, index in patterns(rows) if observed.any()]
+    scales = _scales(held, [way for way, _ in groups], np.zeros(int(held.codes.max()) + 1))
+    for scale, (observed, index) in zip(scales, groups, strict=True):
         here = place[index] >= 0
         distance = np.empty(len(index))
         distance[here] = scale.own[place[index[here]]]
@@ -263,13 +341,20 @@ def _own_shares(held: HeldOut, own: Array, c: int, distance: Array, place: Codes
     return np.asarray(np.where(place >= 0, share, (1.0 + n * share) / (1.0 + n)))
 
 
-def _measured(fold: Fold, rows: Rows, log_prior: Array) -> tuple[Array, Array]:
+def _measured(fold: Fold, rows: Rows, log_prior: Array) -> Measured:
     """Return distances and log posteriors (n, k) over all classes by the model of a fold."""
-    k, prior = len(log_prior), log_prior[fold.classes]
-    if np.isneginf(prior).all():
-        prior = np.zeros(len(prior))
-    model = JointModel(fold.model.classes, prior, fold.model.density)
-    distance, posterior = measure(model, rows)
+    model = JointModel(fold.model.classes, _prior(fold, log_prior), fold.model.density)
+    return _of_all(fold, *measure(model, rows), len(log_prior))
+
+
+def _prior(fold: Fold, log_prior: Array) -> Array:
+    """Return the log priors of the classes that the model of a fold knows; the same for all if these have none."""
+    prior = log_prior[fold.classes]
+    return np.zeros(len(prior)) if np.isneginf(prior).all() else prior
+
+
+def _of_all(fold: Fold, distance: Array, posterior: Array, k: int) -> Measured:
+    """Return distances and log posteriors over all `k` classes of those over the classes of a fold."""
     if len(fold.classes) == k:
         return distance, posterior
     whole = np.full((len(distance), k), np.inf), np.full((len(distance), k), -np.inf)

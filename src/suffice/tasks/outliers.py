@@ -161,10 +161,15 @@ def measure(model: JointModel, rows: Rows) -> tuple[Array, Array]:
     observed = missing_free(rows)
     blocks, parts = _seen(model, rows, observed)
     density = Product(tuple(blocks)).log_density(parts)
-    posterior = density + model.log_prior
+    return measured(density, model.log_prior, _centers(blocks, rows, observed))
+
+
+def measured(density: Array, log_prior: Array, center: Array | float = 0.0) -> tuple[Array, Array]:
+    """Return what `measure` does, of log densities (n, k), which become the distances, and those at centres (k,)."""
+    posterior = density + log_prior
     impossible = np.isneginf(posterior).all(axis=1)
-    posterior[impossible] = model.log_prior
-    np.subtract(_centers(blocks, rows, observed), density, out=density)
+    posterior[impossible] = log_prior
+    np.subtract(center, density, out=density)
     return density, log_softmax(posterior, out=posterior)
 
 
@@ -210,6 +215,11 @@ def _observed(part: Any) -> Flags:
     return np.ones(part.shape, dtype=bool) if missing is None else ~missing
 
 
+def observed_cells(rows: Rows) -> Flags:
+    """Return which cells of rows are observed (n, d)."""
+    return np.concatenate([_observed(part) for part in rows], axis=1)
+
+
 def missing_free(rows: Rows) -> Flags:
     """Return which columns of the first row are observed (d,)."""
     return np.concatenate([_observed(take([part], np.array([0]))[0])[0] for part in rows])
@@ -220,7 +230,7 @@ def patterns(rows: Rows) -> Iterator[tuple[Flags, Codes]]:
     if all(is_sparse(part) for part in rows):
         yield np.ones(sum(_width(part) for part in rows), dtype=bool), np.arange(rows[0].shape[0])
         return
-    seen = np.concatenate([_observed(part) for part in rows], axis=1)
+    seen = observed_cells(rows)
     if seen.all():
         yield seen[0], np.arange(len(seen))
         return

@@ -5,13 +5,13 @@ out to the samples at random, and its p-value is uniform for samples of one dist
 no tails, tied numbers share their rank, and counts too small for the chi-square law are dealt out. Only
 `compare_means` knows no rows, and relies on the normal law of means.
 
-Weights are copies: weight 2 is the row twice.
+Weights are copies: weight 2 is the row twice. SciPy's tests of ranks and of tables take none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 from .._arrays import Array, Codes, NDArray, betainc, gammaincc, gammaln, ndtr, nnls, np
@@ -116,29 +116,39 @@ def p_of_scores(scores: Array, weight: Array, new: NDArray[np.bool_]) -> tuple[f
     level = level.reshape(-1)
     after = np.bincount(level, weights=weight * new, minlength=len(one)).astype(np.float64)
     before = np.bincount(level, weights=weight * ~new, minlength=len(one)).astype(np.float64)
-    return _dealt_scores(scores[one], before, after, _quadratic(apart.difference, apart.covariance)[0], apart), apart
+    found, far = _quadratic(apart.difference, apart.covariance)[0], partial(_far_scores, scores[one], apart.covariance)
+    return _dealt(before, after, found, far, len(one) <= MANY_LEVELS), apart
 
 
-def _dealt_scores(scores: Array, before: Array, after: Array, found: float, apart: Apart) -> float:
-    """Return the share of deals whose mean scores are as far apart; counts (r,) are of rows of these scores (r, q)."""
+def _dealt(before: Array, after: Array, found: float, far: Callable[[Array, int], Array], level_laws: bool) -> float:
+    """Return the share of deals of the rows to the samples that are as far apart as `found`; counts (r,) are by level.
+
+    `far` deals out so many rows of so many (r,) of each level in all, and says how far apart each deal is. By the
+    levels' own laws, where hardly any deal is so, the p-value is the smallest of theirs times their number.
+    """
     margin = np.maximum(np.rint(before + after), 1.0)
     few = after if after.sum() <= before.sum() else before
+    n = int(np.clip(np.rint(few.sum()), 1, margin.sum() - 1))
+    dealt = far(margin, n)
+    extreme = int((dealt >= found * (1.0 - ROUNDING)).sum())
+    share = (1.0 + extreme) / (1.0 + len(dealt))
+    if extreme >= FEW or not level_laws:
+        return share
+    return min(share, len(margin) * float(_level_pvalues(np.rint(few), margin, n).min()))
+
+
+def _far_scores(scores: Array, covariance: Array, margin: Array, n: int) -> Array:
+    """Return how far apart the mean scores of deals are (deals,); the levels have these scores (r, q)."""
     total = int(margin.sum())
-    n = int(np.clip(np.rint(few.sum()), 1, total - 1))
     if len(margin) <= MANY_LEVELS:
         drawn = _deals(margin, n) @ scores / n
     else:
         level = np.repeat(np.arange(len(margin)), margin.astype(np.int64))
         drawn = scores[level[_dealt_rows(total, n)]].mean(axis=1)
     away = (drawn - margin @ scores / total) * (total / (total - n))
-    values, vectors = np.linalg.eigh(apart.covariance)
+    values, vectors = np.linalg.eigh(covariance)
     kept = values > RANK * values[-1]
-    far = ((away @ vectors[:, kept]) ** 2 / values[kept]).sum(axis=1)
-    extreme = int((far >= found * (1.0 - ROUNDING)).sum())
-    share = (1.0 + extreme) / (1.0 + len(far))
-    if extreme >= FEW or len(margin) > MANY_LEVELS:
-        return share
-    return min(share, len(margin) * float(_level_pvalues(np.rint(few), margin, n).min()))
+    return np.asarray(((away @ vectors[:, kept]) ** 2 / values[kept]).sum(axis=1))
 
 
 @lru_cache(maxsize=4)
@@ -200,25 +210,13 @@ def compare_counts(before: Array, after: Array) -> float | None:
     smallest = min(n, m) * float((before + after)[0]) / (n + m)
     if smallest >= ENOUGH or n + m > MOST_DEALT:
         return float(gammaincc(0.5 * (len(after) - 1), 0.5 * found * (n + m - 1.0) / (n + m)))
-    return _dealt(before, after, found)
+    return _dealt(before, after, float(found), lambda margin, n: _chi_square(_deals(margin, n), margin, n), True)
 
 
 def _chi_square(after: Array | Codes, all_rows: Array, n: float) -> Array:
     """Return Pearson's chi-square of tables whose second row is `after` (…, r), with these margins."""
     share = n / float(all_rows.sum())
     return np.asarray(((after - share * all_rows) ** 2 / (share * (1.0 - share) * all_rows)).sum(axis=-1))
-
-
-def _dealt(before: Array, after: Array, found: Array) -> float:
-    margin = np.maximum(np.rint(before + after), 1.0)
-    few = after if after.sum() <= before.sum() else before
-    n = int(np.clip(np.rint(few.sum()), 1, margin.sum() - 1))
-    drawn = _deals(margin, n)
-    extreme = int((_chi_square(drawn, margin, n) >= float(found) * (1.0 - ROUNDING)).sum())
-    share = (1.0 + extreme) / (1.0 + len(drawn))
-    if extreme >= FEW:
-        return share
-    return min(share, len(margin) * float(_level_pvalues(np.rint(few), margin, n).min()))
 
 
 def _level_pvalues(drawn: Array, margin: Array, n: int) -> Array:

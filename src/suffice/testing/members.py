@@ -1,9 +1,9 @@
-"""The laws that every member of the automatic classifier keeps, as a check for people who add one."""
+"""The laws that every member of the automatic classifier keeps."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from .._arrays import Array, Codes, np
 from ..automatic.choose import best_of
@@ -20,8 +20,10 @@ from ..forest import FrozenForest
 from ..schema import Kind
 from ..stats import CategoricalStats
 from ..table import factorize, read_table
+from .laws import Random, assert_close, check_laws
 
 HEAVY = 2.5  # the weight of every other row
+ROWS_LEFT_OUT = 12
 
 
 def check_member(
@@ -40,26 +42,16 @@ def check_member(
 
     Notes
     -----
-    Laws: statistics are those of the rows in whatever order they come and are merged, a row of weight 2 is the row
-    twice, weights that are all alike say nothing once they are scaled to 1, and a file gives the statistics back; there
-    are candidates, whose scores are one for every row and class; a member whose setting files may hold is by that the
-    one that was chosen, bit for bit; a row without any cell speaks for no class; taking nothing away leaves the scores
-    as they are; a learned row without itself scores under its class as it would had it not been learned (to
-    `Member.left_out_error`, and of rows with missing cells only if `Member.left_out_fills`); and what `explain` says
-    adds up to the scores, a missing cell saying nothing. A category that misses in three rows or more is a level of its
-    own to Gaussians, so that what is said of missing cells is checked only where none is.
+    Laws: statistics are those of the rows in whatever order they come and are merged; there are candidates, whose
+    scores are one for every row and class; a learned row without itself scores under its class as it would had it not
+    been learned (to `Member.left_out_error`, and of rows with missing cells only if `Member.left_out_fills`); and what
+    `explain` says adds up to the scores, a missing cell saying nothing (but where its being missing is a level).
     """
-    rng = np.random.default_rng(seed)
-    case = _Case.of(member, X, y, tolerance)
-    for law in (_merges, _weights, _saves, _scores, _nothing_known, _nothing_removed, _refits, _chosen_again, _reasons):
-        try:
-            law(case, rng)
-        except AssertionError as error:
-            raise AssertionError(f"{law.__name__.strip('_')}: {error}") from error
+    check_laws((_merges, _scores, _refits, _contributions), MemberCase.of(member, X, y, tolerance), seed)
 
 
 @dataclass(frozen=True)
-class _Case:
+class MemberCase:
     """A member, and rows (n,) of `k` classes in columns that all of them freeze; every other row weighs more."""
 
     member: type[Member]
@@ -71,14 +63,14 @@ class _Case:
     tolerance: float
 
     @classmethod
-    def of(cls, member: type[Member], X: object, y: Sequence[object], tolerance: float) -> _Case:
+    def of(cls, member: type[Member], X: object, y: Sequence[object], tolerance: float) -> MemberCase:
+        """Return the case of a table."""
         table = read_table(X)
         numeric = [p for p, column in enumerate(table.schema.columns) if column.kind is Kind.NUMERIC]
         others = [p for p in range(len(table.schema.columns)) if p not in numeric]
         rows = MemberFamily(len(numeric)).encode(table, [*numeric, *others])
         levels, codes = factorize(np.asarray(y), "y")
-        weight = np.where(np.arange(len(codes)) % 2, 1.0, HEAVY)
-        ones = np.ones(len(codes))
+        weight, ones = np.where(np.arange(len(codes)) % 2, 1.0, HEAVY), np.ones(len(codes))
         trees = FrozenForest.freeze(rows.numbers, rows.coded, codes, len(levels), ones, density=False)
         columns = FrozenColumns.freeze(rows.numbers, rows.coded, ones, trees)
         return cls(member, rows, columns.read(rows.numbers, rows.coded), codes, weight, len(levels), tolerance)
@@ -88,41 +80,46 @@ class _Case:
         """Whether the Gaussian block has an indicator of cells that are missing."""
         return any(MISSING in own for own in self.reading.columns.indicators)
 
-    def known(self, index: Codes, weight: Array) -> Known:
-        """Return what members are made of, of some of the rows with these weights."""
-        columns, codes, parts = self.reading.columns, self.codes[index], {}
-        if self.member.statistic is not None:
-            kind = self.member.statistic
-            parts[kind.name] = kind.summarize(self.reading[index], codes, self.k, weight)
+    def part(self, index: Codes) -> Part:
+        """Return the member's statistic of some rows."""
+        assert self.member.statistic is not None
+        return self.member.statistic.summarize(self.reading[index], self.codes[index], self.k, self.weight[index])
+
+    def known(self, index: Codes) -> Known:
+        """Return what members are made of, of some of the rows."""
+        codes, weight = self.codes[index], self.weight[index]
+        parts = {} if self.member.statistic is None else {self.member.statistic.name: self.part(index)}
         counts = CategoricalStats.summarize(self.rows[index].coded, codes, self.k, weight).counts
         total = np.bincount(codes, weights=weight, minlength=self.k).astype(np.float64)
-        return Known(columns, parts, tuple(counts), total)
-
-    def sample(self, index: Codes | None = None) -> Sample:
-        """Return the rows, or some of them, each leaving with all of its weight."""
-        some = np.arange(len(self.codes)) if index is None else index
-        weight = self.weight[some]
-        return Sample(self.reading[some], self.codes[some], weight, weight, weight, weight)
+        return Known(self.reading.columns, parts, tuple(counts), total)
 
     def chosen(self, index: Codes | None = None) -> tuple[list[tuple[Member, Array]], Sample]:
         """Return the members chosen on some of the rows with their left-out scores, and these rows."""
         some = np.arange(len(self.codes)) if index is None else index
-        known, sample = self.known(some, self.weight[some]), self.sample(some)
-        judge = Judge(
-            sample.codes, without_each(known.weight, sample.codes, sample.removed), sample.weight, sample.single
-        )
+        weight, known = self.weight[some], self.known(some)
+        sample = Sample(self.reading[some], self.codes[some], weight, weight, weight, weight)
+        left = without_each(known.weight, sample.codes, sample.removed)
+        judge = Judge(sample.codes, left, sample.weight, sample.single)
         found = [(own.member, own.left_out_scores) for own in best_of(self.member, known, sample, judge)]
         assert found, "there are no candidates for these columns"
         return found, sample
 
     def same(self, found: Array, expected: Array, what: str, tolerance: float | None = None) -> None:
         """Assert that scores agree."""
-        gap = np.abs(found - expected).max(initial=0.0)
-        most = self.tolerance if tolerance is None else tolerance
-        assert gap <= most, f"{what}: log densities differ by {gap:.3g} nats"
+        assert_close(found, expected, self.tolerance if tolerance is None else tolerance, what)
 
 
-def _same_parts(actual: Part, expected: Part, tolerance: float, whole: Part | None = None) -> None:
+def _merges(case: MemberCase, rng: Random) -> None:
+    if case.member.statistic is None:
+        return
+    order = rng.permutation(len(case.codes))
+    a, b, c, whole = (case.part(own) for own in (*np.array_split(order, 3), np.arange(len(order))))
+    for merged in (a.merge(b).merge(c), c.merge(b.merge(a)), b.merge(a).merge(c)):
+        same_parts(merged, whole, case.tolerance, whole)
+    same_parts(whole.subtract(c), a.merge(b), 10.0 * case.tolerance, whole)
+
+
+def same_parts(actual: Part, expected: Part, tolerance: float, whole: Part | None = None) -> None:
     """Assert that two statistics of members agree, arrays within `tolerance` of their largest entry.
 
     It is that of all arrays of the kind in the `whole` where this is given: a row alone has no scatter but rounding.
@@ -138,44 +135,7 @@ def _same_parts(actual: Part, expected: Part, tolerance: float, whole: Part | No
         assert gap <= tolerance, f"{name} differs by {gap:.3g} of its largest entry"
 
 
-def _merges(case: _Case, rng: np.random.Generator) -> None:
-    kind = case.member.statistic
-    if kind is None:
-        return
-    order = rng.permutation(len(case.codes))
-    every = np.arange(len(case.codes))
-    a, b, c, whole = (
-        kind.summarize(case.reading[own], case.codes[own], case.k, case.weight[own])
-        for own in (*np.array_split(order, 3), every)
-    )
-    for merged in (a.merge(b).merge(c), c.merge(b.merge(a)), b.merge(a).merge(c)):
-        _same_parts(merged, whole, case.tolerance, whole)
-    _same_parts(whole.subtract(c), a.merge(b), 10.0 * case.tolerance, whole)
-
-
-def _weights(case: _Case, rng: np.random.Generator) -> None:
-    kind = case.member.statistic
-    if kind is None:
-        return
-    copies = rng.integers(1, 4, len(case.codes))
-    again = np.repeat(np.arange(len(case.codes)), copies)
-    heavy = kind.summarize(case.reading, case.codes, case.k, copies.astype(np.float64))
-    _same_parts(heavy, kind.summarize(case.reading[again], case.codes[again], case.k, None), case.tolerance)
-    alike = kind.summarize(case.reading, case.codes, case.k, np.full(len(case.codes), 4.0))
-    plain = kind.summarize(case.reading, case.codes, case.k, None)
-    _same_parts(alike.scale(0.25), plain, case.tolerance)
-
-
-def _saves(case: _Case, rng: np.random.Generator) -> None:
-    kind = case.member.statistic
-    if kind is None:
-        return
-    whole = kind.summarize(case.reading, case.codes, case.k, case.weight)
-    again = kind.from_arrays(*whole.arrays(), case.reading.columns, case.k)
-    _same_parts(again, whole, 0.0)
-
-
-def _scores(case: _Case, rng: np.random.Generator) -> None:
+def _scores(case: MemberCase, rng: Random) -> None:
     found, sample = case.chosen()
     for member, left_out in found:
         kind = member.name.partition(", ")[0]
@@ -187,65 +147,23 @@ def _scores(case: _Case, rng: np.random.Generator) -> None:
             case.same(sum(member.columns(sample.rows), np.zeros(1)), member.scores(sample.rows), "columns added up")
 
 
-def _chosen_again(case: _Case, rng: np.random.Generator) -> None:
-    if not case.member.settings:
-        return
-    found, sample = case.chosen()
-    known = case.known(np.arange(len(case.codes)), case.weight)
-    for member, left_out in found:
-        kind, _, detail = member.name.partition(", ")
-        settings = case.member.settings
-        assert set(member.setting) == set(settings), f"the setting {member.setting} is none of {set(settings)}"
-        assert member.allows(member.setting), f"{member.setting} is not allowed"
-        again = member.chosen(kind, detail, member.setting, known, sample, member.kept())
-        case.same(again.left_out(), left_out, "rows left out, the member as it was chosen", 0.0)
-        case.same(again.member.scores(sample.rows), member.scores(sample.rows), "the member as it was chosen", 0.0)
-
-
-def _nothing_known(case: _Case, rng: np.random.Generator) -> None:
-    if case.says_missing or case.member.missing_tells:
-        return
-    found, sample = case.chosen()
-    rows = sample.rows
-    empty = Reading(
-        np.full_like(rows.numbers, np.nan), tuple(np.full_like(own, -1) for own in rows.levels), rows.columns
-    )
-    for member, _ in found:
-        for scores in (member.scores(empty), member.left_out(replace(sample, rows=empty))):
-            case.same(centred(scores), np.zeros(scores.shape), "a row without any cell")
-
-
-def _nothing_removed(case: _Case, rng: np.random.Generator) -> None:
-    if not np.isfinite(case.member.left_out_error):  # other parts of the member may answer than of new rows
-        return
-    found, sample = case.chosen()
-    for member, _ in found:
-        left_out = member.left_out(replace(sample, removed=np.zeros(len(sample))))
-        most = max(case.tolerance, min(member.left_out_error, 1e-4))
-        case.same(left_out, member.scores(sample.rows), "rows of which nothing is taken away", most)
-
-
-def _refits(case: _Case, rng: np.random.Generator) -> None:
+def _refits(case: MemberCase, rng: Random) -> None:
     if not np.isfinite(case.member.left_out_error):
         return
-    kept = np.arange(len(case.codes))
-    if not case.member.left_out_fills:
-        kept = np.flatnonzero(case.reading.known.all(axis=1))
+    complete = case.reading.known.all(axis=1) | case.member.left_out_fills
+    kept = np.flatnonzero(complete)
     found, sample = case.chosen(kept)
     left_out = [member.left_out(sample) for member, _ in found]
     most = max(case.tolerance, case.member.left_out_error)
-    for i in rng.permutation(len(kept))[:12]:
-        others = np.delete(kept, i)
-        rest = case.known(others, case.weight[others])
+    for i in rng.permutation(len(kept))[:ROWS_LEFT_OUT]:
+        rest, own = case.known(np.delete(kept, i)), int(sample.codes[i])
         for (member, _), scores in zip(found, left_out, strict=True):
             kind, _, detail = member.name.partition(", ")
-            again = member.bind(kind, detail, member.setting, rest)
-            own = int(sample.codes[i])
-            expected = again.scores(sample.rows[i : i + 1])[:, own]
-            case.same(scores[i, own], expected, f"{member.name} without row {i} and a refit to the others", most)
+            expected = member.bind(kind, detail, member.setting, rest).scores(sample.rows[i : i + 1])[:, own]
+            case.same(scores[[i], own], expected, f"{member.name} without row {i} and a refit to the others", most)
 
 
-def _reasons(case: _Case, rng: np.random.Generator) -> None:
+def _contributions(case: MemberCase, rng: Random) -> None:
     found, sample = case.chosen()
     rows = sample.rows[:8]
     for member, _ in found:

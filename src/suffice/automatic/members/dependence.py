@@ -18,7 +18,7 @@ from typing import ClassVar
 from ..._arrays import IN_MEMORY, Array, Codes, NDArray, np, parallel_map, row_chunks, rows_within
 from ...densities import Density
 from ...export.program import Pairs, Term
-from ...loops import columns as loops
+from ...loops.columns import count_pairs
 from ...notes import Kind, Note
 from ...tasks.explain import explain_block
 from ..budget import MOST_PARENTS, PAIR_BYTES, Cost, Sizes, counts_pairs, pair_bytes, step_of_rows
@@ -31,41 +31,9 @@ from ..sample import Sample
 
 STRENGTHS = (1.0, 4.0, 16.0)
 MANY_LEVELS = 512  # of all columns, from which on a row's pairs of levels are looked up
-COUNTED = 100  # products of indicators that take as long as counting one pair of levels
 MOST_WEIGHTS = 8  # rows of so many different weights each get a table of their own, of more their own cells alone
 
 Floats = NDArray[np.floating]
-
-
-def count_pairs(levels: Codes, size: int, codes: Codes, k: int, weight: Array | None) -> Array:
-    """Return the weight (k, L, L) of the rows of each class that have both levels; `levels` (n, p), −1 missing."""
-    found = loops.count_pairs(levels, size, codes, k, weight)
-    if found is not None:
-        return found
-    total = np.zeros((k, size, size))
-    alike = weight is None or (weight == 1.0).all()
-    if COUNTED * levels.shape[1] ** 2 <= size**2 or not alike:  # a product would add weights in another order
-        _count_own_pairs(levels, codes, weight, total)
-        return total
-    for c in range(k):
-        members = np.flatnonzero(codes == c)
-        for part in row_chunks(len(members), rows_within(8 * size, IN_MEMORY)):
-            hot = one_hot(levels[members[part]], size, np.float32)  # exact, as no count of so few rows reaches 2²⁴
-            total[c] += hot.T @ hot
-    return total
-
-
-def _count_own_pairs(levels: Codes, codes: Codes, weight: Array | None, total: Array) -> None:
-    """Add to `total` (k, L, L) the pairs of levels that each row has, one by one."""
-    size, columns = total.shape[1], levels.shape[1]
-    flat = total.reshape(-1)
-    for part in row_chunks(len(levels), rows_within(24 * columns**2, IN_MEMORY)):
-        own = levels[part]
-        seen = own >= 0
-        place = (codes[part, None, None] * size + own[:, :, None]) * size + own[:, None, :]
-        both = seen[:, :, None] & seen[:, None, :]
-        heavy = 1.0 if weight is None else np.broadcast_to(weight[part, None, None], both.shape)[both]
-        np.add.at(flat, place[both], heavy)
 
 
 def has_many_levels(size: int, columns: int) -> bool:

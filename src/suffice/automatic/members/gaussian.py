@@ -169,6 +169,7 @@ class GaussianMember(BlockMember):
         for version in known.columns.kinds:
             prior = stats.classes(version)
             if cls.takes_long(known, len(sample)) and cls._is_hopeless(version, known, sample, judge):
+                judge.hopeless.extend(f"{kind}, {version}" for kind in cls.kinds)
                 continue
             index: Codes
             folds, again = None, None

@@ -52,42 +52,13 @@ class SplineRatios:
         """Yield F (n, k) of each column for new rows, or of those `wanted`."""
         for j in range(rows.shape[1]) if wanted is None else wanted:
             table, x, knots = self.table(j), np.asarray(rows[:, j], dtype=np.float64), self.splines.knots[j]
-            found = between_knots(x, knots, table) if len(knots) > 1 else None
-            if found is not None:
-                yield found
-                continue
-            known = np.flatnonzero(~np.isnan(x))  # questions about single cells leave all others open
-            left, share, _ = self.splines.weights(x[known], j)
-            right = np.minimum(left + 1, table.shape[1] - 1)
-            out = np.zeros((len(x), len(table)))
-            out[known] = (1.0 - share)[:, None] * table.T[left] + share[:, None] * table.T[right]
-            yield out
+            yield between_knots(x, knots, table) if len(knots) > 1 else np.zeros((len(x), len(table)))
 
     def left_out(self, rows: Array, codes: Codes, removed: Array, strengths: Sequence[float]) -> Iterator[list[Array]]:
         """Yield, by column, F (n, k) at each strength, made without the weight `removed` (n,) of each row."""
         for j, (start, stop) in enumerate(pairwise(self.splines.starts)):
             x, counts = np.asarray(rows[:, j], dtype=np.float64), self.counts[:, start:stop]
-            found = spline_ratios(x, self.splines.knots[j], counts, codes, removed, strengths)
-            yield self._left_out(x, j, counts, codes, removed, strengths) if found is None else list(found)
-
-    def _left_out(
-        self, x: Array, j: int, counts: Array, codes: Codes, removed: Array, strengths: Sequence[float]
-    ) -> list[Array]:
-        """Return the same of one column, whose counts are these (k, knots)."""
-        own = np.zeros((len(x), len(counts)))
-        own[np.arange(len(x)), codes] = removed
-        left, share, seen = self.splines.weights(x, j)
-        total, size = counts.sum(axis=0), counts.shape[1]
-        right = np.minimum(left + 1, size - 1)
-        class_total = counts.sum(axis=1) - own * seen[:, None]
-        grand = total.sum() - removed * seen + 0.5 * size
-        scores = [np.zeros_like(own) for _ in strengths]
-        for knot, part in ((left, (1.0 - share) * seen), (right, share * seen)):
-            base = ((np.maximum(total[knot] - removed * part, 0.0) + 0.5) / grand)[:, None]
-            level = np.maximum(counts.T[knot] - own * part[:, None], 0.0)
-            for score, t in zip(scores, strengths, strict=True):
-                score += part[:, None] * (np.log((level / base + t) / (np.maximum(class_total, 0.0) + t)))
-        return scores
+            yield list(spline_ratios(x, self.splines.knots[j], counts, codes, removed, strengths))
 
 
 @dataclass(frozen=True)

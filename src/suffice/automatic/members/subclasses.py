@@ -14,6 +14,7 @@ from typing import ClassVar, Self
 from ..._arrays import Array, Codes, np
 from ...densities import MultivariateT
 from ...densities.mixture import sum_within
+from ...em.kmeans import k_means
 from ...export.program import Mixture, Term
 from ...leave_one_out.wishart import WishartClasses
 from ...stats import FullScatter, GaussianStats
@@ -23,7 +24,6 @@ from ..columns import SCORES, FrozenColumns, Reading
 from ..completion import fill_blindly
 from ..inputs import Inputs
 from ..judge import Judge
-from ..kmeans import k_means
 from ..member import Candidate, Chosen, Known, Member, Setting, gathered
 from ..mixed_rows import Hidden
 from ..part import Part

@@ -20,12 +20,10 @@ from .gaussian import GaussianFamily as GaussianFamily
 from .laplace import LaplaceFamily as LaplaceFamily
 from .multinomial import MultinomialFamily as MultinomialFamily
 from .poisson import PoissonFamily as PoissonFamily
-from .student_t import StudentTFamily as StudentTFamily
 
 FAMILIES: dict[str, Family] = {
     "gaussian": GaussianFamily(),
     "laplace": LaplaceFamily(),
-    "student_t": StudentTFamily(),
     "poisson": PoissonFamily(),
     "bernoulli": BernoulliFamily(),
     "categorical": CategoricalFamily(),

@@ -1,70 +1,22 @@
-"""Locations and scales from value counts, mended where they vanish: what Laplace and Student t columns share."""
+"""Laplace densities from value counts: weighted medians and mean absolute deviations, mended where they vanish."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
 from ..._arrays import Array, Codes, NDArray, np
+from ...densities import Laplace
 from ...densities.usable import FLOOR, ROUNDING
-from ...errors import SettingError
 from ...notes import Kind, Note
 from ...stats import ValueStats
-from ...stats.values import LEAST_LIMIT
-from ...table import Table
-from .family import Family, Settings
+from .family import Settings
 
 FLOOR_SCALE = float(np.sqrt(FLOOR))  # least scale within a class, relative to that within all classes
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """Weighted medians and mean absolute deviations about them, (k, d), usable as they are.
-
-    `flat` (k, d) marks those without any spread of their own, `least` (d,) is the least scale a class may have, `used`
-    the columns that vary at all.
-    """
-
-    location: Array
-    scale: Array
-    flat: NDArray[np.bool_]
-    least: Array
-    used: tuple[int, ...]
-    notes: list[Note]
-
-
-class ValueFamily(Family):
-    """A family of columns of numbers that counts how often each value occurs, up to `distinct` different ones."""
-
-    __slots__ = ()
-    distinct: int
-
-    @property
-    def support(self) -> str:
-        return "reals"
-
-    def encode(self, table: Table, positions: Sequence[int]) -> Array:
-        return table.numeric(positions)
-
-    def zero(self, k: int, columns: int) -> ValueStats:
-        return ValueStats.zero(k, columns, self.distinct)
-
-    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ValueStats:
-        return ValueStats.summarize(rows, codes, k, weight, self.distinct)
-
-
-def check_limit(distinct: object) -> None:
-    """Raise SettingError unless `distinct` is a usable bound on the number of distinct values."""
-    if not isinstance(distinct, int) or isinstance(distinct, bool) or distinct < LEAST_LIMIT:
-        raise SettingError(
-            f"distinct={distinct!r} must be an integer of at least {LEAST_LIMIT}. Next: 10_000 is the usual choice."
-        )
-
-
-def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:
-    """Return medians and mean absolute deviations by class and column, with a note for each that had to be mended.
+def fit_laplace(stats: ValueStats, settings: Settings) -> tuple[Laplace, list[Note]]:
+    """Return the density of largest likelihood, and a note for each location and scale that had to be mended.
 
     A class without a value in a column takes the median of all classes; one with at most one takes the spread of all
     classes; one whose values never vary gets `FLOOR_SCALE` of that; a column that never varies is left out.
@@ -77,21 +29,19 @@ def fit_locations(stats: ValueStats, settings: Settings) -> Fitted:
     away = _sums(stats, w * np.abs(x - location.ravel()[stats.cells]))
     total = _sums(stats, w * np.abs(x - np.tile(everyone, k)[stats.cells])).sum(axis=0)
     mended = mend_scales(location, away, total, weight)
-    notes = _notes(stats, settings, mended, weight)
     used = tuple(np.flatnonzero(mended.used).tolist())
-    return Fitted(location, mended.scale, mended.flat, FLOOR_SCALE * mended.reference, used, notes)
+    return Laplace(location, mended.scale, used), _notes(stats, settings, mended, weight)
 
 
 class Mended(NamedTuple):
     """Scales (k, d) usable as they are: `flat` where there was no spread, `once` where there was at most one value.
 
-    By column (d,): the spread that is borrowed where a class has none, and whether the column varies at all.
+    `used` (d,) says whether a column varies at all.
     """
 
     scale: Array
     flat: NDArray[np.bool_]
     once: NDArray[np.bool_]
-    reference: Array
     used: NDArray[np.bool_]
 
 
@@ -109,7 +59,7 @@ def mend_scales(location: Array, away: Array, total: Array, weight: Array) -> Me
     flat = (scale <= rounding) | (scale < FLOOR_SCALE * reference)
     once = flat & (weight <= 1.0)
     scale = np.where(once, reference, np.where(flat, FLOOR_SCALE * reference, scale))
-    return Mended(scale, flat, once, reference, used)
+    return Mended(scale, flat, once, used)
 
 
 def _notes(stats: ValueStats, settings: Settings, mended: Mended, weight: Array) -> list[Note]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..._arrays import Array, Codes, NDArray, np
@@ -17,7 +17,7 @@ from ...schema import Level, Name
 from ...stats import Statistic
 from ...table import Table
 from ..priors import Dirichlet, NormalInverseWishart, plain_smoothing
-from ..shrinkage import Shrinkage
+from ..shrinkage import Shrinkage, WholeRows
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Settings:
     by_loo: bool = False  # whether leave-one-out over the rows kept chooses the amounts of shrinkage
     missing: str = "em"  # or "error": cells may not be missing
     keep_rows: int = 2000  # how many rows the statistics hold as they came
+    kept: WholeRows | None = field(default=None, compare=False)  # the rows that Ledoit-Wolf shrinkage is computed from
     leaves_tiny: bool = False  # whether columns of numbers whose squares vanish are left out, not refused
     members: str = "all"  # or "generative": of an automatic classifier, those alone that are densities
 
@@ -40,6 +41,10 @@ class Settings:
         """Return what users gave, as values that can be written down."""
         given = (self.divisor, self.shrinkage.setting, self.smoothing, self.prior, self.by_loo, self.missing)
         return (*given, self.keep_rows, self.members)
+
+    def without(self, rows: Array, codes: Codes, weight: Array) -> Settings:
+        """Return the settings of an estimate from all rows but these."""
+        return self if self.kept is None else replace(self, kept=self.kept.without(rows, codes, weight))
 
     @property
     def alpha(self) -> float:

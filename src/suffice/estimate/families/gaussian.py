@@ -15,7 +15,6 @@ from ...notes import Note
 from ...stats import (
     CompletedStats,
     DiagonalScatter,
-    FourthMomentStats,
     FullScatter,
     GaussianStats,
     PatternStats,
@@ -30,7 +29,7 @@ from ..predictive import BayesEstimate
 from ..shrinkage import Shrinkage
 from .family import Family, Settings
 
-Kept = PatternStats | GaussianStats | FourthMomentStats
+Kept = PatternStats | GaussianStats
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,6 @@ class GaussianFamily(Family):
     support: ClassVar[str] = "reals"
     structure: type[Covariance] = Diagonal
     shared: bool = False
-    fourth: bool = False  # keep the moments that Ledoit-Wolf shrinkage needs
 
     def encode(self, table: Table, positions: Sequence[int]) -> Array:
         if isinstance(table, DeviceTable):  # numbers on another device stay there
@@ -60,15 +58,13 @@ class GaussianFamily(Family):
 
     @property
     def fills(self) -> bool:
-        return self.structure is Full and not self.fourth
+        return self.structure is Full
 
     @property
     def _type(self) -> type[PatternStats | GaussianStats]:
         return PatternStats if self.structure is Full else GaussianStats
 
     def zero(self, k: int, columns: int) -> Kept:
-        if self.fourth:
-            return FourthMomentStats.zero(k, columns, self.shared)
         return self._type.zero(k, columns, self.form)
 
     def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Kept | CompletedStats:
@@ -78,8 +74,6 @@ class GaussianFamily(Family):
             return complete_rows(rows, codes, k, weight, self.form)
 
     def count(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> Kept:
-        if self.fourth:
-            return FourthMomentStats.summarize(rows, codes, k, weight, self.shared)
         return self._type.summarize(rows, codes, k, weight, self.form)
 
     def estimate(self, stats: Kept | CompletedStats, settings: Settings) -> tuple[Gaussian | Predictive, list[Note]]:
@@ -98,7 +92,7 @@ class GaussianFamily(Family):
         job = GaussianEstimate(
             stats, self.structure, self.shared, settings.divisor, settings.shrinkage, settings.classes, settings.columns
         )
-        job.leaves_tiny = settings.leaves_tiny
+        job.leaves_tiny, job.kept = settings.leaves_tiny, settings.kept
         return job.run(), job.notes
 
     def misses(self, rows: Array) -> bool:

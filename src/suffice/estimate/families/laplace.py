@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..._arrays import Array, Codes
 from ...densities import Laplace
+from ...errors import SettingError
 from ...notes import Note
 from ...stats import ValueStats
-from ...stats.values import DISTINCT
-from ._location import ValueFamily, check_limit, fit_locations
+from ...stats.values import DISTINCT, LEAST_LIMIT
+from ...table import Table
+from ._location import fit_laplace
 from ._values_out import leave_values_out
-from .family import Settings
+from .family import Family, Settings
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceFamily(ValueFamily):
+class LaplaceFamily(Family):
     """Independent Laplace columns by maximum likelihood.
 
     The location is the weighted median (the middle of the interval where several serve), the scale the mean absolute
@@ -27,11 +30,27 @@ class LaplaceFamily(ValueFamily):
     distinct: int = DISTINCT
 
     def __post_init__(self) -> None:
-        check_limit(self.distinct)
+        limit: object = self.distinct
+        if not isinstance(limit, int) or isinstance(limit, bool) or limit < LEAST_LIMIT:
+            raise SettingError(
+                f"distinct={limit!r} must be an integer of at least {LEAST_LIMIT}. Next: 10_000 is the usual choice."
+            )
+
+    @property
+    def support(self) -> str:
+        return "reals"
+
+    def encode(self, table: Table, positions: Sequence[int]) -> Array:
+        return table.numeric(positions)
+
+    def zero(self, k: int, columns: int) -> ValueStats:
+        return ValueStats.zero(k, columns, self.distinct)
+
+    def summarize(self, rows: Array, codes: Codes, k: int, weight: Array | None) -> ValueStats:
+        return ValueStats.summarize(rows, codes, k, weight, self.distinct)
 
     def estimate(self, stats: ValueStats, settings: Settings) -> tuple[Laplace, list[Note]]:
-        fitted = fit_locations(stats, settings)
-        return Laplace(fitted.location, fitted.scale, fitted.used), fitted.notes
+        return fit_laplace(stats, settings)
 
     def leave_one_out(
         self, rows: Array, stats: ValueStats, codes: Codes, weight: Array | None, settings: Settings

@@ -35,10 +35,12 @@ const signed = (x) => (x === -Infinity ? "rules it out" : `${x < 0 ? "−" : "+"
 class Form {
   constructor(model, fields, colors) {
     Object.assign(this, { model, fields, colors });
-    this.inputs = fields.map((_, j) => find(`cell${j}`));
-    this.hints = fields.map((_, j) => find(`hint${j}`));
-    this.tells = fields.map((_, j) => find(`tells${j}`));
-    this.troubles = fields.map(() => "");
+    // By column; null where a column is not asked, so that its cell is unknown in every row.
+    const all = model.program.columns;
+    this.inputs = all.map((_, j) => find(`cell${j}`));
+    this.hints = all.map((_, j) => find(`hint${j}`));
+    this.tells = all.map((_, j) => find(`tells${j}`));
+    this.troubles = all.map(() => "");
     this.choice = find("why-class");
     find("row").addEventListener("input", () => this.later());
     find("row").addEventListener("submit", (event) => event.preventDefault());
@@ -56,6 +58,7 @@ class Form {
   // The row as typed; a cell that holds no number is unknown, and says so.
   row() {
     return this.inputs.map((input, j) => {
+      if (!input) return null;
       if (this.fields[j].levels) return input.value === "" ? null : Number(input.value);
       const { value, why } = readTyped(input.value), trouble = why ?? (value === null ? "" : oddity(value, this.fields[j]));
       this.troubles[j] = trouble;
@@ -78,16 +81,17 @@ class Form {
   }
 
   forget() {
-    for (const input of this.inputs) input.value = "";
+    for (const input of this.inputs.filter(Boolean)) input.value = "";
     if (find("typical")) find("typical").value = "";
     this.update();
-    this.inputs[0].form.querySelector("input, select.cell").focus();
+    find("row").querySelector("input, select.cell").focus();
   }
 
   typical(chosen) {
     if (chosen.value === "") return;
     const found = this.model.expected(this.inputs.map(() => null), 0.9, Number(chosen.value));
     found.forEach((cell, j) => {
+      if (!this.inputs[j]) return;
       if (cell === null) this.inputs[j].value = "";
       else if (cell.levels) this.inputs[j].value = String(cell.levels.indexOf(Math.max(...cell.levels)));
       else this.inputs[j].value = String(this.fields[j].count ? Math.round(cell.mean) : stepped(cell.mean, this.fields[j]));
@@ -113,7 +117,8 @@ class Form {
     clearTimeout(this.reasoning);
     this.reasoning = setTimeout(() => this.showReasons(row, posterior), this.slow ? 250 : 0);
     clearTimeout(this.asking);
-    this.asking = setTimeout(() => this.ask(asked(this.model, row), 0, [], entropy(posterior)), this.late ? 250 : 0);
+    const ahead = asked(this.model, row).map((gain, j) => (this.inputs[j] ? gain : null));
+    this.asking = setTimeout(() => this.ask(ahead, 0, [], entropy(posterior)), this.late ? 250 : 0);
   }
 
   // What each unknown cell would tell, some columns at a time, so that typing is never held up.
@@ -131,6 +136,7 @@ class Form {
   showGains(gain, most) {
     const best = Math.max(0, ...gain.filter((own) => own !== null));
     gain.forEach((own, j) => {
+      if (!this.tells[j]) return;
       const place = this.tells[j], next = own !== null && own === best && own >= LEAST_GAIN;
       place.hidden = own === null;
       place.classList.toggle("next", next);
@@ -177,6 +183,7 @@ class Form {
   showExpected(row) {
     const found = this.model.expected(row);
     this.hints.forEach((hint, j) => {
+      if (!hint) return;
       const field = this.fields[j], typed = this.inputs[j].value.trim();
       hint.classList.toggle("wrong", this.troubles[j] !== "");
       hint.classList.remove("warned");
@@ -287,7 +294,7 @@ class Form {
   say(row, posterior, strange) {
     clearTimeout(this.timer);
     const best = posterior.indexOf(Math.max(...posterior)), known = row.filter((cell) => cell !== null).length;
-    const text = `${strange ? "Like nothing seen; " : ""}${this.model.program.classes[best]}, ${percent(posterior[best])}; ${known} of ${row.length} cells known`;
+    const text = `${strange ? "Like nothing seen; " : ""}${this.model.program.classes[best]}, ${percent(posterior[best])}; ${known} of ${this.inputs.filter(Boolean).length} cells known`;
     this.timer = setTimeout(() => { find("said").textContent = text; }, 400);
   }
 }

@@ -1,15 +1,23 @@
-"""Marginal × conditional = joint, cell by cell: added up over all values that one cell of a row may have."""
+"""All laws that our estimators keep: those of `suffice.testing.check_model` and more.
+
+Marginal × conditional = joint is checked cell by cell: added up over all values that one cell of a row may have.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NamedTuple
 
-from .._arrays import Array, NDArray, logsumexp, np
-from ..errors import DataError
-from ..schema import Kind, Level
-from .case import ModelCase
-from .laws import Random
+import numpy as np
+from scipy.special import logsumexp
+
+from suffice._arrays import Array, NDArray
+from suffice.densities.product import take_columns
+from suffice.errors import DataError, SettingError
+from suffice.schema import Kind, Level
+from suffice.testing.laws import Random, check_laws
+from suffice.testing.models import ModelCase, check_model
 
 ROWS = 2  # rows looked at for each column
 MOST_COLUMNS = 8
@@ -17,6 +25,60 @@ POINTS = 4001
 REACH = 18.0  # sinh of it, in scales, is how far out numbers are added up: 3e7
 DRAWS = 400
 NEAR = 1e-4  # of a sum in place of an integral, heavy tails and kinks included
+
+
+def check_shipped_model(model: object, X: object, y: object, *, tolerance: float = 1e-8) -> None:
+    """Check all laws: missing cells leave the marginal density, filled ones its means, sets are nested, too."""
+    check_model(model, X, y, tolerance=tolerance)
+    case = ModelCase.of(model, X, y, tolerance)
+    check_laws((_marginals, _conditionals, _observed_cells_stay, _sets), case, 0)
+
+
+def _marginals(case: ModelCase, rng: Random) -> None:
+    d = case.X.shape[1]
+    hidden = np.sort(rng.permutation(d)[: (d + 1) // 2])
+    holed, densities = case.hide(hidden), case.model.model_.density.blocks
+    if holed is None:
+        return
+    asked = case.model._fitted.joint_value  # p(x) is its, whoever gives the posterior
+    if len(asked.blocks) != len(densities):
+        return
+    total = np.tile(case.model.model_.log_prior, (len(case.y), 1))
+    for block, density, part in zip(asked.blocks, densities, asked.rows(case.X), strict=True):
+        kept = [j for j, place in enumerate(block.positions) if place not in set(hidden.tolist())]
+        marginal = density.marginal(kept) if kept else None
+        if kept and marginal is None:
+            return  # a density whose marginal has no form of its own
+        if marginal is not None:
+            total += marginal.log_density(take_columns(part, kept))
+    found = case.model.score_samples(holed)
+    case.same(found, np.asarray(logsumexp(total, axis=1)), "missing cells and the marginal without their columns")
+
+
+def _observed_cells_stay(case: ModelCase, rng: Random) -> None:
+    hidden = rng.permutation(case.X.shape[1])[: case.X.shape[1] // 2]
+    holed = case.hide(hidden)
+    if holed is None:
+        return
+    before = np.array(holed, dtype=object)
+    try:
+        filled = (case.model.impute(holed), *case.model.impute(holed, case.y, draws=2, random_state=0))
+    except DataError:  # a family that cannot fill
+        return
+    missing = np.array([[cell is None or cell != cell for cell in row] for row in before])
+    for table in filled:
+        after = np.array(table, dtype=object)
+        assert (after[~missing] == before[~missing]).all(), "an observed cell was changed"
+        assert all(cell is not None and cell == cell for cell in after[missing]), "a missing cell was left"
+
+
+def _sets(case: ModelCase, rng: Random) -> None:
+    try:
+        found = [case.model.predict_set(case.X, alpha) for alpha in (0.02, 0.1, 0.3, 0.8)]
+    except (DataError, SettingError):  # no leave-one-out
+        return
+    for larger, smaller in pairwise(found):
+        assert (larger | ~smaller).all(), "a set of a larger alpha is not within that of a smaller one"
 
 
 class Cell(NamedTuple):
@@ -27,7 +89,7 @@ class Cell(NamedTuple):
     is_number: bool
 
 
-def conditionals(case: ModelCase, rng: Random) -> None:
+def _conditionals(case: ModelCase, rng: Random) -> None:
     """Check the density of every column given the others, for a few rows, within a class and over all classes."""
     if case.model._fitted.pool is not None:
         return  # classes count by the pool's posterior, which the joint model's densities do not add up to
