@@ -424,19 +424,8 @@ class Fitted(KeptRows):
 
     # --- a table in parts, `learning.parts` --------------------------------------------------------------------------
 
-    is_climbing = False  # whether EM takes more passes even where every row has a label and every cell is there
+    needs_all_rows = False  # whether no statistics that merge do, even where every label and every cell is there
     freezes_columns = False  # whether a first pass has to find the rows that columns are read by
-
-    def counted(self) -> Self:
-        """Return the value whose blocks are as the first pass counts them: as they are."""
-        return self
-
-    def climb(self, learned: Any, passes: Any) -> tuple[ByClass, Joined | None]:
-        """Return the statistics of all rows after `learning.passes.Passes` of its own, from what one pass `learned`.
-
-        None for what joined where rows without a label, if there are any, are yet to join. Here no pass is made.
-        """
-        return self.statistics, None
 
     # --- letting go, `questions.release` -----------------------------------------------------------------------------
 

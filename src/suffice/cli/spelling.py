@@ -28,7 +28,7 @@ OPTIONS = {  # keywords of the library, and the options that stand for them
     **{
         name: f"--{name.replace('_', '-')}"
         for name in (
-            *("by", "by_class", "checkpoint", "costs", "decay", "dialect", "divisor", "draws"),
+            *("by", "by_class", "costs", "decay", "dialect", "divisor", "draws"),
             *("dtype", "engine", "fdr", "folds"),
             *("given", "keep_rows", "label", "least", "like", "missing", "missing_text", "priors", "reject"),
             *("shrinkage", "smoothing", "table", "weight", "within"),

@@ -46,8 +46,7 @@ def assess(
 
 def assess_table(fitted: Fitted, source: Source, judge: JudgedParts, watch: Watcher | None = None) -> Assessment:
     """Return how good the model is at the rows of a table in parts, read once."""
-    from ..engines import answer
-    from ..engines.fold import Fold
+    from ..engines import Fold, answer
 
     fold, sums = Fold(), len(judge.columns)
     for tally in answer(source, judge.read, judge, width=sums + len(fitted.labels), progress=watch):
